@@ -1,0 +1,5 @@
+"""`python -m rosenblatt` is the command-line program."""
+
+from rosenblatt.cli import main
+
+main()
