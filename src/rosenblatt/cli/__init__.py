@@ -1,0 +1,49 @@
+"""The command-line program: one file a command, no logic of their own.
+
+Each command imports what it needs when it runs, so that ``rosenblatt --help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from rosenblatt import __version__
+from rosenblatt.cli import demo
+
+app = typer.Typer(
+    name="rosenblatt",
+    help="The perceptron: train it at memory speed, watch it learn, prove what it learned.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rosenblatt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+    ),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+) -> None:
+    """Options that stand before the command."""
+
+
+def main() -> None:
+    """Run the program: bad usage exits with 2, bad data with one plain sentence and 1."""
+    try:
+        app()
+    except (ValueError, OSError, ImportError) as error:
+        if "--debug" in sys.argv:
+            raise
+        typer.echo(f"rosenblatt: {error}", err=True)
+        raise SystemExit(1) from None

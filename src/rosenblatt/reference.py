@@ -1,0 +1,375 @@
+"""The textbook perceptron in plain Python: the specification, the teacher, the oracle of the tests.
+
+Conventions, stated here once for the whole package
+----------------------------------------------------
+- *Labels* are -1 and +1 here; estimators map ``classes_[0]`` to -1 and ``classes_[1]`` to +1.
+- *Score* ``s = w·x + b``. The prediction is +1 if and only if ``s > 0``; so ``sign(0) = -1``.
+- An example is *mistaken* when ``y·s <= δ`` (``mistake="margin"``, δ = ``threshold`` >= 0). With
+  ``mistake="sign"`` it is mistaken when the predicted sign differs from y. At δ = 0 the two
+  differ only at s = 0, y = -1.
+- *Update* on a mistake: ``w += η·y·x`` and ``b += η·y·c²``, where c is the *padding constant*:
+  exactly the perceptron on the padded vector (x, c), whose last weight is b/c. Through the
+  origin (``padding=None``) there is no b.
+- A *step* is one example looked at; an *update* is one mistake corrected; an *epoch* is one pass
+  over the order, n steps.
+- The *average* is the mean of the weights after each step, over all steps of all epochs. It has
+  no 0/1 mistake guarantee of its own.
+- An example of *weight* ω stands for ω copies of itself shown one after the other, ω steps.
+
+Numbers may be int, float or :class:`fractions.Fraction`; with the last, every step is exact.
+
+Examples
+--------
+The worked example of the notes, "movie good" against "movie bad" and "not good" over the words
+movie, good, bad, not, with the sign rule and no bias:
+
+>>> X = [[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]]
+>>> for s in online(X, [1, -1, -1], mistake="sign", padding=None):
+...     print(s.epoch, s.row, s.score, s.prediction, s.mistake, s.weights_after)
+1 0 0 -1 True (1, 1, 0, 0)
+1 1 1 1 True (0, 1, -1, 0)
+1 2 1 1 True (0, 0, -1, -1)
+2 0 0 -1 True (1, 1, -1, -1)
+2 1 0 -1 False (1, 1, -1, -1)
+2 2 0 -1 False (1, 1, -1, -1)
+3 0 2 1 False (1, 1, -1, -1)
+3 1 0 -1 False (1, 1, -1, -1)
+3 2 0 -1 False (1, 1, -1, -1)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Vector = tuple[Any, ...]
+Order = bool | str | Sequence[int] | Callable[[int], Sequence[int]]
+Rate = float | Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One example looked at: what was seen, what was said, what was learned."""
+
+    step: int
+    epoch: int
+    row: int
+    x: Vector
+    y: int
+    score: Any
+    prediction: int
+    mistake: bool
+    eta: Any
+    weights_before: Vector
+    bias_before: Any
+    weights_after: Vector
+    bias_after: Any
+
+
+@dataclass(frozen=True)
+class BatchStep:
+    """One iteration of the batch rule: all rows looked at, all mistaken ones corrected at once."""
+
+    epoch: int
+    scores: Vector
+    mistaken: tuple[int, ...]
+    eta: Any
+    weights_before: Vector
+    bias_before: Any
+    weights_after: Vector
+    bias_after: Any
+
+
+@dataclass(frozen=True)
+class JointStep:
+    """One example looked at by the joint multiclass rule; weights are one tuple a class."""
+
+    step: int
+    epoch: int
+    row: int
+    x: Vector
+    y: int
+    scores: Vector
+    prediction: int
+    rival: int
+    mistake: bool
+    eta: Any
+    weights_after: tuple[Vector, ...]
+    bias_after: Vector
+
+
+def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
+    """The inner product, added up from the left."""
+    return sum(p * q for p, q in zip(a, b, strict=True))
+
+
+def sign(score: Any) -> int:
+    """The prediction for a score: +1 if and only if it is positive."""
+    return 1 if score > 0 else -1
+
+
+def is_mistake(y: int, score: Any, threshold: Any = 0, mistake: str = "margin") -> bool:
+    """Whether an example counts as mistaken at this score."""
+    return bool(y * score <= threshold) if mistake == "margin" else sign(score) != y
+
+
+def online(
+    X: Sequence[Sequence[Any]],
+    y: Sequence[int],
+    *,
+    weights: Sequence[Any] | None = None,
+    bias: Any = 0,
+    threshold: Any = 0,
+    mistake: str = "margin",
+    eta: Rate = 1,
+    padding: Any | None = 1,
+    order: Order = False,
+    sample_weight: Sequence[int] | None = None,
+    max_epochs: int = 1000,
+    seed: int | None = None,
+) -> Iterator[Step]:
+    """Run the online perceptron, yielding a :class:`Step` for each example looked at.
+
+    Parameters
+    ----------
+    X, y
+        Rows of numbers and their labels, -1 or +1.
+    weights, bias
+        Where to start: zero unless given.
+    threshold, mistake
+        When an example counts as mistaken; see the conventions above.
+    eta
+        Learning rate: a number, or a function of the step number t = 1, 2, ...
+    padding
+        The padding constant c; None for a classifier through the origin.
+    order
+        The choice of the index I_t. False: in order. True: a new permutation an epoch.
+        ``"random"``: uniformly with replacement. A sequence of rows: that one, every epoch. A
+        function: the sequence for a given epoch number 1, 2, ...
+    sample_weight
+        Whole-number weights: how many copies of itself each row stands for.
+    max_epochs
+        The budget; the run ends sooner after an epoch without a mistake, in an order that
+        reaches every row.
+    seed
+        Seed for the random orders.
+
+    Examples
+    --------
+    >>> steps = list(online([[2, 1], [-1, 1]], [1, -1]))
+    >>> steps[-1].weights_after, steps[-1].bias_after, sum(s.mistake for s in steps)
+    ((3, 0), 0, 2)
+    """
+    rows = [tuple(row) for row in X]
+    w = tuple(weights) if weights is not None else (0,) * len(rows[0])
+    b = bias
+    copies = list(sample_weight) if sample_weight is not None else [1] * len(rows)
+    t = 0
+    for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
+        mistakes = 0
+        for row in (row for row in visits for _ in range(copies[row])):
+            t += 1
+            x, rate = rows[row], _rate(eta, t)
+            score = dot(w, x) + b
+            mistaken = is_mistake(y[row], score, threshold, mistake)
+            before = w, b
+            if mistaken:
+                mistakes += 1
+                w = tuple(wj + rate * y[row] * xj for wj, xj in zip(w, x, strict=True))
+                b = b + rate * y[row] * padding**2 if padding is not None else b
+            yield Step(
+                t, epoch, row, x, y[row], score, sign(score), mistaken, rate, *before, w, b
+            )  # fmt: skip
+        if mistakes == 0 and len(set(visits)) == len(rows):
+            return
+
+
+def batch(
+    X: Sequence[Sequence[Any]],
+    y: Sequence[int],
+    *,
+    weights: Sequence[Any] | None = None,
+    bias: Any = 0,
+    threshold: Any = 0,
+    mistake: str = "margin",
+    eta: Rate = 1,
+    padding: Any | None = 1,
+    sample_weight: Sequence[Any] | None = None,
+    max_epochs: int = 1000,
+) -> Iterator[BatchStep]:
+    """Run the batch perceptron: in each iteration all mistaken rows are added at once.
+
+    It is gradient descent on :func:`criterion`. The last record of a run that separates the rows
+    has nothing mistaken. Parameters as for :func:`online`; `eta` may be a function of the
+    iteration number.
+
+    Examples
+    --------
+    >>> [step.mistaken for step in batch([[2, 1], [-1, 1], [1, 1]], [1, -1, 1])]
+    [(0, 1, 2), ()]
+    """
+    rows = [tuple(row) for row in X]
+    w = tuple(weights) if weights is not None else (0,) * len(rows[0])
+    b = bias
+    copies = list(sample_weight) if sample_weight is not None else [1] * len(rows)
+    for epoch in range(1, max_epochs + 1):
+        rate = _rate(eta, epoch)
+        scores = tuple(dot(w, x) + b for x in rows)
+        mistaken = tuple(
+            i for i, s in enumerate(scores) if copies[i] and is_mistake(y[i], s, threshold, mistake)
+        )
+        before = w, b
+        for i in mistaken:
+            pull = rate * copies[i] * y[i]
+            w = tuple(wj + pull * xj for wj, xj in zip(w, rows[i], strict=True))
+            b = b + pull * padding**2 if padding is not None else b
+        yield BatchStep(epoch, scores, mistaken, rate, *before, w, b)
+        if not mistaken:
+            return
+
+
+def joint(
+    X: Sequence[Sequence[Any]],
+    y: Sequence[int],
+    n_classes: int,
+    *,
+    threshold: Any = 0,
+    mistake: str = "margin",
+    eta: Rate = 1,
+    padding: Any | None = 1,
+    order: Order = False,
+    sample_weight: Sequence[int] | None = None,
+    max_epochs: int = 1000,
+    seed: int | None = None,
+) -> Iterator[JointStep]:
+    """Run the joint multiclass perceptron on labels 0 .. n_classes - 1.
+
+    The *rival* is the wrong class with the largest score (the first of equals). The example is
+    mistaken when its own class is ahead of the rival by no more than the threshold (with
+    ``mistake="sign"``, when the class of the largest score, the first of equals, is wrong); then
+    the right class moves up and the rival down. Other parameters as for :func:`online`.
+
+    Examples
+    --------
+    >>> steps = list(joint([[1, 0], [0, 1], [-1, -1]], [0, 1, 2], 3))
+    >>> steps[-1].weights_after
+    ((2, 0), (-1, 1), (-1, -1))
+    """
+    rows = [tuple(row) for row in X]
+    W = [(0,) * len(rows[0]) for _ in range(n_classes)]
+    b = [0] * n_classes
+    copies = list(sample_weight) if sample_weight is not None else [1] * len(rows)
+    t = 0
+    for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
+        mistakes = 0
+        for row in (row for row in visits for _ in range(copies[row])):
+            t += 1
+            x, label, rate = rows[row], y[row], _rate(eta, t)
+            scores = tuple(dot(w, x) + bias for w, bias in zip(W, b, strict=True))
+            prediction = max(range(n_classes), key=scores.__getitem__)
+            rival = max((k for k in range(n_classes) if k != label), key=scores.__getitem__)
+            gap = scores[label] - scores[rival]
+            mistaken = gap <= threshold if mistake == "margin" else prediction != label
+            if mistaken:
+                mistakes += 1
+                for k, pull in ((label, rate), (rival, -rate)):
+                    W[k] = tuple(wj + pull * xj for wj, xj in zip(W[k], x, strict=True))
+                    b[k] = b[k] + pull * padding**2 if padding is not None else b[k]
+            yield JointStep(
+                t, epoch, row, x, label, scores, prediction, rival, mistaken, rate, tuple(W), tuple(b)
+            )  # fmt: skip
+        if mistakes == 0 and len(set(visits)) == len(rows):
+            return
+
+
+def criterion(
+    X: Sequence[Sequence[Any]], y: Sequence[int], w: Sequence[Any], b: Any = 0, threshold: Any = 0
+) -> Any:
+    """The perceptron criterion: the sum of ``δ - y·s`` over the mistaken rows.
+
+    With δ = 0 this is the notes' ``E_p = -Σ x_m·w``: zero when nothing is mistaken, and, unlike
+    the number of mistakes, with a slope to follow.
+
+    Examples
+    --------
+    >>> criterion([[2, 1], [-1, 1]], [1, -1], w=[-1, 0])
+    3
+    """
+    margins = (yi * (dot(w, x) + b) for x, yi in zip(X, y, strict=True))
+    return sum(threshold - m for m in margins if m <= threshold)
+
+
+def criterion_gradient(
+    X: Sequence[Sequence[Any]],
+    y: Sequence[int],
+    w: Sequence[Any],
+    b: Any = 0,
+    threshold: Any = 0,
+    padding: Any | None = 1,
+) -> tuple[Vector, Any]:
+    """The gradient of :func:`criterion` by w, and by b in the scale of the padded problem.
+
+    Minus this, times η, is the update of the batch rule.
+
+    Examples
+    --------
+    >>> criterion_gradient([[2, 1], [-1, 1]], [1, -1], w=[-1, 0])
+    ((-3, 0), 0)
+    """
+    mistaken = [
+        (x, yi) for x, yi in zip(X, y, strict=True) if yi * (dot(w, x) + b) <= threshold
+    ]  # fmt: skip
+    by_w = tuple(-sum(yi * x[j] for x, yi in mistaken) for j in range(len(w)))
+    by_b = -sum(yi * padding**2 for _, yi in mistaken) if padding is not None else 0
+    return by_w, by_b
+
+
+def average(steps: Sequence[Step]) -> tuple[Vector, Any]:
+    """The mean of the weights and of the bias after each step, by adding them all up.
+
+    Examples
+    --------
+    >>> average(list(online([[2, 1], [-1, 1]], [1, -1])))
+    ((2.75, 0.25), 0.25)
+    """
+    n = len(steps)
+    columns = zip(*(s.weights_after for s in steps), strict=True)
+    return tuple(sum(c) / n for c in columns), sum(s.bias_after for s in steps) / n
+
+
+def _rate(eta: Rate, t: int) -> Any:
+    return eta(t) if callable(eta) else eta
+
+
+def _epochs(order: Order, n: int, max_epochs: int, seed: int | None) -> Iterator[Sequence[int]]:
+    """The rows to visit in each epoch."""
+    generator = random.Random(seed)
+    for epoch in range(1, max_epochs + 1):
+        if callable(order):
+            yield order(epoch)
+        elif order is False:
+            yield range(n)
+        elif order is True:
+            yield generator.sample(range(n), n)
+        elif order == "random":
+            yield [generator.randrange(n) for _ in range(n)]
+        else:
+            yield order  # type: ignore[misc]
+
+
+__all__ = [
+    "BatchStep",
+    "JointStep",
+    "Step",
+    "average",
+    "batch",
+    "criterion",
+    "criterion_gradient",
+    "dot",
+    "is_mistake",
+    "joint",
+    "online",
+    "sign",
+]

@@ -1,0 +1,107 @@
+"""One step of each member of the family, as pure functions of numbers, and the table of them.
+
+Every first-order member of the perceptron family looks at one example, forms its *margin*
+``y·(w·x + b)``, and answers with a coefficient ``τ``; then ``w += τ·y·x`` and ``b += τ·y·c²``.
+The functions here are that answer. The reference runs them as they stand, the engine compiles
+the same source, so that neither can drift from the other.
+
+The conventions (ties, padding, steps and updates) are stated in :mod:`rosenblatt.reference`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MISTAKE_RULES = ("margin", "sign")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a member of the family does, what it promises, and who said so."""
+
+    condition: str
+    update: str
+    bound: str
+    paper: str
+
+
+RULES = {
+    "online": Rule(
+        condition="y·(w·x + b) <= δ",
+        update="w += η·y·x, b += η·y·c²",
+        bound="at most R²/γ² updates when a line separates the rows with margin γ (δ = 0)",
+        paper="F. Rosenblatt (1958), The perceptron, Psychological Review 65; "
+        "A. Novikoff (1962), On convergence proofs on perceptrons",
+    ),
+    "batch": Rule(
+        condition="y·(w·x + b) <= δ, for all rows at once",
+        update="w += η·Σ y·x over the mistaken rows: a gradient step on the perceptron criterion",
+        bound="finitely many iterations when a line separates the rows",
+        paper="R. Duda, P. Hart, D. Stork (2001), Pattern Classification, section 5.5",
+    ),
+    "joint": Rule(
+        condition="(w_y - w_r)·x + b_y - b_r <= δ for the best wrong class r",
+        update="w_y += η·x, w_r -= η·x",
+        bound="at most 2R²/γ² updates, γ the smallest gap under ‖W‖ = 1",
+        paper="K. Crammer, Y. Singer (2003), Ultraconservative online algorithms, JMLR 3",
+    ),
+}
+
+
+def thresholds(mistake: str, threshold: float) -> tuple[float, float]:
+    """The largest margin that still counts as a mistake, for y = -1 and for y = +1.
+
+    The rule ``"margin"`` says ``y·s <= δ`` for both. The rule ``"sign"`` says that the predicted
+    sign is wrong; as ``sign(0) = -1``, a score of zero is right for y = -1, so that only margins
+    *below* zero are mistakes there: the largest of them is the negative number next to zero.
+
+    >>> thresholds("margin", 1.0)
+    (1.0, 1.0)
+    >>> thresholds("sign", 0.0)
+    (-5e-324, 0.0)
+    """
+    if mistake == "margin":
+        return float(threshold), float(threshold)
+    return -5e-324, 0.0
+
+
+def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: float) -> float:
+    """The perceptron's coefficient τ for an example of importance `weight`.
+
+    An example of weight ω stands for ω copies of itself, presented one after the other: each is
+    answered by η while the example is still mistaken. So ``τ = η·min(ω, k)``, where k is the
+    number of updates after which the margin exceeds the threshold, since each adds ``η·‖(x,c)‖²``
+    to it. With ω = 1 this is the textbook rule. (N. Karampatziakis, J. Langford (2011), Online
+    importance weight aware updates.)
+
+    >>> step(-3.0, 0.0, 1.0, 1.0, 2.0), step(-3.0, 0.0, 1.0, 5.0, 2.0), step(1.0, 0.0, 1.0, 5.0, 2.0)
+    (1.0, 2.0, 0.0)
+    """
+    if not margin <= threshold:
+        return 0.0
+    if weight <= 1.0:
+        return eta * weight
+    gain = eta * sqnorm
+    if gain <= 0.0:
+        return eta * weight
+    return eta * min(weight, math.floor((threshold - margin) / gain) + 1.0)
+
+
+def lag(tau: float, eta: float, time: float) -> float:
+    """What an update by τ at `time` adds to the averaging sum, as a multiple of ``y·x``.
+
+    The average is the mean of the weights over all steps. Rather than adding up the weights
+    after each step, keep ``u += (k-1)·Δ`` for the change Δ of step k; then the mean of N steps is
+    ``w - u/N``. An update of ``m = τ/η`` copies is m such changes in a row, the last one
+    fractional.
+
+    >>> lag(1.0, 1.0, 4.0), lag(3.0, 1.0, 4.0)
+    (4.0, 15.0)
+    """
+    if eta == 0.0:
+        return 0.0
+    copies = tau / eta
+    whole = math.floor(copies)
+    rest = copies - whole
+    return eta * (whole * time + 0.5 * whole * (whole - 1.0) + rest * (time + whole))
