@@ -42,6 +42,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 Vector = tuple[Any, ...]
@@ -169,7 +170,7 @@ def online(
     t = 0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         mistakes = 0
-        for row in (row for row in visits for _ in range(copies[row])):
+        for row in chain.from_iterable(repeat(i, copies[i]) for i in visits):
             t += 1
             x, rate = rows[row], _rate(eta, t)
             score = dot(w, x) + b
@@ -264,7 +265,7 @@ def joint(
     t = 0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         mistakes = 0
-        for row in (row for row in visits for _ in range(copies[row])):
+        for row in chain.from_iterable(repeat(i, copies[i]) for i in visits):
             t += 1
             x, label, rate = rows[row], y[row], _rate(eta, t)
             scores = tuple(dot(w, x) + bias for w, bias in zip(W, b, strict=True))
@@ -277,8 +278,9 @@ def joint(
                 for k, pull in ((label, rate), (rival, -rate)):
                     W[k] = tuple(wj + pull * xj for wj, xj in zip(W[k], x, strict=True))
                     b[k] = b[k] + pull * padding**2 if padding is not None else b[k]
+            after = tuple(W), tuple(b)
             yield JointStep(
-                t, epoch, row, x, label, scores, prediction, rival, mistaken, rate, tuple(W), tuple(b)
+                t, epoch, row, x, label, scores, prediction, rival, mistaken, rate, *after
             )  # fmt: skip
         if mistakes == 0 and len(set(visits)) == len(rows):
             return

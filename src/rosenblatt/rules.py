@@ -75,8 +75,8 @@ def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: flo
     to it. With ω = 1 this is the textbook rule. (N. Karampatziakis, J. Langford (2011), Online
     importance weight aware updates.)
 
-    >>> step(-3.0, 0.0, 1.0, 1.0, 2.0), step(-3.0, 0.0, 1.0, 5.0, 2.0), step(1.0, 0.0, 1.0, 5.0, 2.0)
-    (1.0, 2.0, 0.0)
+    >>> step(-3.0, 0.0, 1.0, 1.0, 2.0), step(-3.0, 0.0, 1.0, 5.0, 2.0)
+    (1.0, 2.0)
     """
     if not margin <= threshold:
         return 0.0

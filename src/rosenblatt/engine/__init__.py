@@ -1,0 +1,1 @@
+"""The algorithm at memory speed: Numba kernels over arrays, nothing else."""
