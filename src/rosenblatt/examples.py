@@ -1,0 +1,152 @@
+"""The small data sets of the notes, as plain numbers: a word or a measurement a column.
+
+They serve the demo, the traces, the lab and the tests. This module imports nothing of the
+package, and only iris loads a library, when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A small data set with names for everything, and the rule its source teaches it with.
+
+    Attributes
+    ----------
+    name, title
+        How to ask for it, and what it is.
+    feature_names, row_names
+        A word for each column, and one for each row.
+    X, y
+        The rows, and their labels -1 or +1.
+    class_names
+        What -1 and +1 mean.
+    mistake
+        The mistake rule of the source, ``"margin"`` or ``"sign"``.
+    fit_intercept
+        Whether the source trains a bias.
+
+    Examples
+    --------
+    >>> movies = load("movies")
+    >>> movies.feature_names
+    ('movie', 'good', 'bad', 'not')
+    >>> movies.row_names[2], movies.X[2], movies.y[2]
+    ('not good', (0, 1, 0, 1), -1)
+    """
+
+    name: str
+    title: str
+    feature_names: tuple[str, ...]
+    row_names: tuple[str, ...]
+    X: tuple[Row, ...]
+    y: tuple[int, ...]
+    class_names: tuple[str, str] = ("-1", "+1")
+    mistake: str = "margin"
+    fit_intercept: bool = True
+
+
+def load(name: str) -> Example:
+    """The example of this name, one of :data:`NAMES`.
+
+    Examples
+    --------
+    >>> load("xor").y
+    (-1, 1, 1, -1)
+    >>> load("iris").X[0], len(load("iris").X)
+    ((1.4, 0.2), 100)
+    """
+    if name not in _EXAMPLES:
+        raise ValueError(f"there is no example {name!r}; choose one of {', '.join(NAMES)}")
+    return _EXAMPLES[name]()
+
+
+def _movies() -> Example:
+    return Example(
+        name="movies",
+        title="three movie reviews over the words movie, good, bad, not",
+        feature_names=("movie", "good", "bad", "not"),
+        row_names=("movie good", "movie bad", "not good"),
+        X=((1, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 1)),
+        y=(1, -1, -1),
+        class_names=("negative", "positive"),
+        mistake="sign",
+        fit_intercept=False,
+    )
+
+
+def _not_good() -> Example:
+    return Example(
+        name="not-good",
+        title="good, bad, not good, not bad: single words cannot tell them apart",
+        feature_names=("good", "bad", "not"),
+        row_names=("good", "bad", "not good", "not bad"),
+        X=((1, 0, 0), (0, 1, 0), (1, 0, 1), (0, 1, 1)),
+        y=(1, -1, -1, 1),
+        class_names=("negative", "positive"),
+        mistake="sign",
+        fit_intercept=False,
+    )
+
+
+def _not_good_bigrams() -> Example:
+    return Example(
+        name="not-good-bigrams",
+        title="good, bad, not good, not bad: with pairs of words they can be told apart",
+        feature_names=("good", "bad", "not", "not good", "not bad"),
+        row_names=("good", "bad", "not good", "not bad"),
+        X=((1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (1, 0, 1, 1, 0), (0, 1, 1, 0, 1)),
+        y=(1, -1, -1, 1),
+        class_names=("negative", "positive"),
+        mistake="sign",
+        fit_intercept=False,
+    )
+
+
+def _gate(name: str, title: str, y: tuple[int, int, int, int]) -> Example:
+    return Example(
+        name=name,
+        title=title,
+        feature_names=("p", "q"),
+        row_names=("neither", "only q", "only p", "both"),
+        X=((0, 0), (0, 1), (1, 0), (1, 1)),
+        y=y,
+        class_names=("false", "true"),
+    )
+
+
+def _iris() -> Example:
+    from sklearn.datasets import load_iris
+
+    measured, species = load_iris(return_X_y=True)
+    rows = [i for i, kind in enumerate(species) if kind in (0, 1)]
+    return Example(
+        name="iris",
+        title="iris setosa and versicolor by petal length and width in centimetres",
+        feature_names=("petal length", "petal width"),
+        row_names=tuple(f"flower {i + 1}" for i in rows),
+        X=tuple((float(measured[i, 2]), float(measured[i, 3])) for i in rows),
+        y=tuple(1 if species[i] == 1 else -1 for i in rows),
+        class_names=("setosa", "versicolor"),
+    )
+
+
+_EXAMPLES: MappingProxyType[str, Callable[[], Example]] = MappingProxyType(
+    {
+        "movies": _movies,
+        "not-good": _not_good,
+        "not-good-bigrams": _not_good_bigrams,
+        "and": lambda: _gate("and", "p and q", (-1, -1, -1, 1)),
+        "or": lambda: _gate("or", "p or q", (-1, 1, 1, 1)),
+        "xor": lambda: _gate("xor", "either p or q: no line separates them", (-1, 1, 1, -1)),
+        "iris": _iris,
+    }
+)
+
+NAMES = tuple(_EXAMPLES)

@@ -1,0 +1,103 @@
+"""What happened, epoch by epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the examples. What is not known is NaN.
+
+    Attributes
+    ----------
+    epoch : int
+        Its number, from 1.
+    mistakes : int
+        Steps at which an update was made.
+    updates : int
+        Updates made, all classes together.
+    online_error : float
+        Share of the steps at which the prediction, made before learning, was wrong.
+    train_error : float
+        Share of all rows wrong with the weights at hand, where the run had reason to count them.
+    validation_error : float
+        Share of the validation rows that the kept weights get wrong.
+    weight_norm, relative_change : float
+        Length of all weights and biases, and of their change in this epoch relative to it.
+    seconds : float
+        Time the epoch took.
+    """
+
+    epoch: int
+    mistakes: int
+    updates: int
+    online_error: float = math.nan
+    train_error: float = math.nan
+    validation_error: float = math.nan
+    weight_norm: float = math.nan
+    relative_change: float = math.nan
+    seconds: float = math.nan
+
+
+class History(Sequence[Epoch]):
+    """The epochs of a run, in order; a column of them by its name.
+
+    Examples
+    --------
+    >>> history = History([Epoch(1, mistakes=3, updates=3), Epoch(2, mistakes=0, updates=0)])
+    >>> history["mistakes"]
+    array([3, 0])
+    >>> history[-1].epoch
+    2
+    """
+
+    def __init__(
+        self, epochs: Sequence[Epoch] = (), row_updates: npt.NDArray[np.int64] | None = None
+    ) -> None:
+        self.epochs = tuple(epochs)
+        self.row_updates = row_updates
+        """After a cycle: how often each row was updated between the two equal weights."""
+
+    @overload
+    def __getitem__(self, key: int) -> Epoch: ...
+    @overload
+    def __getitem__(self, key: slice) -> History: ...
+    @overload
+    def __getitem__(self, key: str) -> npt.NDArray[Any]: ...
+    def __getitem__(self, key: int | slice | str) -> Any:
+        if isinstance(key, str):
+            if key not in {field.name for field in fields(Epoch)}:
+                raise KeyError(f"no column {key!r}; there are {[f.name for f in fields(Epoch)]}")
+            return np.array([getattr(epoch, key) for epoch in self.epochs])
+        return History(self.epochs[key]) if isinstance(key, slice) else self.epochs[key]
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def __iter__(self) -> Iterator[Epoch]:
+        return iter(self.epochs)
+
+    def __add__(self, other: History) -> History:
+        return History([*self.epochs, *other.epochs], other.row_updates)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and repr(self.epochs) == repr(other.epochs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns by name, for a data frame or a JSON file."""
+        return {
+            field.name: [asdict(epoch)[field.name] for epoch in self.epochs]
+            for field in fields(Epoch)
+        }
+
+    def __repr__(self) -> str:
+        return f"<History of {len(self)} epochs>"
