@@ -42,7 +42,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any
 
 Vector = tuple[Any, ...]
@@ -142,7 +142,8 @@ def online(
     threshold, mistake
         When an example counts as mistaken; see the conventions above.
     eta
-        Learning rate: a number, or a function of the step number t = 1, 2, ...
+        Learning rate: a number, or a function of the visit number t = 1, 2, ... (the copies of a
+        weighted row are one visit).
     padding
         The padding constant c; None for a classifier through the origin.
     order
@@ -167,12 +168,12 @@ def online(
     w = tuple(weights) if weights is not None else (0,) * len(rows[0])
     b = bias
     copies = list(sample_weight) if sample_weight is not None else [1] * len(rows)
-    t = 0
+    t, before_epoch = 0, 0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         mistakes = 0
-        for row in chain.from_iterable(repeat(i, copies[i]) for i in visits):
+        for visit, row in _copies(visits, copies, before_epoch):
             t += 1
-            x, rate = rows[row], _rate(eta, t)
+            x, rate = rows[row], _rate(eta, visit)
             score = dot(w, x) + b
             mistaken = is_mistake(y[row], score, threshold, mistake)
             before = w, b
@@ -183,6 +184,7 @@ def online(
             yield Step(
                 t, epoch, row, x, y[row], score, sign(score), mistaken, rate, *before, w, b
             )  # fmt: skip
+        before_epoch += sum(copies[row] > 0 for row in visits)
         if mistakes == 0 and len(set(visits)) == len(rows):
             return
 
@@ -262,12 +264,12 @@ def joint(
     W = [(0,) * len(rows[0]) for _ in range(n_classes)]
     b = [0] * n_classes
     copies = list(sample_weight) if sample_weight is not None else [1] * len(rows)
-    t = 0
+    t, before_epoch = 0, 0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         mistakes = 0
-        for row in chain.from_iterable(repeat(i, copies[i]) for i in visits):
+        for visit, row in _copies(visits, copies, before_epoch):
             t += 1
-            x, label, rate = rows[row], y[row], _rate(eta, t)
+            x, label, rate = rows[row], y[row], _rate(eta, visit)
             scores = tuple(dot(w, x) + bias for w, bias in zip(W, b, strict=True))
             prediction = max(range(n_classes), key=scores.__getitem__)
             rival = max((k for k in range(n_classes) if k != label), key=scores.__getitem__)
@@ -282,6 +284,7 @@ def joint(
             yield JointStep(
                 t, epoch, row, x, label, scores, prediction, rival, mistaken, rate, *after
             )  # fmt: skip
+        before_epoch += sum(copies[row] > 0 for row in visits)
         if mistakes == 0 and len(set(visits)) == len(rows):
             return
 
@@ -343,6 +346,13 @@ def average(steps: Sequence[Step]) -> tuple[Vector, Any]:
 
 def _rate(eta: Rate, t: int) -> Any:
     return eta(t) if callable(eta) else eta
+
+
+def _copies(visits: Sequence[int], copies: Sequence[int], before: int) -> Iterator[tuple[int, int]]:
+    """The number of the visit and the row, once for each copy; rows of no copies are passed by."""
+    shown = (row for row in visits if copies[row] > 0)
+    for visit, row in enumerate(shown, start=before + 1):
+        yield from repeat((visit, row), copies[row])
 
 
 def _epochs(order: Order, n: int, max_epochs: int, seed: int | None) -> Iterator[Sequence[int]]:

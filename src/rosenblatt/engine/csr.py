@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt import rules
 from rosenblatt.engine._jit import REORDER, inlined, kernel, prefetch
-from rosenblatt.engine.dense import strongest_but
+from rosenblatt.engine.dense import folded, strongest_but
 
 step = inlined(rules.step)
 lag = inlined(rules.lag)
@@ -248,7 +248,7 @@ def keys(rows, chosen, multipliers):
     for i in range(chosen.size):
         h = multipliers.dtype.type(0)
         for j in range(pointers[chosen[i]], pointers[chosen[i] + np.uint64(1)]):
-            h += bits[j] * multipliers[columns[j]]
+            h += folded(bits, j) * multipliers[columns[j]]
         out[i] = h
     return out
 

@@ -249,9 +249,17 @@ def strongest_but(s, label):
 
 
 @kernel
+def folded(words, j):
+    """The bits of a number, the high half mixed into the low; zero for both signs of zero."""
+    word, half, one = words[j], words.dtype.type(4 * words.itemsize), words.dtype.type(1)
+    return word ^ (word >> half) if word << one != 0 else words.dtype.type(0)
+
+
+@kernel
 def keys(X, rows, multipliers):
     """A number for each row that tells rows apart: the sum of its bits times random odd numbers.
 
+    The bits are folded first, as products only carry upwards.
     Zeros add nothing, so that a sparse copy of the rows gets the same numbers.
     """
     out = np.empty(rows.size, multipliers.dtype)
@@ -259,7 +267,7 @@ def keys(X, rows, multipliers):
         bits = X[rows[i]].view(multipliers.dtype)
         h = multipliers.dtype.type(0)
         for j in range(bits.size):
-            h += bits[j] * multipliers[j]
+            h += folded(bits, j) * multipliers[j]
         out[i] = h
     return out
 

@@ -360,7 +360,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             if start == end:
                 continue
             guess = self._guess(rows, start, state, known) if foresee else -1
-            arrived = len(classes) > len(known)
+            before, arrived = known, len(classes) > len(known)
             state, known = grow(state, known, classes, self.multiclass), classes
             codes = np.zeros(len(y), np.int32)
             codes[start:end] = np.searchsorted(classes, y[start:end])
@@ -370,11 +370,15 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             task = self._task(rows, codes, omega, len(classes))
             task.foresee = foresee
             plan = self._plan(order, "fixed", None, ())
-            state, seen = training.feed(state, task, plan)
+            if len(classes) > 1:
+                state, seen = training.feed(state, task, plan)
+            else:
+                state, seen = training.idle(state, task, plan), np.zeros(order.size, np.int32)
             if foresee:
                 predicted[order] = np.searchsorted(everything, classes)[seen]
                 if arrived:
-                    predicted[start] = guess
+                    known_codes = np.searchsorted(everything, before)
+                    predicted[start] = known_codes[guess] if len(before) else -1
         self.classes_ = everything
         self._show_online(state)
         return predicted

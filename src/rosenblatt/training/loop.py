@@ -101,6 +101,17 @@ def feed(state: State, task: Task, plan: Plan) -> tuple[State, Array | None]:
     return work.state(), np.concatenate(known) if known else None
 
 
+def idle(state: State, task: Task, plan: Plan) -> State:
+    """Let the time of ``plan.rows`` pass without learning: a single class poses no problem yet."""
+    passed = float(np.broadcast_to(task.omega, task.rows.shape[0])[plan.rows].sum())
+    return replace(
+        state,
+        clock=state.clock + passed,
+        steps=state.steps + passed,
+        visits=state.visits + plan.rows.size,
+    )
+
+
 def kept(state: State, plan: Plan) -> Snapshot:
     """The weights that the plan wants in the end."""
     if state.kept is not None and (plan.keep == "best" or plan.early_stopping):

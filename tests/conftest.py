@@ -1,0 +1,12 @@
+"""What all tests share: one profile of Hypothesis, quick and the same every time."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "suite",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")

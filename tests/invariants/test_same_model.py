@@ -1,0 +1,172 @@
+"""Copies of the same data in other layouts, pieces and orders give the same model."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rosenblatt import OneByOne, Perceptron, learn_online, training
+from rosenblatt.engine.rows import distinct, rows_of
+from rosenblatt.engine.tasks import Setting, task_of
+from rosenblatt.training import Plan, State
+from tests.invariants.strategies import LAYOUTS, data_sets, options
+
+kinds = st.sampled_from(["ovr", "ovo", "joint"])
+
+
+def same_model(a, b):
+    return (
+        np.array_equal(a.coef_, b.coef_)
+        and np.array_equal(a.intercept_, b.intercept_)
+        and a.n_updates_ == b.n_updates_
+        and a.t_ == b.t_
+    )
+
+
+@given(st.sampled_from([2, 3]).flatmap(data_sets), kinds, options, st.integers(0, 9))
+def test_every_layout_gives_the_same_model(data, multiclass, options, seed):
+    X, y = data
+    models = [
+        Perceptron(multiclass=multiclass, random_state=seed, max_iter=5, **options).fit(
+            lay_out(X), y
+        )
+        for name, lay_out in LAYOUTS.items()
+        if "float32" not in name
+    ]
+    assert all(same_model(models[0], other) for other in models[1:])
+
+
+@given(st.sampled_from([2, 3]).flatmap(data_sets), kinds, options, st.integers(0, 9), st.randoms())
+def test_the_order_of_the_file_does_not_matter(data, multiclass, options, seed, random):
+    X, y = data
+    shuffled = list(range(len(y)))
+    random.shuffle(shuffled)
+    model = Perceptron(multiclass=multiclass, random_state=seed, max_iter=5, **options)
+    first = Perceptron(**model.get_params()).fit(X, y)
+    second = Perceptron(**model.get_params()).fit(X[shuffled], y[shuffled])
+    assert same_model(first, second)
+
+
+@given(
+    st.sampled_from([2, 3]).flatmap(data_sets),
+    kinds,
+    options,
+    st.lists(st.integers(1, 4), min_size=9, max_size=9),
+)
+def test_a_weight_is_so_many_copies(data, multiclass, options, weights):
+    X, y = data
+    copies = np.array(weights[: len(y)])
+    model = Perceptron(multiclass=multiclass, random_state=0, max_iter=5, **options)
+    weighted = Perceptron(**model.get_params()).fit(X, y, sample_weight=copies)
+    copied = Perceptron(**model.get_params()).fit(X.repeat(copies, 0), y.repeat(copies))
+    assert same_model(weighted, copied)
+    assert weighted.t_ % copies.sum() == 0
+
+
+@st.composite
+def cuts(draw):
+    """Where to divide nine rows or fewer into calls."""
+    return sorted(draw(st.lists(st.integers(0, 9), max_size=4)))
+
+
+@given(
+    st.sampled_from([2, 3]).flatmap(data_sets),
+    kinds,
+    options,
+    cuts(),
+    st.sampled_from(sorted(LAYOUTS)),
+    st.booleans(),
+)
+def test_partial_fit_on_any_split_is_partial_fit_on_the_whole(
+    data, multiclass, options, cuts, layout, named
+):
+    X, y = data
+    classes = np.unique(y) if named else None
+    X = LAYOUTS[layout](X)
+    whole = Perceptron(multiclass=multiclass, **options).partial_fit(X, y, classes=classes)
+    pieces = Perceptron(multiclass=multiclass, **options)
+    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
+        if start < stop and start < len(y):
+            pieces.partial_fit(X[start:stop], y[start:stop], classes=classes)
+    assert same_model(whole, pieces)
+    assert np.array_equal(whole.state_.sums, pieces.state_.sums)
+    assert np.array_equal(whole.classes_, pieces.classes_)
+
+
+def test_partial_fit_on_real_numbers_is_split_bit_for_bit():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(500, 30)), random.integers(0, 5, 500)
+    for data in (X, X.astype(np.float32), sparse.csr_array(np.where(X > 0.5, X, 0))):
+        whole = Perceptron(keep="average").partial_fit(data, y)
+        pieces = Perceptron(keep="average")
+        for start in range(0, 500, 37):
+            pieces.partial_fit(data[start : start + 37], y[start : start + 37])
+        assert np.array_equal(whole.coef_, pieces.coef_)
+        assert whole.coef_.dtype == data.dtype
+
+
+@given(st.sampled_from([2, 3]).flatmap(data_sets), kinds, options, st.booleans())
+def test_learning_online_ends_where_partial_fit_does(data, multiclass, options, named):
+    X, y = data
+    classes = np.unique(y) if named else None
+    params = {"multiclass": multiclass, **options}
+    fitted = Perceptron(**params).partial_fit(X, y, classes=classes)
+    array = learn_online(Perceptron(**params), X, y, classes=classes)
+    stream = learn_online(Perceptron(**params), zip(X, y.tolist(), strict=True), classes=classes)
+    assert same_model(array.model, fitted)
+    assert same_model(stream.model, fitted)
+    assert np.array_equal(array.predictions, stream.predictions)
+    assert array.mistakes == stream.mistakes
+
+
+@given(
+    st.sampled_from([2, 3]).flatmap(data_sets),
+    kinds,
+    options,
+    st.sampled_from(["last", "average", "best"]),
+    st.sampled_from(["permutation", "random", "fixed"]),
+    st.lists(st.integers(1, 7), min_size=1, max_size=30),
+)
+def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(
+    data, multiclass, options, keep, draw, pieces
+):
+    X, y = data
+    rows = rows_of(sparse.csr_array(X) if len(pieces) % 2 else X)
+    chosen, omega = distinct(rows, y, np.ones(1))
+    task = task_of(multiclass, rows, y, omega, int(y.max()) + 1, 1)
+    averaging = keep == "average"
+    plan = Plan(
+        Setting(0.0, 0.0, 1.0, averaging, True), chosen, draw=draw, keep=keep, max_epochs=9,
+        validation=task if len(pieces) % 3 == 0 else None, patience=3,
+    )  # fmt: skip
+    zero = np.zeros((task.n_problems, X.shape[1])), np.zeros(task.n_problems)
+    start = State.start(*zero, averaging=averaging, seed=3)
+    whole, history = training.run(start, task, plan)
+    state, epochs = start, []
+    for steps in pieces:
+        state, more = training.run(state, task, plan, steps=steps)
+        epochs += more
+    state, more = training.run(state, task, plan)
+    epochs += more
+    for name in ("weights", "bias", "sums", "bias_sums", "clock"):
+        assert np.array_equal(getattr(whole, name), getattr(state, name)), name
+    assert (whole.updates, whole.steps, whole.epoch) == (state.updates, state.steps, state.epoch)
+    assert whole.stop_reason == state.stop_reason
+    assert np.array_equal(training.kept(whole, plan).weights, training.kept(state, plan).weights)
+    for undisturbed, resumed in zip(history, epochs, strict=True):
+        assert undisturbed.updates == resumed.updates
+        assert undisturbed.relative_change == resumed.relative_change
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+def test_one_by_one_goes_on_from_a_fitted_model(multiclass):
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(60, 3)), np.array(list("abc"))[random.integers(0, 3, 60)]
+    fitted = Perceptron(multiclass=multiclass, random_state=0, max_iter=3).fit(X[:40], y[:40])
+    other = Perceptron(multiclass=multiclass, random_state=0, max_iter=3).fit(X[:40], y[:40])
+    fitted.partial_fit(X[40:], y[40:])
+    with OneByOne(other) as learner:
+        for x, label in zip(X[40:], y[40:].tolist(), strict=True):
+            learner.learn(x, label)
+    assert same_model(fitted, other)

@@ -1,0 +1,32 @@
+"""Every estimator of the package, found by introspection, keeps scikit-learn's conventions."""
+
+import inspect
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import rosenblatt
+from rosenblatt import Perceptron, estimators
+
+FOUND = [
+    value()
+    for name, value in inspect.getmembers(estimators, inspect.isclass)
+    if issubclass(value, BaseEstimator)
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [*FOUND, Perceptron(multiclass="joint", keep="best"), Perceptron(multiclass="ovo")]
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in set(rosenblatt.__all__) - {"__version__"}:
+        assert inspect.getdoc(getattr(rosenblatt, name)), name
+    assert dir(rosenblatt) == rosenblatt.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'perceptron'"):
+        rosenblatt.perceptron  # noqa: B018
