@@ -36,6 +36,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 60,
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,
+    "capture_repr": (),
 }
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")
 

@@ -252,7 +252,8 @@ def strongest_but(s, label):
 def folded(words, j):
     """The bits of a number, the high half mixed into the low; zero for both signs of zero."""
     word, half, one = words[j], words.dtype.type(4 * words.itemsize), words.dtype.type(1)
-    return word ^ (word >> half) if word << one != 0 else words.dtype.type(0)
+    doubled = words.dtype.type(word << one)  # loses the sign bit
+    return word ^ (word >> half) if doubled != 0 else words.dtype.type(0)
 
 
 @kernel

@@ -1,0 +1,450 @@
+"""The estimator: options, attributes, input of every kind, and what bad input gets."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import Perceptron as TheirPerceptron
+from sklearn.model_selection import GridSearchCV, train_test_split
+
+from rosenblatt import Perceptron, examples
+from rosenblatt.engine.rows import rows_of
+
+IRIS = load_iris(return_X_y=True)
+DIGITS = load_digits(return_X_y=True)
+SETOSA_VERSICOLOR = IRIS[0][:100, 2:], IRIS[1][:100]
+
+
+def test_movie_reviews_of_the_notes():
+    """Sentiment notes, example 1."""
+    movies = examples.load("movies")
+    weights = []
+    for updates in range(1, 5):
+        model = Perceptron(
+            mistake="sign", fit_intercept=False, shuffle=False, max_updates=updates, tol=None
+        ).fit(movies.X, movies.y)
+        weights.append(tuple(model.coef_[0]))
+        assert model.stop_reason_ == "budget"
+        assert model.n_updates_ == updates
+    assert weights == [(1, 1, 0, 0), (0, 1, -1, 0), (0, 0, -1, -1), (1, 1, -1, -1)]
+    model = Perceptron(mistake="sign", fit_intercept=False, shuffle=False)
+    model.fit(movies.X, movies.y)
+    assert (model.stop_reason_, model.n_iter_, model.n_updates_) == ("separated", 3, 4)
+
+
+def test_not_good_needs_pairs_of_words():
+    """Sentiment notes, example 2."""
+    single, pairs = examples.load("not-good"), examples.load("not-good-bigrams")
+    assert Perceptron(shuffle=False, tol=None).fit(single.X, single.y).stop_reason_ == "cycle"
+    assert Perceptron(shuffle=False, tol=None).fit(pairs.X, pairs.y).stop_reason_ == "separated"
+
+
+def test_iris_figures():
+    """THEORY.md: 4 mistakes, third pass, w = (0.5, 0.8), b = -2."""
+    X, y = SETOSA_VERSICOLOR
+    model = Perceptron(shuffle=False).fit(X, y)
+    assert (model.n_updates_, model.n_iter_, model.stop_reason_) == (4, 3, "separated")
+    assert np.allclose(model.coef_, [[0.5, 0.8]])
+    assert model.intercept_ == [-2.0]
+    assert (model.t_, model.n_features_in_) == (300, 2)
+    assert model.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+@pytest.mark.parametrize("keep", ["last", "average", "best"])
+def test_ten_classes_are_learned(multiclass, keep):
+    X, y = DIGITS
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    model = Perceptron(multiclass=multiclass, keep=keep, random_state=0, max_iter=15)
+    assert model.fit(X_train, y_train).score(X_test, y_test) > 0.9
+    assert model.coef_.shape == (45 if multiclass == "ovo" else 10, 64)
+    assert model.decision_function(X_test).shape == (len(X_test), 10)
+
+
+def test_in_file_order_the_weights_are_those_of_scikit_learn():
+    X, y = DIGITS
+    ours = Perceptron(shuffle=False, max_iter=5, tol=None).fit(X, y)
+    theirs = TheirPerceptron(shuffle=False, max_iter=5, tol=None).fit(X, y)
+    assert np.array_equal(ours.coef_, theirs.coef_)
+    assert np.array_equal(ours.intercept_, theirs.intercept_)
+
+
+class TestStopping:
+    X, y = np.random.default_rng(0).normal(size=(200, 5)), np.arange(200) % 2
+
+    def reason(self, *data, **options):
+        X, y = data or (self.X, self.y)
+        return Perceptron(random_state=0, **options).fit(X, y).stop_reason_
+
+    def test_an_epoch_without_a_mistake(self):
+        assert self.reason(*SETOSA_VERSICOLOR) == "separated"
+
+    def test_updates_that_stop_falling(self):
+        assert self.reason() == "stalled"
+
+    def test_epochs_used_up(self):
+        assert self.reason(max_iter=3, tol=None) == "budget"
+
+    def test_updates_used_up(self):
+        model = Perceptron(random_state=0, max_updates=7).fit(self.X, self.y)
+        assert (model.stop_reason_, model.n_updates_, model.n_iter_) == ("budget", 7, 1)
+        assert model.t_ < 200
+
+    def test_weights_that_hardly_move(self):
+        rate = {"learning_rate": lambda t: 0.5**t}
+        assert self.reason(tol=1e-6, **rate) == "stable"
+
+    def test_a_validation_error_that_stops_falling(self):
+        model = Perceptron(random_state=0, early_stopping=True, n_iter_no_change=3)
+        model.fit(self.X, self.y)
+        errors = model.history_["validation_error"]
+        assert model.stop_reason_ == "validation"
+        assert len(errors) - 1 - errors.argmin() >= 3
+        assert model.state_.kept.error == errors.min()
+
+    def test_weights_that_come_back(self):
+        xor = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+        model = Perceptron(shuffle=False, tol=None).fit(*xor)
+        assert model.stop_reason_ == "cycle"
+        assert not model.converged_
+        assert model.history_.row_updates.sum() > 0
+
+    def test_a_callback(self):
+        seen = []
+
+        def watch(epoch):
+            seen.append(epoch.mistakes)
+            return epoch.epoch == 2
+
+        assert self.reason(callbacks=[watch], tol=None) == "callback"
+        assert len(seen) == 2
+        assert self.reason(callbacks=watch, max_iter=1, tol=None) == "budget"
+
+    def test_rows_drawn_with_replacement_end_only_when_all_rows_are_right(self):
+        X, y = SETOSA_VERSICOLOR
+        for seed in range(5):
+            model = Perceptron(shuffle="random", tol=None, random_state=seed).fit(X, y)
+            assert model.converged_
+            assert model.score(X, y) == 1.0
+
+    def test_a_given_order_that_leaves_rows_out_cannot_claim_to_have_separated_them(self):
+        X = np.array([[1.0], [-1.0], [5.0]])
+        model = Perceptron(shuffle=[0, 1], fit_intercept=False, tol=None).fit(X, [1, 0, 0])
+        assert model.stop_reason_ == "stable"
+        assert not model.converged_
+
+
+def test_early_stopping_returns_the_weights_of_the_best_epoch():
+    X, y = DIGITS
+    X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0)
+    for keep in ("last", "average", "best"):
+        model = Perceptron(early_stopping=True, keep=keep, random_state=0)
+        model.fit(X_train, y_train, X_val=X_val, y_val=y_val)
+        best = model.history_["validation_error"].min()
+        assert 1 - model.score(X_val, y_val) == pytest.approx(best)
+
+
+def test_validation_rows_are_watched_without_early_stopping():
+    X, y = DIGITS
+    model = Perceptron(max_iter=3, random_state=0, tol=None).fit(X, y, X_val=X[:50], y_val=y[:50])
+    assert model.n_iter_ == 3
+    error = 1 - model.score(X[:50], y[:50])
+    assert model.history_[-1].validation_error == pytest.approx(error)
+
+
+def test_the_held_out_tenth_is_not_learned_from():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 400)), random.integers(0, 2, 300)
+    model = Perceptron(early_stopping=True, random_state=0, n_iter_no_change=30).fit(X, y)
+    right = model.predict(X) == y
+    assert 0.85 < right.mean() < 0.98
+    assert model.history_["validation_error"].min() > 0.2
+
+
+def test_the_pocket_of_the_notes_keeps_the_fewest_mistaken_rows():
+    """Classifier notes, non-separable data: E, w* over batch iterations."""
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(60, 2)), random.integers(0, 2, 60)
+    model = Perceptron(update="batch", keep="best", max_iter=40, tol=None, shuffle=False).fit(X, y)
+    signs, w, b, fewest = np.where(y == 1, 1, -1), np.zeros(2), 0.0, 60
+    for _ in range(model.n_iter_ + 1):
+        mistaken = signs * (X @ w + b) <= 0
+        fewest = min(fewest, mistaken.sum())
+        w, b = w + signs[mistaken] @ X[mistaken], b + signs[mistaken].sum()
+    assert model.state_.kept.error == fewest
+
+
+def test_initial_weights_are_where_the_run_starts():
+    X, y = SETOSA_VERSICOLOR
+    done = Perceptron(shuffle=False).fit(X, y)
+    again = Perceptron(shuffle=False).fit(X, y, done.coef_, done.intercept_)
+    assert (again.n_iter_, again.n_updates_) == (1, 0)
+    warm = Perceptron(shuffle=False, warm_start=True).fit(X, y).fit(X, y)
+    assert (warm.n_iter_, warm.n_updates_) == (1, 0)
+    assert warm.sparsify().fit(X, y).n_updates_ == 0
+
+
+def test_class_weights_are_weights_of_rows():
+    X, y = IRIS
+    by_class = Perceptron(class_weight={0: 1, 1: 3, 2: 1}, random_state=0, max_iter=9).fit(X, y)
+    by_row = Perceptron(random_state=0, max_iter=9).fit(
+        X, y, sample_weight=np.where(y == 1, 3.0, 1.0)
+    )
+    assert np.array_equal(by_class.coef_, by_row.coef_)
+    balanced = Perceptron(class_weight="balanced", random_state=0).fit(X[:120], y[:120])
+    named = Perceptron(class_weight={0: 0.8, 1: 0.8, 2: 2.0}, random_state=0).fit(X[:120], y[:120])
+    assert np.allclose(balanced.coef_, named.coef_)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_threads_change_nothing(multiclass):
+    X, y = DIGITS
+    for data in (X, sparse.csr_array(X)):
+        one = Perceptron(multiclass=multiclass, random_state=0, max_iter=4).fit(data, y)
+        two = clone(one).set_params(n_jobs=2).fit(data, y)
+        assert np.array_equal(one.coef_, two.coef_)
+        assert np.array_equal(one.history_["online_error"], two.history_["online_error"],
+                              equal_nan=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("rate", ["constant", "inverse", "sqrt", lambda t: 1 / t])
+def test_learning_rates(rate):
+    X, y = SETOSA_VERSICOLOR
+    model = Perceptron(learning_rate=rate, eta0=2.0, shuffle=False, max_iter=1, tol=None).fit(X, y)
+    etas = {"constant": lambda t: 2.0, "inverse": lambda t: 2 / t, "sqrt": lambda t: 2 / t**0.5}
+    eta = etas.get(rate, rate) if isinstance(rate, str) else rate
+    w, b = np.zeros(2), 0.0
+    for t, (x, label) in enumerate(zip(X, 2 * y - 1, strict=True), start=1):
+        if label * (w @ x + b) <= 0:
+            w, b = w + eta(t) * label * x, b + eta(t) * label
+    assert np.allclose(model.coef_, w)
+    assert np.allclose(model.intercept_, b)
+
+
+class TestInput:
+    @pytest.mark.parametrize(
+        "convert",
+        [
+            lambda X: X.tolist(),
+            np.asfortranarray,
+            lambda X: X[::-1][::-1],
+            lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+            lambda X: X.astype(int),
+            sparse.csr_matrix,
+            sparse.coo_array,
+            sparse.csc_array,
+            pd.DataFrame,
+            pl.DataFrame,
+        ],
+    )
+    def test_every_kind_of_matrix_gives_the_same_model(self, convert):
+        X, y = DIGITS
+        plain = Perceptron(random_state=0, max_iter=3).fit(X, y)
+        other = Perceptron(random_state=0, max_iter=3).fit(convert(X), y)
+        assert np.array_equal(plain.coef_, other.coef_)
+
+    @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+    def test_single_precision_stays_single(self, convert):
+        X, y = DIGITS
+        model = Perceptron(max_iter=2, keep="average").fit(convert(X.astype(np.float32)), y)
+        assert model.coef_.dtype == model.intercept_.dtype == np.float32
+        assert model.decision_function(X[:3].astype(np.float32)).dtype == np.float32
+
+    def test_memory_mapped_rows_are_not_copied(self, tmp_path, monkeypatch):
+        X, y = DIGITS
+        np.save(tmp_path / "X.npy", X.astype(np.float32))
+        mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+        seen = []
+        monkeypatch.setattr(
+            "rosenblatt.estimators.perceptron.rows_of", lambda X: seen.append(X) or rows_of(X)
+        )
+        Perceptron(max_iter=2).fit(mapped, y)
+        assert np.shares_memory(seen[0], mapped)
+
+    def test_names_of_columns_are_kept_and_checked(self):
+        X, y = IRIS
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        model = Perceptron(random_state=0).fit(frame, y)
+        assert model.feature_names_in_.tolist() == list("abcd")
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(frame[list("dcba")])
+
+    def test_labels_may_be_anything(self):
+        X, y = SETOSA_VERSICOLOR
+        names = np.array(["setosa", "versicolor"])[y]
+        assert set(Perceptron().fit(X, names).predict(X)) == {"setosa", "versicolor"}
+        assert set(Perceptron().fit(X, y == 1).predict(X).tolist()) == {True, False}
+
+
+class TestBadInput:
+    X, y = SETOSA_VERSICOLOR
+
+    @pytest.mark.parametrize(
+        ("X", "y", "match"),
+        [
+            (np.where(X > 4, np.nan, X), y, "NaN"),
+            (np.where(X > 4, np.inf, X), y, "infinity"),
+            (X, np.zeros(100), "one class, np.float64"),
+            (X[:0], y[:0], "0 sample"),
+            (X[0], y, "1D array"),
+            (X, y[:50], "inconsistent numbers"),
+            (X + 1j, y, "Complex"),
+            (np.array([["a", "b"]] * 100), y, "convert string to float"),
+            (X, X[:, 0] + 0.123, "continuous"),
+        ],
+    )
+    def test_bad_data_are_refused_and_the_fitted_model_is_untouched(self, X, y, match):
+        model = Perceptron(shuffle=False).fit(*SETOSA_VERSICOLOR)
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match=match):
+            model.fit(X, y)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({"eta0": 0}, "eta0"),
+            ({"threshold": -1}, "threshold"),
+            ({"keep": "first"}, "keep.*last"),
+            ({"multiclass": "all"}, "multiclass"),
+            ({"update": "lazy"}, "update"),
+            ({"mistake": "sign", "threshold": 1.0}, "mistake='margin'"),
+            ({"learning_rate": "fast"}, "learning_rate"),
+            ({"max_iter": 0}, "max_iter"),
+            ({"shuffle": [0, 100]}, r"outside 0 .. 99"),
+            ({"shuffle": [0.5]}, "row numbers"),
+            ({"class_weight": {0: -1}}, "not be negative"),
+        ],
+    )
+    def test_bad_options_are_named(self, options, match):
+        with pytest.raises(ValueError, match=match):
+            Perceptron(**options).fit(self.X, self.y)
+
+    @pytest.mark.parametrize(
+        ("weights", "match"),
+        [
+            (np.full(100, -1.0), r"sample_weight\[0\] is -1.0"),
+            (np.full(100, np.nan), "finite"),
+            (np.ones(99), r"shape \(99,\)"),
+            (np.zeros(100), "zero"),
+            (np.arange(100) < 50, "one class"),
+        ],
+    )
+    def test_bad_weights_are_named(self, weights, match):
+        with pytest.raises(ValueError, match=match):
+            Perceptron().fit(self.X, self.y, sample_weight=weights)
+
+    def test_shapes_of_initial_weights_are_checked(self):
+        with pytest.raises(ValueError, match=r"coef_init has shape \(3,\)"):
+            Perceptron().fit(self.X, self.y, coef_init=[1, 2, 3])
+        with pytest.raises(ValueError, match="fit_intercept"):
+            Perceptron(fit_intercept=False).fit(self.X, self.y, intercept_init=[1.0])
+
+    def test_validation_data_must_fit(self):
+        with pytest.raises(ValueError, match="belong together"):
+            Perceptron().fit(self.X, self.y, X_val=self.X)
+        with pytest.raises(ValueError, match="labels that y does not"):
+            Perceptron().fit(self.X, self.y, X_val=self.X[:1], y_val=[7])
+        with pytest.raises(ValueError, match="larger validation_fraction"):
+            Perceptron(early_stopping=True).fit(self.X[45:55], self.y[45:55])
+
+    def test_weights_that_overflow_are_reported(self):
+        X = np.array([[1e300, 1e300], [1e300, -1e300], [-1e300, 1e300], [0, 0]])
+        with pytest.raises(ValueError, match="Scale the features"):
+            Perceptron(tol=None, max_iter=10).fit(X * 1e8, [0, 1, 1, 0])
+
+    def test_a_callback_that_fails_leaves_the_model_untouched(self):
+        model = Perceptron().fit(self.X, self.y)
+        before = pickle.dumps(model.coef_)
+        model.callbacks = lambda epoch: 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            model.fit(self.X, self.y)
+        assert pickle.dumps(model.coef_) == before
+
+
+class TestPartialFit:
+    def test_new_labels_are_welcome_at_any_call(self):
+        X, y = DIGITS
+        model = Perceptron(keep="average")
+        for label in range(10):
+            model.partial_fit(X[y == label][:30], y[y == label][:30])
+            assert model.classes_.tolist() == list(range(label + 1))
+        model.partial_fit(X, y)
+        assert model.score(X, y) > 0.8
+
+    def test_a_single_class_is_predicted_until_another_comes(self):
+        model = Perceptron().partial_fit([[1.0], [2.0]], ["b", "b"])
+        assert model.predict([[5.0]]).tolist() == ["b"]
+        assert model.t_ == 2
+        model.partial_fit([[-1.0]], ["a"])
+        assert model.predict([[-1.0]]).tolist() == ["a"]
+
+    def test_classes_are_looked_at_in_the_first_call(self):
+        model = Perceptron().partial_fit([[1.0]], [2], classes=[0, 1, 2])
+        assert model.coef_.shape == (3, 1)
+        with pytest.raises(ValueError, match="first call"):
+            model.partial_fit([[1.0]], [2], classes=[0, 9])
+
+    def test_it_goes_on_after_fit(self):
+        X, y = SETOSA_VERSICOLOR
+        model = Perceptron(shuffle=False).fit(X, y)
+        model.partial_fit(X, y)
+        assert np.allclose(model.coef_, [[0.5, 0.8]])
+        assert model.t_ == 400
+
+    @pytest.mark.parametrize(
+        "option", [{"keep": "best"}, {"update": "batch"}, {"class_weight": "balanced"}]
+    )
+    def test_what_needs_all_examples_has_no_partial_fit(self, option):
+        model = Perceptron(**option)
+        assert not hasattr(model, "partial_fit")
+        with pytest.raises(AttributeError) as caught:
+            model.partial_fit([[1.0]], [1])
+        assert "one by one" in str(caught.value.__cause__)
+
+    def test_a_failed_call_changes_nothing(self):
+        model = Perceptron().partial_fit([[1.0, 2.0]], [1], classes=[0, 1])
+        before = pickle.dumps(model)
+        for bad in ([[np.nan, 1.0]], [[1.0]]):
+            with pytest.raises(ValueError, match=r"NaN|features"):
+                model.partial_fit(bad, [0])
+        assert pickle.dumps(model) == before
+
+
+def test_verbose_shows_mistakes_and_validation_error(capsys):
+    X, y = DIGITS
+    Perceptron(verbose=1, max_iter=2, early_stopping=True).fit(X, y)
+    shown = capsys.readouterr().out
+    assert "mistakes" in shown
+    assert "validation error" in shown
+
+
+def test_models_can_be_pickled_cloned_and_searched():
+    X, y = IRIS
+    search = GridSearchCV(Perceptron(random_state=0), {"keep": ["last", "average"]}, cv=3)
+    search.fit(X, y)
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(again.predict(X), search.predict(X))
+
+
+def test_sparsify_and_densify_predict_the_same():
+    X, y = DIGITS
+    model = Perceptron(max_iter=3, random_state=0).fit(X, y)
+    dense = model.predict(X)
+    assert np.array_equal(model.sparsify().predict(X), dense)
+    assert sparse.issparse(model.coef_)
+    assert np.array_equal(model.densify().predict(X), dense)
+
+
+def test_nan_marks_what_is_not_known():
+    X, y = SETOSA_VERSICOLOR
+    first, *_, last = Perceptron(shuffle=False).fit(X, y).history_
+    assert math.isnan(first.train_error)
+    assert math.isnan(first.validation_error)
+    assert last.train_error == 0.0

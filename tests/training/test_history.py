@@ -1,0 +1,36 @@
+"""The books of a run."""
+
+import numpy as np
+import pytest
+
+from rosenblatt import Perceptron
+from rosenblatt.training import Epoch, History
+
+
+def test_columns_epochs_and_slices():
+    history = History([Epoch(1, 5, 7), Epoch(2, 0, 0)])
+    assert history["updates"].tolist() == [7, 0]
+    assert history[-1].epoch == 2
+    assert len(history[:1]) == 1
+    assert len(history + history) == 4
+    assert history == History([Epoch(1, 5, 7), Epoch(2, 0, 0)])
+    assert history.to_dict()["mistakes"] == [5, 0]
+    with pytest.raises(KeyError, match="no column 'loss'"):
+        history["loss"]
+
+
+def test_every_column_of_a_fit_is_filled():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(90, 4)), random.integers(0, 3, 90)
+    model = Perceptron(keep="best", max_iter=4, tol=None, random_state=0).fit(X, y)
+    first = model.history_[0]
+    assert (first.epoch, len(model.history_)) == (1, 4)
+    assert 0 < first.mistakes <= first.updates
+    assert 0 < first.online_error < 1
+    assert 0 < first.train_error < 1
+    assert first.weight_norm > 0
+    assert first.relative_change == pytest.approx(1.0)
+    assert first.seconds > 0
+    norm = np.sqrt((model.state_.weights**2).sum() + (model.state_.bias**2).sum())
+    assert model.history_[-1].weight_norm == pytest.approx(norm)
+    assert model.n_updates_ == model.history_["updates"].sum()
