@@ -1,6 +1,5 @@
 """Files are whole or not there."""
 
-import os
 import stat
 
 import pytest
@@ -11,11 +10,16 @@ from rosenblatt.files import replacing
 def test_a_failure_leaves_the_old_file_and_no_debris(tmp_path):
     target = tmp_path / "model"
     target.write_text("old")
-    with pytest.raises(RuntimeError, match="disk full"), replacing(target, "w") as file:
-        file.write("half")
-        raise RuntimeError("disk full")
+
+    def fail():
+        with replacing(target, "w") as file:
+            file.write("half")
+            raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError, match="disk full"):
+        fail()
     assert target.read_text() == "old"
-    assert os.listdir(tmp_path) == ["model"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_success_replaces_the_file_and_keeps_its_permissions(tmp_path):

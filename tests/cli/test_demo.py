@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
 from rosenblatt import __version__
@@ -35,8 +36,7 @@ def test_an_error_is_one_plain_sentence_and_exit_code_1(monkeypatch, capsys):
         raise ValueError("the file is empty")
 
     monkeypatch.setattr("rosenblatt.cli.app", fail)
-    try:
+    with pytest.raises(SystemExit) as stop:
         main()
-    except SystemExit as stop:
-        assert stop.code == 1
+    assert stop.value.code == 1
     assert capsys.readouterr().err == "rosenblatt: the file is empty\n"

@@ -1,0 +1,1 @@
+"""One file a claim; each prints ratios against peers measured in the same run."""
