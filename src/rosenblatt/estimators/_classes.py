@@ -20,13 +20,20 @@ def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]
     >>> arrivals(np.array(["b", "a", "b", "c"]), np.array(["b"]))[1:]
     [(1, array(['a', 'b'], dtype='<U1')), (3, array(['a', 'b', 'c'], dtype='<U1'))]
     """
+    found = [(0, classes)]
+    if classes.size and np.array_equal(classes.take(codes_of(y, classes)), y):
+        return found
     labels, first = np.unique(y, return_index=True)
     fresh = ~np.isin(labels, classes)
-    found = [(0, classes)]
     for row, label in sorted(zip(first[fresh].tolist(), labels[fresh], strict=True)):
         known = np.union1d(found[-1][1], np.array([label])) if found[-1][1].size else [label]
         found.append((row, np.asarray(known)))
     return found
+
+
+def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The class number of each label; some number for a label that is not among the classes."""
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:

@@ -335,7 +335,8 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             X, y = validate_data(
                 self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first
             )
-            check_classification_targets(y)
+            if y.dtype.kind in "fcO":
+                check_classification_targets(y)
             if first:
                 self.classes_ = np.unique(y[:0] if classes is None else classes)
                 n = n_problems(len(self.classes_), self.multiclass)
