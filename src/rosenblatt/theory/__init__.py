@@ -16,6 +16,7 @@ from rosenblatt.theory.bounds import (
     padding_bound,
     proof_curves,
 )
+from rosenblatt.theory.bracket import ErrorBracket, error_bracket
 from rosenblatt.theory.certificate import (
     Certificate,
     CertificateSet,
@@ -25,20 +26,38 @@ from rosenblatt.theory.certificate import (
 from rosenblatt.theory.certify import certify
 from rosenblatt.theory.geometry import dataset_margin, pad, point_margins, premultiply, radius
 from rosenblatt.theory.margin import MarginInterval, max_margin
+from rosenblatt.theory.risk import (
+    RiskReport,
+    empirical_risk,
+    holdout_interval,
+    leave_one_out,
+    online_to_batch,
+    risk_report,
+    vc_bound,
+)
+from rosenblatt.theory.run import RunCertificate, cycle_certificate, run_certificate
 from rosenblatt.theory.verify import Verification, verify
 
 __all__ = [
     "Certificate",
     "CertificateSet",
     "Combination",
+    "ErrorBracket",
     "MarginInterval",
     "NonseparableBounds",
+    "RiskReport",
+    "RunCertificate",
     "Verification",
     "best_padding",
     "certify",
+    "cycle_certificate",
     "dataset_margin",
+    "empirical_risk",
+    "error_bracket",
     "final_margin",
     "general_bound",
+    "holdout_interval",
+    "leave_one_out",
     "load_certificate",
     "margin_gap",
     "max_margin",
@@ -46,11 +65,15 @@ __all__ = [
     "multiclass_bound",
     "nonseparable_bounds",
     "novikoff_bound",
+    "online_to_batch",
     "pad",
     "padding_bound",
     "point_margins",
     "premultiply",
     "proof_curves",
     "radius",
+    "risk_report",
+    "run_certificate",
+    "vc_bound",
     "verify",
 ]

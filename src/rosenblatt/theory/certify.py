@@ -129,8 +129,8 @@ class _Shared:
         """The certificate of some classes against some others."""
         up = np.isin(self.codes, positive)
         rows = np.flatnonzero(up | np.isin(self.codes, negative))
-        whole = len(rows) == len(self.codes)
-        table = Table(self.values if whole else self.values[rows], self.fit_intercept)
+        everyone = len(rows) == len(self.codes)
+        table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
         problem = Problem(table, np.where(up[rows], 1.0, -1.0))
         decision = decide(problem, clock) if self.exact else suggest(problem, clock)
         return assemble(

@@ -66,24 +66,32 @@ def decide(problem: Problem, clock: Clock) -> Decision:
     """Decide a binary problem exactly; `undecided` only when the clock runs out."""
     columns = list(lone_columns(problem))
     strict = tuple(c for c in columns if c.strict)
-    contradiction: Contradiction | None = None
+    if strict:
+        v = strict[0].exact_weights(problem.width, problem.table.padded)
+        return Decision("separable", tuple(v), columns=strict)
     try:
-        if strict:
-            v = strict[0].exact_weights(problem.width, problem.table.padded)
-            return Decision("separable", tuple(v), columns=strict)
-        answer = _strict_stage(problem, clock)
-        if isinstance(answer, list):
-            return Decision("separable", tuple(answer))
-        contradiction = answer
-        if columns:
-            v = columns[0].exact_weights(problem.width, problem.table.padded)
-            return Decision("quasi-separable", tuple(v), contradiction)
-        second = _weak_stage(problem, clock, contradiction)
-        if isinstance(second, list):
-            return Decision("quasi-separable", tuple(second), contradiction)
-        return Decision("inseparable", None, contradiction, second)
+        answer = separate(problem, clock)
+    except OutOfTimeError:
+        return Decision("undecided")
+    if isinstance(answer, list):
+        return Decision("separable", tuple(answer))
+    return settle(problem, clock, answer, columns)
+
+
+def settle(
+    problem: Problem, clock: Clock, contradiction: Contradiction, columns: list[LoneColumn]
+) -> Decision:
+    """Decide between quasi-separable and inseparable, given a contradiction."""
+    if columns:
+        v = columns[0].exact_weights(problem.width, problem.table.padded)
+        return Decision("quasi-separable", tuple(v), contradiction)
+    try:
+        answer = _weak_stage(problem, clock, contradiction)
     except OutOfTimeError:
         return Decision("undecided", contradiction=contradiction)
+    if isinstance(answer, list):
+        return Decision("quasi-separable", tuple(answer), contradiction)
+    return Decision("inseparable", None, contradiction, answer)
 
 
 def suggest(problem: Problem, clock: Clock) -> Decision:
@@ -103,7 +111,8 @@ def suggest(problem: Problem, clock: Clock) -> Decision:
     return Decision("inseparable", contradiction=found)
 
 
-def _strict_stage(problem: Problem, clock: Clock) -> list[int] | Contradiction:
+def separate(problem: Problem, clock: Clock) -> list[int] | Contradiction:
+    """Exact weights that separate every row, or a minimal set of rows that contradict."""
     zero = np.flatnonzero(problem.norms == 0)
     if len(zero):
         dots = problem.integers(zero[:1])[0]
@@ -121,7 +130,7 @@ def _strict_stage(problem: Problem, clock: Clock) -> list[int] | Contradiction:
     if answer.v is not None:
         return primitive(answer.v)
     rows = np.array(answer.rows, dtype=np.intp)
-    return _minimal(problem, rows, answer.coefficients)
+    return minimal(problem, rows, answer.coefficients)
 
 
 def _confirm(problem: Problem, rows: Indices, weights: Floats) -> Contradiction | None:
@@ -134,11 +143,12 @@ def _confirm(problem: Problem, rows: Indices, weights: Floats) -> Contradiction 
         matrix = problem.integers(part, active_columns(problem, part))
         coefficients = positive_combination(matrix, weights[kept].tolist())
         if coefficients is not None:
-            return _minimal(problem, part, coefficients)
+            return minimal(problem, part, coefficients)
     return None
 
 
-def _minimal(problem: Problem, rows: Indices, coefficients: list[int]) -> Contradiction:
+def minimal(problem: Problem, rows: Indices, coefficients: list[int]) -> Contradiction:
+    """A contradiction thinned out until no row of it can be spared."""
     matrix = problem.integers(rows, active_columns(problem, rows))
     kept, weights = minimal_combination(matrix, coefficients)
     return as_given(problem, rows[kept], weights)

@@ -15,8 +15,6 @@ _FEW = 64
 
 def lower_end(problem: Problem, exact: list[int], size: int) -> float:
     """min z·v/√size, rounded down; the rows that may hold the minimum are looked at exactly."""
-    if size == 0 or not any(exact):
-        return 0.0
     v = problem.scaled_weights(exact)
     s, slack = problem.scores(v), problem.slack(v)
     if problem.table.row_exponent is not None:

@@ -319,11 +319,12 @@ def _certified(
 ) -> MarginInterval:
     """The interval that the witnesses prove in whole numbers; the better of two hyperplanes."""
     d = problem.table.d
-    ends = []
-    for plane in (found, start):
-        counted = plane if kind == "augmented" else plane[:d]
-        ends.append((lower_end(problem, plane, sum(x * x for x in counted)), plane))
-    lower, plane = max(ends, key=lambda end: end[0])
+    lower, plane = 0.0, [0] * problem.width
+    for candidate in (start, found):
+        size = sum(x * x for x in (candidate if kind == "augmented" else candidate[:d]))
+        end = lower_end(problem, candidate, size) if size else 0.0
+        if size and (not any(plane) or end > lower):
+            lower, plane = end, candidate
     kept = weights > 0
     order = np.argsort(rows[kept]).tolist()
     rows = rows[kept][order]

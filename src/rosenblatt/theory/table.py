@@ -127,6 +127,10 @@ class Table:
         ):
             self._scale_doubles(top)
 
+    def part(self, rows: Indices) -> Table:
+        """Some of the rows as a table of their own."""
+        return Table(self.values[rows], self.padded)
+
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are stored sparsely."""
