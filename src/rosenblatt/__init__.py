@@ -15,8 +15,15 @@ _HOME = {
     "ModelFormatError": "rosenblatt.errors",
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
+    "certify": "rosenblatt.theory",
+    "error_bracket": "rosenblatt.theory",
     "learn_online": "rosenblatt.estimators",
+    "max_margin": "rosenblatt.theory",
+    "mistake_bound": "rosenblatt.theory",
+    "risk_report": "rosenblatt.theory",
+    "verify": "rosenblatt.theory",
     "reference": None,
+    "theory": None,
 }
 
 __all__ = sorted([*_HOME, "__version__"])

@@ -10,7 +10,9 @@ import sys
 import typer
 
 from rosenblatt import __version__
+from rosenblatt.cli.certify import certify
 from rosenblatt.cli.demo import demo
+from rosenblatt.cli.verify import verify
 
 app = typer.Typer(
     name="rosenblatt",
@@ -20,6 +22,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(certify)
+app.command()(verify)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,79 @@
+"""Certificates, margins, bounds and risk: what can be proven about a linear classifier.
+
+NumPy, SciPy and exact whole numbers. Nothing here imports the engine that trains.
+"""
+
+from rosenblatt.theory.bounds import (
+    NonseparableBounds,
+    best_padding,
+    final_margin,
+    general_bound,
+    margin_gap,
+    mistake_bound,
+    multiclass_bound,
+    nonseparable_bounds,
+    novikoff_bound,
+    padding_bound,
+    proof_curves,
+)
+from rosenblatt.theory.bracket import ErrorBracket, error_bracket
+from rosenblatt.theory.certificate import (
+    Certificate,
+    CertificateSet,
+    Combination,
+    load_certificate,
+)
+from rosenblatt.theory.certify import certify
+from rosenblatt.theory.geometry import dataset_margin, pad, point_margins, premultiply, radius
+from rosenblatt.theory.margin import MarginInterval, max_margin
+from rosenblatt.theory.risk import (
+    RiskReport,
+    empirical_risk,
+    holdout_interval,
+    leave_one_out,
+    online_to_batch,
+    risk_report,
+    vc_bound,
+)
+from rosenblatt.theory.run import RunCertificate, cycle_certificate, run_certificate
+from rosenblatt.theory.verify import Verification, verify
+
+__all__ = [
+    "Certificate",
+    "CertificateSet",
+    "Combination",
+    "ErrorBracket",
+    "MarginInterval",
+    "NonseparableBounds",
+    "RiskReport",
+    "RunCertificate",
+    "Verification",
+    "best_padding",
+    "certify",
+    "cycle_certificate",
+    "dataset_margin",
+    "empirical_risk",
+    "error_bracket",
+    "final_margin",
+    "general_bound",
+    "holdout_interval",
+    "leave_one_out",
+    "load_certificate",
+    "margin_gap",
+    "max_margin",
+    "mistake_bound",
+    "multiclass_bound",
+    "nonseparable_bounds",
+    "novikoff_bound",
+    "online_to_batch",
+    "pad",
+    "padding_bound",
+    "point_margins",
+    "premultiply",
+    "proof_curves",
+    "radius",
+    "risk_report",
+    "run_certificate",
+    "vc_bound",
+    "verify",
+]

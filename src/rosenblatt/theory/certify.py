@@ -1,0 +1,223 @@
+"""Certify whether a hyperplane separates two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.theory.certificate import (
+    Certificate,
+    CertificateSet,
+    ColumnRule,
+    Combination,
+    Margin,
+)
+from rosenblatt.theory.decide import Contradiction, Decision, decide, suggest
+from rosenblatt.theory.enclosure import radius_end
+from rosenblatt.theory.fingerprint import fingerprint
+from rosenblatt.theory.labels import check_labels, label_name
+from rosenblatt.theory.margin import MarginInterval, enclose
+from rosenblatt.theory.problem import Problem
+from rosenblatt.theory.proposal import Clock, OutOfTimeError
+from rosenblatt.theory.table import Indices, Table, check_matrix
+
+STRATEGIES = ("ovr", "ovo")
+
+
+def certify(
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool = True,
+    exact: bool = True,
+    time_limit: float | None = None,
+    strategy: str = "ovr",
+    margin_rtol: float | None = 1e-6,
+) -> Certificate | CertificateSet:
+    """Decide whether a hyperplane separates the classes, and prove it.
+
+    Either some v has ``Zv > 0`` for the rows ``z_i = y_i·(x_i, 1)``, or some λ >= 0, not zero, has
+    ``Z'λ = 0`` (P. Gordan, 1873); v or λ is the proof. A linear program in floating point, grown
+    row by row, proposes one; whole numbers confirm it, or an exact simplex method finds it.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows of floats, integers of any size, booleans, or objects such as fractions; each value
+        counts exactly as it stands.
+    y : array of shape (n,)
+        Labels of two or more classes.
+    fit_intercept : bool
+        Whether hyperplanes may miss the origin.
+    exact : bool
+        False skips the exact confirmation: faster on hard problems, but nothing is proven.
+    time_limit : float, optional
+        Seconds after which the verdict is ``"undecided"``, with what is known by then.
+    strategy : {"ovr", "ovo"}
+        For more than two classes: one certificate a class against the rest, or one a pair.
+    margin_rtol : float or None
+        Precision of the margin intervals of separable data; None leaves them out.
+
+    Returns
+    -------
+    Certificate or CertificateSet
+        The latter for more than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> certificate = certify(X[:100, 2:], y[:100])
+    >>> certificate.verdict, certificate.mistake_bound, round(certificate.augmented.lower, 4)
+    ('separable', 410, 0.2685)
+    >>> print(certify([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]))
+    INSEPARABLE: no hyperplane has class 0 on one side and class 1 on the other.
+    Data: 4 rows, 2 columns.
+    These 4 rows contradict each other: 0, 1, 2 and 3.
+    1/4·row 0 + 1/4·row 3 (class 0) = 1/4·row 1 + 1/4·row 2 (class 1): the same point twice.
+    Drop any one of them, and a hyperplane separates the rest of them.
+    Nor has any hyperplane all rows on their side or on itself, unless it holds them all.
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
+    values = check_matrix(X)
+    classes, codes = check_labels(y, values.shape[0])
+    clock = Clock(time_limit)
+    mark = fingerprint(values, classes, codes)
+    shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol)
+    if len(classes) == 2:
+        return shared.certificate([0], [1], clock)
+    everyone = range(len(classes))
+    if strategy == "ovo":
+        return CertificateSet(
+            {
+                (classes[a], classes[b]): shared.certificate([a], [b], clock)
+                for a, b in combinations(everyone, 2)
+            }
+        )
+    return CertificateSet(
+        {
+            classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
+            for k in everyone
+        }
+    )
+
+
+class _Shared:
+    """What the certificates of one call have in common."""
+
+    def __init__(
+        self,
+        values: Any,
+        classes: list[Any],
+        codes: Indices,
+        mark: str,
+        fit_intercept: bool,
+        exact: bool,
+        margin_rtol: float | None,
+    ) -> None:
+        self.values, self.classes, self.codes, self.mark = values, classes, codes, mark
+        self.fit_intercept, self.exact, self.margin_rtol = fit_intercept, exact, margin_rtol
+
+    def certificate(
+        self, negative: Sequence[int], positive: Sequence[int], clock: Clock
+    ) -> Certificate:
+        """The certificate of some classes against some others."""
+        up = np.isin(self.codes, positive)
+        rows = np.flatnonzero(up | np.isin(self.codes, negative))
+        everyone = len(rows) == len(self.codes)
+        table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
+        problem = Problem(table, np.where(up[rows], 1.0, -1.0))
+        decision = decide(problem, clock) if self.exact else suggest(problem, clock)
+        return assemble(
+            problem,
+            decision,
+            rows,
+            margins(problem, decision, self.margin_rtol, clock),
+            fingerprint=self.mark,
+            n_rows=self.values.shape[0],
+            exact=self.exact,
+            negative=tuple(label_name(self.classes[k]) for k in negative),
+            positive=tuple(label_name(self.classes[k]) for k in positive),
+        )
+
+
+def margins(
+    problem: Problem, decision: Decision, rtol: float | None, clock: Clock
+) -> tuple[MarginInterval, MarginInterval] | None:
+    """The augmented and the geometric margin of separable rows, if asked for and in time.
+
+    None too if they are beyond the range of doubles.
+    """
+    if decision.verdict != "separable" or decision.weights is None or rtol is None:
+        return None
+    try:
+        clock.left()
+    except OutOfTimeError:
+        return None
+    start = list(decision.weights)
+    try:
+        augmented = enclose(problem, "augmented", start, rtol, clock)
+        if not problem.table.padded:
+            return augmented, augmented
+        return augmented, enclose(problem, "geometric", start, rtol, clock)
+    except OverflowError:
+        return None
+
+
+def _representable(length: Callable[[Problem], float], problem: Problem) -> float | None:
+    """A length of the problem, or None if it is beyond the range of doubles."""
+    try:
+        return length(problem)
+    except OverflowError:
+        return None
+
+
+def assemble(
+    problem: Problem,
+    decision: Decision,
+    rows: Indices,
+    intervals: tuple[MarginInterval, MarginInterval] | None,
+    **data: Any,
+) -> Certificate:
+    """A decision about a problem as a certificate about the data it was taken from."""
+
+    def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
+        if found is None:
+            return None
+        signs = tuple(1 if problem.y[i] > 0 else -1 for i in found.rows)
+        return Combination(tuple(int(rows[i]) for i in found.rows), signs, found.coefficients)
+
+    def margin(found: MarginInterval) -> Margin:
+        support = combination(found)
+        assert support is not None
+        return Margin(found.lower, found.upper, found.weights, found.bias, support)
+
+    d, padded = problem.table.d, problem.table.padded
+    v = decision.weights
+    radius = _representable(radius_end, problem)
+    augmented = margin(intervals[0]) if intervals else None
+    bound = None
+    if augmented is not None and augmented.lower > 0 and radius is not None:
+        bound = int(Fraction(radius) ** 2 / Fraction(augmented.lower) ** 2)
+    return Certificate(
+        verdict=decision.verdict,
+        n_columns=d,
+        fit_intercept=padded,
+        weights=None if v is None else tuple(v[:d]),
+        bias=0 if v is None or not padded else v[d],
+        contradiction=combination(decision.contradiction),
+        spanning=combination(decision.spanning),
+        columns=tuple(
+            ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
+        ),
+        radius=radius,
+        augmented=augmented,
+        geometric=margin(intervals[1]) if intervals else None,
+        mistake_bound=bound,
+        **data,
+    )  # fmt: skip

@@ -1,0 +1,341 @@
+"""The largest margin, from both sides.
+
+``γ* = min{‖Z'λ‖ : λ >= 0, Σλ = 1}``: the shortest vector in the convex hull of the rows. Every λ is
+an upper bound and every separator a lower one. The point is found on a working set of rows by
+non-negative least squares: minimising ``‖Z'λ‖² + ρ²(Σλ - 1)²`` over λ >= 0 gives a multiple of the
+shortest point, whatever ρ > 0. Rows that its separator leaves with too small a margin are added
+until the two sides meet. Doubles search; both ends of the interval are then computed from the
+witnesses in whole numbers and rounded outwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ldexp
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import nnls
+
+from rosenblatt.theory.enclosure import lower_end, upper_end
+from rosenblatt.theory.labels import binary_signs
+from rosenblatt.theory.problem import Problem, primitive
+from rosenblatt.theory.proposal import Clock, OutOfTimeError, propose
+from rosenblatt.theory.table import (
+    Floats,
+    Indices,
+    Table,
+    check_matrix,
+    clear_denominators,
+    column_top,
+)
+
+KINDS = ("augmented", "geometric")
+
+
+@dataclass(frozen=True)
+class MarginInterval:
+    """An interval that holds the largest margin, with a witness for each end.
+
+    Attributes
+    ----------
+    kind
+        ``"augmented"``: ``min y·(w·x + b)/‖(w, b)‖``, what mistake bounds speak about.
+        ``"geometric"``: ``min y·(w·x + b)/‖w‖``, the distance to the hyperplane.
+    lower, upper
+        The interval. `lower` is the margin of the hyperplane ``weights, bias`` (not positive if
+        it does not separate), `upper` that of the convex combination of the support rows.
+    weights, bias
+        The witness of `lower`, in whole numbers.
+    rows, coefficients
+        The witness of `upper`: the support rows and their positive whole coefficients.
+    """
+
+    kind: str
+    lower: float
+    upper: float
+    weights: tuple[int, ...]
+    bias: int
+    rows: tuple[int, ...]
+    coefficients: tuple[int, ...]
+
+    @property
+    def gap(self) -> float:
+        """The width of the interval, relative to its upper end."""
+        return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+
+
+def max_margin(
+    X: Any,
+    y: Any,
+    *,
+    kind: str = "augmented",
+    fit_intercept: bool = True,
+    rtol: float = 1e-6,
+    time_limit: float | None = None,
+) -> MarginInterval:
+    """Enclose the largest margin of any linear separator of two classes.
+
+    Parameters
+    ----------
+    X, y
+        Rows (dense or sparse) and labels of two classes.
+    kind : {"augmented", "geometric"}
+        Which margin; see :class:`MarginInterval`. Without offset they are the same.
+    fit_intercept : bool
+        Whether hyperplanes may miss the origin.
+    rtol : float
+        Wanted width of the interval, relative to its upper end.
+    time_limit : float, optional
+        Seconds after which the interval is returned as it stands.
+
+    Returns
+    -------
+    MarginInterval
+        Both ends are exact statements about their witnesses, rounded outwards. For classes that
+        no hyperplane separates, `lower` is not positive and `upper` is near zero.
+
+    Notes
+    -----
+    The dual problem is the shortest vector in a polytope: B. Mitchell, V. Demyanov, V. Malozemov
+    (1974); P. Wolfe (1976), Finding the nearest point in a polytope. Its solution by non-negative
+    least squares: C. Lawson, R. Hanson (1974), Solving Least Squares Problems, chapter 23.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0], [4.0]]), [0, 1]
+    >>> m = max_margin(X, y, kind="geometric")
+    >>> round(m.lower, 6), round(m.upper, 6), m.rows
+    (2.0, 2.0, (0, 1))
+    >>> round(max_margin(X, y).upper, 4)
+    0.8944
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
+    if not rtol > 0:
+        raise ValueError(f"rtol must be positive, got {rtol}")
+    values = check_matrix(X)
+    signs = binary_signs(y, values.shape[0])
+    problem = Problem(Table(values, fit_intercept), signs)
+    clock = Clock(time_limit)
+    try:
+        v = propose(problem, clock).v
+    except OutOfTimeError:
+        v = problem.combine(1.0 / np.maximum(problem.norms, 1e-300))
+    return enclose(problem, kind, problem.exact_weights(v), rtol, clock)
+
+
+def enclose(
+    problem: Problem, kind: str, start: list[int], rtol: float, clock: Clock
+) -> MarginInterval:
+    """The interval for a problem, from exact weights to start with."""
+    if not problem.table.padded:
+        kind = "augmented"
+    plane = _Plane(problem, kind)
+    w, b = plane.doubles(start)
+    rows = plane.nearest(w, b, max(64, plane.d))
+    lower, upper, best, weights = -np.inf, np.inf, (w, b), np.ones(len(rows))
+    best_rows = rows
+    for _ in range(200):
+        coefficients = plane.shortest(rows)
+        if kind == "geometric":
+            coefficients = _balanced(coefficients, problem.y[rows])
+        w, b, low, high = plane.bounds(rows, coefficients)
+        if low > lower:
+            lower, best = low, (w, b)
+        if upper - lower > rtol * upper:
+            w, b = plane.level(rows[coefficients > 0])
+            low = plane.margin(w, b)
+            if low > lower:
+                lower, best = low, (w, b)
+        if high < upper:
+            upper, best_rows, weights = high, rows, coefficients
+        if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
+            break
+        fresh = np.setdiff1d(plane.nearest(w, b, max(64, plane.d // 2)), rows)
+        if len(fresh) == 0 or _out_of_time(clock):
+            break
+        rows = np.concatenate([rows[coefficients > 0], fresh])
+    return _certified(problem, kind, start, plane.whole(*best), best_rows, weights)
+
+
+def _out_of_time(clock: Clock) -> bool:
+    try:
+        clock.left()
+    except OutOfTimeError:
+        return True
+    return False
+
+
+class _Plane:
+    """The geometry of one problem in doubles, unscaled but for one common power of two."""
+
+    def __init__(self, problem: Problem, kind: str) -> None:
+        self.problem, self.kind = problem, kind
+        table = problem.table
+        self.d, self.padded = table.d, table.padded
+        self.exponent = 0
+        if table.row_exponent is None:
+            self.X = table.approx
+        else:
+            self.exponent, self.X = _common_scale(table)
+        self.pad = ldexp(1.0, -self.exponent) if self.exponent < 1000 else 0.0
+        top = float(column_top(self.X).max(initial=0.0))
+        self.radius = max(top, self.pad if self.padded else 0.0)
+
+    def doubles(self, exact: list[int]) -> tuple[Floats, float]:
+        """Exact weights as (w, b) for the doubles kept here."""
+        top = max((abs(x).bit_length() for x in exact), default=0)
+        w = np.array([float(Fraction(x, 1 << top)) for x in exact])
+        return (w[:-1], float(w[-1]) * self.pad) if self.padded else (w, 0.0)
+
+    def whole(self, w: Floats, b: float) -> list[int]:
+        """The inverse of `doubles`, up to a factor and without a rounding."""
+        parts = [Fraction(x) for x in w.tolist()]
+        if self.padded:
+            parts.append(Fraction(b) * Fraction(2) ** self.exponent)
+        return primitive(clear_denominators(parts))
+
+    def margins(self, w: Floats, b: float) -> Floats:
+        return np.asarray((self.X @ w + b) * self.problem.y)
+
+    def nearest(self, w: Floats, b: float, count: int) -> Indices:
+        """Rows of least margin, of both classes."""
+        s = self.margins(w, b)
+        found = []
+        for side in (1, -1):
+            rows = np.flatnonzero(self.problem.y == side)
+            if len(rows) > count // 2:
+                rows = rows[np.argpartition(s[rows], count // 2)[: count // 2]]
+            found.append(rows)
+        return np.concatenate(found)
+
+    def shortest(self, rows: Indices) -> Floats:
+        """λ >= 0 whose combination of these rows is shortest, up to a factor."""
+        y = self.problem.y[rows]
+        part = self.X[rows]
+        if sparse.issparse(part):
+            part = part[:, np.unique(part.indices)].toarray()
+        if self.kind == "geometric":
+            part = part - part.mean(axis=0)
+            pad = 1e4 * max(float(np.abs(part).max(initial=0.0)), 1e-300)
+        else:
+            pad = self.pad
+        Z = part * y[:, None]
+        if self.padded:
+            Z = np.hstack([Z, (pad * y)[:, None]])
+        if Z.shape[1] > Z.shape[0]:
+            Z = np.asarray(np.linalg.qr(Z.T, mode="r")).T
+        size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
+        weights = np.full(len(rows), 1.0 / len(rows))
+        rho = float(np.linalg.norm(Z.mean(axis=0))) or size
+        for _ in range(3):
+            A = np.vstack([Z.T / rho, np.ones(len(rows))])
+            try:
+                weights = nnls(A, np.append(np.zeros(Z.shape[1]), 1.0), maxiter=30 * A.shape[1])[0]
+            except RuntimeError:
+                break
+            reached = float(np.linalg.norm(weights @ Z)) / max(float(weights.sum()), 1e-300)
+            if not 1e-14 * size < reached < 0.1 * rho:
+                break
+            rho = reached
+        return np.asarray(weights) if weights.max() > 0 else np.ones(len(rows))
+
+    def bounds(self, rows: Indices, weights: Floats) -> tuple[Floats, float, float, float]:
+        """The hyperplane of a λ, its margin, and the length of its combination."""
+        y, part = self.problem.y[rows], self.X[rows]
+        pulls = weights * y / max(float(weights.sum()), 1e-300)
+        w = np.asarray(part.T @ pulls)
+        length = float(np.linalg.norm(w))
+        if self.kind == "geometric":
+            s = self.margins(w, 0.0)
+            plus, minus = s[self.problem.y > 0].min(), s[self.problem.y < 0].min()
+            low = float(plus + minus) / 2
+            return w, float(minus - plus) / 2, low / max(length, 1e-300), length
+        b = float(pulls.sum()) * self.pad * self.pad if self.padded else 0.0
+        length = float(np.hypot(length, pulls.sum() * self.pad)) if self.padded else length
+        low = float(self.margins(w, b).min())
+        return w, b, low / max(length, 1e-300), length
+
+    def level(self, rows: Indices) -> tuple[Floats, float]:
+        """The shortest weights under which all these rows have the same margin."""
+        y, part = self.problem.y[rows], self.X[rows]
+        columns = np.arange(self.d)
+        if sparse.issparse(part):
+            columns = np.unique(part.indices)
+            part = part[:, columns].toarray()
+        w = np.zeros(self.d)
+        if self.kind == "geometric":
+            w[columns] = np.linalg.lstsq(part[1:] - part[0], y[1:] - y[0], rcond=None)[0]
+            return w, float(y[0] - part[0] @ w[columns])
+        Z = np.hstack([part, np.full((len(rows), int(self.padded)), self.pad)])
+        v = np.linalg.lstsq(Z * y[:, None], np.ones(len(rows)), rcond=None)[0]
+        w[columns] = v[: len(columns)]
+        return w, float(v[-1]) * self.pad if self.padded else 0.0
+
+    def margin(self, w: Floats, b: float) -> float:
+        """The least margin of any row under these weights."""
+        size = float(np.linalg.norm(w))
+        if self.kind == "augmented" and self.padded and self.pad > 0:
+            size = float(np.hypot(size, b / self.pad))
+        return float(self.margins(w, b).min()) / max(size, 1e-300)
+
+
+def _common_scale(table: Table) -> tuple[int, Any]:
+    """All values times one power of two that brings the largest to about one."""
+    assert table.row_exponent is not None
+    top = int(table.column_exponent.max(initial=0) + table.row_exponent.max(initial=0))
+    with np.errstate(under="ignore"):
+        if table.is_sparse:
+            X = table.approx.copy()
+            rows = np.repeat(table.row_exponent, np.diff(X.indptr))
+            shift = rows + table.column_exponent[X.indices] - top
+            X.data = np.ldexp(X.data, np.clip(shift, -3000, 0).astype(np.int32))
+            return top, X
+        shift = table.row_exponent[:, None] + table.column_exponent - top
+        return top, np.ldexp(table.approx, np.clip(shift, -3000, 0).astype(np.int32))
+
+
+def _balanced(weights: Floats, y: Floats) -> Floats:
+    """Coefficients of which each class has the sum one."""
+    out = weights.copy()
+    for side in (1, -1):
+        mine = y == side
+        total = float(weights[mine].sum())
+        out[mine] = weights[mine] / total if total > 0 else 1.0 / max(int(mine.sum()), 1)
+    return out
+
+
+def _certified(
+    problem: Problem,
+    kind: str,
+    start: list[int],
+    found: list[int],
+    rows: Indices,
+    weights: Floats,
+) -> MarginInterval:
+    """The interval that the witnesses prove in whole numbers; the better of two hyperplanes."""
+    d = problem.table.d
+    lower, plane = 0.0, [0] * problem.width
+    for candidate in (start, found):
+        size = sum(x * x for x in (candidate if kind == "augmented" else candidate[:d]))
+        end = lower_end(problem, candidate, size) if size else 0.0
+        if size and (not any(plane) or end > lower):
+            lower, plane = end, candidate
+    kept = weights > 0
+    order = np.argsort(rows[kept]).tolist()
+    rows = rows[kept][order]
+    ratios = [Fraction(x) for x in weights[kept][order].tolist()]
+    coefficients = primitive(clear_denominators(ratios))
+    return MarginInterval(
+        kind,
+        lower,
+        upper_end(problem, kind, rows, coefficients),
+        tuple(plane[:d]),
+        plane[d] if problem.table.padded else 0,
+        tuple(rows.tolist()),
+        tuple(coefficients),
+    )

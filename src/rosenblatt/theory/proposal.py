@@ -1,0 +1,176 @@
+"""A linear program in doubles proposes a separator or a contradiction; it proves nothing.
+
+Maximise t subject to ``z_i·v >= t`` for the rows, ``z_h·v = 0`` for the rows held to the
+hyperplane, and ``-1 <= v <= 1``. The program is solved on a few rows, the rows that its answer
+gets most wrong are added, and so on. If t > 0 gets through all rows, v separates; if t = 0 on the
+few, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contradict each other.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from rosenblatt.theory.problem import Problem
+from rosenblatt.theory.table import Floats, Indices
+
+
+class OutOfTimeError(Exception):
+    """The time limit has passed."""
+
+
+class Clock:
+    """Counts down a time limit in seconds; None never ends."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.end = None if limit is None else time.monotonic() + limit
+
+    def left(self) -> float | None:
+        """Seconds left, or None; raises when there are none."""
+        if self.end is None:
+            return None
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise OutOfTimeError
+        return left
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the doubles suggest.
+
+    Attributes
+    ----------
+    v
+        Scaled weights: the best for the rows looked at.
+    clear
+        Whether every row has a positive score under `v` beyond doubt.
+    rows, weights
+        The rows with positive dual values and these values: a contradiction if nothing is clear.
+    """
+
+    v: Floats
+    clear: bool
+    rows: Indices
+    weights: Floats
+
+
+def propose(
+    problem: Problem, clock: Clock, held: Indices | None = None, outside: Any = None
+) -> Proposal:
+    """Solve the linear program by adding rows.
+
+    `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
+    (all, unless given).
+    """
+    held = np.empty(0, dtype=np.intp) if held is None else held
+    candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
+    batch = max(64, 2 * problem.width)
+    working = _first_rows(problem, candidates, 2 * batch)
+    while True:
+        v, t, weights = _solve(problem, working, held, clock)
+        support = weights > 1e-9 * weights.max(initial=0.0)
+        here = Proposal(v, False, working[support], weights[support])
+        if t <= 1e-9:
+            return here
+        scores, slack = problem.scores(v), problem.slack(v)
+        wrong = ~(scores > slack)
+        if outside is not None:
+            wrong &= outside
+        if not wrong.any():
+            return Proposal(v, True, here.rows, here.weights)
+        wrong[working] = False
+        fresh = np.flatnonzero(wrong)
+        if len(fresh) == 0:
+            return here
+        depth = scores[fresh] / problem.norms[fresh]
+        if len(fresh) > batch:
+            fresh = fresh[np.argpartition(depth, batch)[:batch]]
+        working = np.concatenate([working, fresh])
+
+
+def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
+    """Rows near the border between the classes, by a perceptron on a sample of them."""
+    if len(candidates) <= count:
+        return candidates
+    sample = candidates[:: max(1, len(candidates) // 4096)][:8192]
+    Z = problem.block(sample)
+    norms = np.maximum(problem.norms[sample], 1e-300)
+    v = Z.T @ (1.0 / norms)
+    for _ in range(10):
+        wrong = (Z @ v) <= 0
+        if not wrong.any():
+            break
+        v = v + Z[wrong].T @ (1.0 / norms[wrong])
+    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
+    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
+    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
+    return np.union1d(worst, rest)
+
+
+def _solve(
+    problem: Problem, working: Indices, held: Indices, clock: Clock
+) -> tuple[Floats, float, Floats]:
+    """The program on some rows: v, t and the dual values of the rows."""
+    Z = problem.block(np.concatenate([working, held]))
+    Z, columns, scale, rows_scale = _equilibrate(Z)
+    m, k = len(working), Z.shape[1]
+    A = _with_column(-Z[:m], 1.0)
+    E = _with_column(Z[m:], 0.0) if len(held) else None
+    options: dict[str, Any] = {
+        "primal_feasibility_tolerance": 1e-10,
+        "dual_feasibility_tolerance": 1e-10,
+    }
+    left = clock.left()
+    if left is not None:
+        options["time_limit"] = left
+    result = linprog(
+        np.append(np.zeros(k), -1.0),
+        A_ub=A,
+        b_ub=np.zeros(m),
+        A_eq=E,
+        b_eq=np.zeros(len(held)) if len(held) else None,
+        bounds=[(-1.0, 1.0)] * k + [(0.0, None)],
+        method="highs-ds",
+        options=options,
+    )
+    if result.x is None:
+        clock.left()
+        return np.zeros(problem.width), 0.0, np.ones(m)
+    v = np.zeros(problem.width)
+    v[columns] = result.x[:-1] * scale
+    weights = np.maximum(-result.ineqlin.marginals, 0.0) * rows_scale[:m]
+    return v / max(np.abs(v).max(), 1e-300), float(result.x[-1]), weights
+
+
+def _with_column(Z: Any, value: float) -> Any:
+    """The matrix with one more column, all of one value: the coefficients of t."""
+    column = np.full((Z.shape[0], 1), value)
+    if sparse.issparse(Z):
+        return sparse.hstack([Z, column], format="csr")
+    return np.hstack([Z, column])
+
+
+def _equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
+    """Drop zero columns; scale rows and columns by powers of two to entries of about one."""
+    size = abs(Z)
+    top = _top(size, 0)
+    columns = np.flatnonzero(top)
+    scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
+    Z = Z[:, columns]
+    Z = Z @ sparse.diags_array(scale) if sparse.issparse(Z) else Z * scale
+    high = _top(abs(Z), 1)
+    rows_scale = np.where(high > 0, np.ldexp(1.0, -np.frexp(high)[1]), 1.0)
+    if sparse.issparse(Z):
+        return sparse.csr_array(sparse.diags_array(rows_scale) @ Z), columns, scale, rows_scale
+    return Z * rows_scale[:, None], columns, scale, rows_scale
+
+
+def _top(size: Any, axis: int) -> Floats:
+    top = size.max(axis=axis)
+    return np.asarray(top.toarray()).ravel() if sparse.issparse(top) else np.asarray(top)

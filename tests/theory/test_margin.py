@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+
+from rosenblatt.theory import dataset_margin, max_margin
+
+
+def separated(seed, n=60, d=5, gap=0.5):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, d))
+    w = generator.normal(size=d)
+    y = (X @ w > 0).astype(int)
+    return X + gap * np.outer(2 * y - 1, w / np.linalg.norm(w)), y
+
+
+def test_iris_petals_have_the_margin_of_the_notes():
+    X, y = load_iris(return_X_y=True)
+    found = max_margin(X[:100, 2:], y[:100])
+    assert found.lower == pytest.approx(0.2684931665, abs=1e-9)
+    assert found.gap < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_geometric_margin_is_that_of_a_hard_support_vector_machine(seed):
+    X, y = separated(seed)
+    svm = SVC(kernel="linear", C=1e9, tol=1e-9).fit(X, y)
+    found = max_margin(X, y, kind="geometric", rtol=1e-9)
+    assert found.upper == pytest.approx(1 / np.linalg.norm(svm.coef_), rel=1e-5)
+    assert set(found.rows) == set(svm.support_.tolist())
+    w = np.array(found.weights, dtype=float)
+    assert dataset_margin(X, y, w, float(found.bias)) == pytest.approx(found.lower, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["augmented", "geometric"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_interval_is_narrow_and_the_same_for_dense_and_sparse(kind, seed):
+    X, y = separated(seed, n=500, d=20)
+    dense, csr = (max_margin(A, y, kind=kind) for A in (X, sparse.csr_array(X)))
+    for found in (dense, csr):
+        assert 0 < found.lower <= found.upper
+        assert found.gap <= 1e-6
+    assert dense.upper == pytest.approx(csr.upper, rel=1e-6)
+
+
+def test_scaling_the_rows_scales_the_geometric_margin():
+    X, y = separated(7)
+    one = max_margin(X, y, kind="geometric")
+    for factor in (1e-200, 1e-6, 1e250):
+        other = max_margin(X * factor, y, kind="geometric")
+        assert other.upper == pytest.approx(factor * one.upper, rel=1e-6)
+        assert other.lower == pytest.approx(factor * one.lower, rel=1e-6)
+
+
+def test_inseparable_rows_have_no_positive_lower_end():
+    X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0]
+    for kind in ("augmented", "geometric"):
+        found = max_margin(X, y, kind=kind)
+        assert found.lower <= 0 <= found.upper <= 1e-6
+
+
+def test_the_margin_grows_when_rows_are_left_out():
+    X, y = separated(3, n=40)
+    whole = max_margin(X, y)
+    part = max_margin(X[:30], y[:30])
+    assert part.upper >= whole.lower
+
+
+def test_bad_options_are_named():
+    with pytest.raises(ValueError, match="kind"):
+        max_margin([[0.0], [1.0]], [0, 1], kind="functional")
+    with pytest.raises(ValueError, match="rtol"):
+        max_margin([[0.0], [1.0]], [0, 1], rtol=0)
+    with pytest.raises(ValueError, match="two classes"):
+        max_margin([[0.0], [1.0], [2.0]], [0, 1, 2])
