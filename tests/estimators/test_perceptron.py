@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from rosenblatt import Perceptron, examples
+from rosenblatt import Perceptron, examples, theory
 from rosenblatt.engine.rows import rows_of
 
 IRIS = load_iris(return_X_y=True)
@@ -448,3 +448,29 @@ def test_nan_marks_what_is_not_known():
     assert math.isnan(first.train_error)
     assert math.isnan(first.validation_error)
     assert last.train_error == 0.0
+
+
+class TestCertificate:
+    def test_a_separating_run_is_held_against_its_bound(self):
+        X, y = SETOSA_VERSICOLOR
+        found = Perceptron(shuffle=False).fit(X, y).certificate(X, y)
+        assert (found.verdict, found.updates) == ("separable", 4)
+        assert found.margin_lower <= 0.2685 <= found.margin_upper
+        assert all(bound.holds for bound in found.bounds)
+
+    def test_a_cycle_proves_that_no_line_exists(self):
+        X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+        model = Perceptron(shuffle=False, tol=None).fit(X, y)
+        assert model.certificate(X, y).verdict == "inseparable"
+        proof = theory.cycle_certificate(X, y, model.history_.row_updates)
+        assert theory.verify(proof, X, y).proven
+
+    def test_a_run_cut_short_decides_nothing(self):
+        X, y = SETOSA_VERSICOLOR
+        model = Perceptron(shuffle=False, max_updates=1).fit(X, y)
+        assert model.certificate(X, y).verdict == "undecided"
+
+    def test_bounds_that_do_not_apply_are_refused(self):
+        X, y = IRIS
+        with pytest.raises(ValueError, match="two classes"):
+            Perceptron().fit(X, y).certificate(X, y)

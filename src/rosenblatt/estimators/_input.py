@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 
 ONE = np.ones(1)
+FLOATS = [np.float64, np.float32]
 
 
 @contextmanager

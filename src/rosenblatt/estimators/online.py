@@ -12,6 +12,7 @@ from scipy import sparse
 
 from rosenblatt.engine.rows import DenseRows
 from rosenblatt.engine.tasks import Route
+from rosenblatt.estimators._row_by_row import learn
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.training.loop import Work
 
@@ -97,7 +98,7 @@ def _learn_batches(model: Perceptron, batches: Iterable[Any], classes: Any) -> O
     model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
     predictions, wrong = [], []
     for X, y in batches:
-        codes = model._learn(X, y, classes, foresee=True)
+        codes = learn(model, X, y, classes, foresee=True)
         y = np.asarray(y)
         labels = _labels(codes, model.classes_)
         predictions.append(labels)
@@ -200,7 +201,7 @@ class OneByOne:
     def _meet(self, x: Any, label: Any) -> Any:
         """Take the long way, which checks everything and knows what to do with a new label."""
         self._close()
-        [code] = self.model._learn(np.asarray(x)[None, :], [label], self.classes, foresee=True)
+        [code] = learn(self.model, np.asarray(x)[None, :], [label], self.classes, foresee=True)
         self.classes = None
         self._open()
         return None if code < 0 else self.model.classes_.tolist()[code]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -11,28 +12,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules, training
-from rosenblatt.engine.rows import distinct, rows_of
+from rosenblatt.engine.rows import rows_of
 from rosenblatt.engine.tasks import Setting, Task, task_of, votes
-from rosenblatt.estimators._classes import arrivals, grow, n_problems
-from rosenblatt.estimators._input import (
-    ONE,
-    check_weights,
-    example_weights,
-    initial_weights,
-    untouched_on_failure,
-)
+from rosenblatt.estimators._input import FLOATS, example_weights, untouched_on_failure
+from rosenblatt.estimators._preparation import hold_out, order_of, starting_state
 from rosenblatt.estimators._progress import progress
+from rosenblatt.estimators._row_by_row import learn, learns_online
 from rosenblatt.training import History, Plan, State
-
-FLOATS = [np.float64, np.float32]
 
 
 def _inverse(eta0: float, t: int) -> float:
@@ -41,17 +34,6 @@ def _inverse(eta0: float, t: int) -> float:
 
 def _inverse_root(eta0: float, t: int) -> float:
     return eta0 / t**0.5
-
-
-def _learns_online(estimator: Perceptron) -> bool:
-    """Learning row by row has no use for what looks at all examples together."""
-    for name, value in (("keep", "best"), ("update", "batch"), ("class_weight", "balanced")):
-        if getattr(estimator, name) == value:
-            raise AttributeError(
-                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
-                f"by one. Use fit, or another {name}."
-            )
-    return True
 
 
 class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
@@ -283,17 +265,17 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             rows = rows_of(X)
-            validation, omega = self._hold_out(X, codes, omega, X_val, y_val, random)
-            order, draw, omega = self._order(rows, codes, omega)
+            validation, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
+            order, draw, omega = order_of(self, rows, codes, omega)
             task = self._task(rows, codes, omega, len(self.classes_))
-            state = self._begin(start, task, int(random.randint(2**31)))
+            state = starting_state(self, start, task, int(random.randint(2**31)))
             with progress("Perceptron", self.max_iter, self.verbose) as bar:
                 plan = self._plan(order, draw, validation, bar)
                 state, history = training.run(state, task, plan)
             self._show(state, plan, history)
         return self
 
-    @available_if(_learns_online)
+    @available_if(learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
@@ -320,77 +302,8 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
                [-2., -5.],
                [ 5.,  5.]])
         """
-        self._learn(X, y, classes, sample_weight)
+        learn(self, X, y, classes, sample_weight)
         return self
-
-    def _learn(self, X, y, classes=None, sample_weight=None, foresee=False) -> np.ndarray:
-        """Learn online; with `foresee`, return the class numbers predicted before each label.
-
-        The number is -1 where no class was known yet.
-        """
-        with untouched_on_failure(self):
-            self._check_parameters()
-            first = not hasattr(self, "state_")
-            dtype = FLOATS if first else self.state_.weights.dtype
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first
-            )
-            if y.dtype.kind in "fcO":
-                check_classification_targets(y)
-            if first:
-                self.classes_ = np.unique(y[:0] if classes is None else classes)
-                n = n_problems(len(self.classes_), self.multiclass)
-                self.state_ = State.start(
-                    np.zeros((n, X.shape[1]), X.dtype), np.zeros(n), averaging=self._averages()
-                )
-            elif classes is not None and not np.isin(classes, self.classes_).all():
-                raise ValueError(
-                    f"classes={np.asarray(classes)} is not what the first call to partial_fit "
-                    f"said: {self.classes_}. Leave it out; new labels are welcome as they come."
-                )
-            return self._learn_rows(rows_of(X), y, check_weights(sample_weight, len(y)), foresee)
-
-    def _learn_rows(self, rows, y, weights, foresee) -> np.ndarray:
-        """Learn row by row; where a new label comes up, weights for it come into being."""
-        state, known = self.state_, self.classes_
-        found = arrivals(y, known)
-        ends = [*(row for row, _ in found[1:]), len(y)]
-        everything = found[-1][1]
-        predicted = np.full(len(y), -1)
-        for (start, classes), end in zip(found, ends, strict=True):
-            if start == end:
-                continue
-            guess = self._guess(rows, start, state, known) if foresee else -1
-            before, arrived = known, len(classes) > len(known)
-            state, known = grow(state, known, classes, self.multiclass), classes
-            codes = np.zeros(len(y), np.int32)
-            codes[start:end] = np.searchsorted(classes, y[start:end])
-            omega = _by_class(weights, self.class_weight, classes, codes)
-            order = np.arange(start, end, dtype=np.uint64)
-            order = order[omega[start:end] > 0] if omega.size > 1 else order
-            task = self._task(rows, codes, omega, len(classes))
-            task.foresee = foresee
-            plan = self._plan(order, "fixed", None, ())
-            if len(classes) > 1:
-                state, seen = training.feed(state, task, plan)
-            else:
-                state, seen = training.idle(state, task, plan), np.zeros(order.size, np.int32)
-            if foresee:
-                predicted[order] = np.searchsorted(everything, classes)[seen]
-                if arrived:
-                    known_codes = np.searchsorted(everything, before)
-                    predicted[start] = known_codes[guess] if len(before) else -1
-        self.classes_ = everything
-        self._show_online(state)
-        return predicted
-
-    def _guess(self, rows, row, state, known) -> int:
-        """The class predicted for a row by what was known before it, or -1."""
-        if len(known) < 2:
-            return len(known) - 1
-        task = self._task(rows, np.empty(0, np.int32), ONE, len(known))
-        scores = rows.scores(state.weights, state.bias, slice(row, row + 1))
-        return int(task.decide(scores)[0])
 
     def decision_function(self, X):
         """The scores ``w·x + b``; for ``"ovo"`` the votes, with under half a vote for clearness.
@@ -407,6 +320,64 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores
+
+    def certificate(self, X, y):
+        """What the run that was fitted on these rows proves, at the cost of a few passes.
+
+        Mistakes made against every bound that applies, an interval for the largest margin, and a
+        verdict: ``separable`` if the weights get every row right, ``inseparable`` if the run came
+        back to its own weights and the corrections in between add up to exactly zero, else
+        ``undecided``. :func:`rosenblatt.certify` decides every case.
+
+        Parameters
+        ----------
+        X, y
+            The rows and labels of two classes that the model was fitted on.
+
+        Returns
+        -------
+        certificate : RunCertificate
+
+        Examples
+        --------
+        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]
+        >>> found = Perceptron(shuffle=False, tol=None).fit(X, y).certificate(X, y)
+        >>> found.verdict, found.updates <= found.bounds[0].value
+        ('separable', True)
+        """
+        from rosenblatt import theory
+
+        check_is_fitted(self)
+        if len(self.classes_) != 2 or self.update != "online" or self.learning_rate != "constant":
+            raise ValueError(
+                "The mistake bounds speak of two classes, the online rule and a constant learning "
+                "rate. Use rosenblatt.certify for the data alone."
+            )
+        found = theory.run_certificate(
+            X,
+            y,
+            self.state_.weights[0],
+            float(self.state_.bias[0]),
+            updates=self.n_updates_,
+            eta=float(self.eta0),
+            threshold=float(self.threshold),
+            fit_intercept=self.fit_intercept,
+            padding=float(self.intercept_scaling),
+        )
+        return replace(found, verdict="inseparable") if self._proves_a_cycle(X, y) else found
+
+    def _proves_a_cycle(self, X, y) -> bool:
+        from rosenblatt import theory
+
+        if self.history_.row_updates is None:
+            return False
+        try:
+            theory.cycle_certificate(
+                X, y, self.history_.row_updates, fit_intercept=self.fit_intercept
+            )
+        except ValueError:  # the weights came back by rounding only
+            return False
+        return True
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -431,69 +402,8 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     def _task(self, rows, codes, omega, n_classes) -> Task:
         return task_of(self.multiclass, rows, codes, omega, n_classes, self._threads())
 
-    def _hold_out(self, X, codes, omega, X_val, y_val, random) -> tuple[Task | None, np.ndarray]:
-        """The validation task, and the weights with the held-out rows set to zero."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val belong together: give both or neither.")
-        if X_val is not None:
-            X_val, y_val = validate_data(
-                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False
-            )
-            unknown = np.setdiff1d(y_val, self.classes_)
-            if unknown.size:
-                raise ValueError(f"y_val holds labels that y does not: {unknown[:5]}.")
-            held = np.searchsorted(self.classes_, y_val)
-            return self._task(rows_of(X_val), held, ONE, len(self.classes_)), omega
-        if not self.early_stopping:
-            return None, omega
-        seed = int(random.randint(2**31))
-        if self.validation_fraction * len(codes) < len(self.classes_):
-            raise ValueError(
-                f"early_stopping would hold out {self.validation_fraction:.0%} of {len(codes)} "
-                f"rows, fewer than the {len(self.classes_)} classes. Give X_val and y_val, or a "
-                "larger validation_fraction."
-            )
-        _, out = train_test_split(
-            np.arange(len(codes)), test_size=self.validation_fraction, stratify=codes,
-            random_state=seed,
-        )  # fmt: skip
-        remaining = np.array(np.broadcast_to(omega, codes.shape))
-        weights = ONE if omega.size == 1 else np.ascontiguousarray(omega[out])
-        remaining[out] = 0.0
-        return self._task(rows_of(X[out]), codes[out], weights, len(self.classes_)), remaining
-
-    def _order(self, rows, codes, omega) -> tuple[np.ndarray, str, np.ndarray]:
-        """The rows to visit, how to draw an epoch from them, and the weights that go with it."""
-        n = rows.shape[0]
-        if self.shuffle is True:
-            order, omega = distinct(rows, codes, omega)
-            return order, "permutation", omega
-        chosen = np.arange(n) if isinstance(self.shuffle, bool | str) else np.asarray(self.shuffle)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:
-            raise ValueError("shuffle must be True, False, 'random' or an array of row numbers.")
-        if chosen.min() < 0 or chosen.max() >= n:
-            raise ValueError(f"shuffle holds row numbers outside 0 .. {n - 1}.")
-        chosen = chosen.astype(np.uint64)
-        if omega.size > 1:
-            chosen = chosen[omega[chosen] > 0]
-        return chosen, "random" if self.shuffle == "random" else "fixed", omega
-
     def _goes_on(self) -> bool:
         return self.warm_start and hasattr(self, "coef_")
-
-    def _begin(self, start, task, seed) -> State:
-        weights, bias = start
-        if not self.fit_intercept and bias is not None and np.any(bias):
-            raise ValueError("intercept_init needs fit_intercept=True.")
-        if hasattr(weights, "toarray"):
-            weights = weights.toarray()
-        shape, n = (task.n_problems, task.rows.shape[1]), task.n_problems
-        return State.start(
-            initial_weights("coef_init", weights, shape, task.rows.dtype, n),
-            initial_weights("intercept_init", bias, shape[:1], np.dtype(np.float64), n),
-            averaging=self._averages(),
-            seed=seed,
-        )
 
     def _plan(self, order, draw, validation, bar) -> Plan:
         schedules: dict[str, Any] = {"inverse": _inverse, "sqrt": _inverse_root}
@@ -538,11 +448,3 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _by_class(weights, class_weight, classes, codes) -> np.ndarray:
-    """The weights of rows times those of their classes, which may be given for some only."""
-    if class_weight is None:
-        return weights
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-    return np.broadcast_to(weights, codes.shape) * factors[codes]
