@@ -24,6 +24,9 @@ _HOME = {
     "verify": "rosenblatt.theory",
     "reference": None,
     "theory": None,
+    "trace": "rosenblatt.tracing",
+    "tracing": None,
+    "viz": None,
 }
 
 __all__ = sorted([*_HOME, "__version__"])

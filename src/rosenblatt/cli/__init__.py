@@ -13,6 +13,7 @@ from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.verify import verify
+from rosenblatt.cli.trace import trace
 
 app = typer.Typer(
     name="rosenblatt",
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(certify)
 app.command()(verify)
+app.command()(trace)
 
 
 def _print_version(wanted: bool) -> None:
