@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from rosenblatt.reference import Vector, dot
@@ -127,6 +128,11 @@ def widest_separator(problem: Problem) -> Vector | None:
     from rosenblatt.theory import max_margin
 
     c = problem.padding
-    X = problem.X if c is None else [[value / c for value in row] for row in problem.X]
+    # (x, c) is c times (x/c, 1): the same separators, margins c times as large.
+    X = problem.X if c in (None, 1) else [[value / c for value in row] for row in problem.X]
     found = max_margin(X, problem.signs, fit_intercept=c is not None)
-    return tuple(found.separator) if found.separable else None
+    if not found.lower > 0:
+        return None
+    whole = found.weights if c is None else (*found.weights, found.bias)
+    largest = max(abs(value) for value in whole)
+    return tuple(float(Fraction(value, largest)) for value in whole)
