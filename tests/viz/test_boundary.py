@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from rosenblatt import Perceptron
 from rosenblatt.viz import BoundaryDisplay
 
 

@@ -1,5 +1,6 @@
 """Each picture holds the numbers it is about."""
 
+from math import nan
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from rosenblatt import examples, trace
+from rosenblatt import Perceptron, examples, trace
+from rosenblatt.training import Epoch
 from rosenblatt.viz import (
     BoundsDisplay,
     ContradictionDisplay,
@@ -19,10 +21,6 @@ from rosenblatt.viz import (
 )
 
 
-def epoch(mistakes, train=None, validation=None):
-    return SimpleNamespace(mistakes=mistakes, train_error=train, validation_error=validation)
-
-
 def test_the_epochs_of_a_trace_are_bars_of_mistakes(run):
     display = EpochsDisplay.from_trace(run)
     assert [bar.get_height() for bar in display.bars_] == display.mistakes
@@ -31,7 +29,11 @@ def test_the_epochs_of_a_trace_are_bars_of_mistakes(run):
 
 
 def test_errors_are_lines_and_unknown_ones_are_gaps():
-    history = [epoch(9, 0.3, 0.4), epoch(5, 0.2, None), epoch(2, 0.1, 0.3)]
+    errors = [(0.3, 0.4), (0.2, nan), (0.1, 0.3)]
+    history = [
+        Epoch(i, mistakes=9 - i, updates=9 - i, train_error=train, validation_error=validation)
+        for i, (train, validation) in enumerate(errors, start=1)
+    ]
     display = EpochsDisplay.from_history(history)
     training, validation = (line.get_ydata() for line in display.lines_)
     assert list(training) == [0.3, 0.2, 0.1]
@@ -39,8 +41,17 @@ def test_errors_are_lines_and_unknown_ones_are_gaps():
     assert validation[2] == 0.3
 
 
+def test_a_fitted_perceptron_shows_its_history(blobs):
+    model = Perceptron(early_stopping=True, random_state=0).fit(*blobs)
+    display = EpochsDisplay.from_estimator(model)
+    assert display.mistakes == list(model.history_["mistakes"])
+    assert "validation error" in [line.get_label() for line in display.lines_]
+    assert model.stop_reason_ in display.ax_.get_title(loc="right")
+
+
 def test_a_history_without_errors_shows_mistakes_alone():
-    display = EpochsDisplay.from_history([epoch(3), epoch(0)])
+    history = [Epoch(1, mistakes=3, updates=3), Epoch(2, mistakes=0, updates=0)]
+    display = EpochsDisplay.from_history(history)
     assert display.lines_ == []
     assert len(display.figure_.axes) == 1
 

@@ -13,6 +13,7 @@ from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.verify import verify
+from rosenblatt.cli.lab import lab
 from rosenblatt.cli.trace import trace
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app.command()(demo)
 app.command()(certify)
 app.command()(verify)
 app.command()(trace)
+app.command()(lab)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rosenblatt.tracing import words
 from rosenblatt.tracing.problem import Problem
-from rosenblatt.tracing.proof import Proof
+from rosenblatt.tracing.proof import widest_separator
 from rosenblatt.tracing.run import Step
 from rosenblatt.tracing.words import Block, Heading, Item, Line, Math, Paragraph, Table, number
 
@@ -29,7 +29,7 @@ def document(trace: Trace, style: str, proof: bool) -> list[Block]:
         blocks += [Heading("The run"), _steps(trace.problem, trace.steps)]
     blocks += [Heading("The end"), *(Paragraph(line) for line in _ending(trace))]
     if proof:
-        blocks += _proof(trace.proof())
+        blocks += [Heading("The proof"), *_proof(trace)]
     return blocks
 
 
@@ -116,7 +116,11 @@ def _ending(trace: Trace) -> list[Line]:
     return [[f"The budget of {trace.n_epochs} epochs is used up, after {updates}."], last]
 
 
-def _proof(proof: Proof) -> list[Block]:
+def _proof(trace: Trace) -> list[Block]:
+    separator = widest_separator(trace.problem)
+    if separator is None:
+        return [Paragraph(["No line separates the rows, so nothing bounds the mistakes."])]
+    proof = trace.proof(separator)
     header = ["k", "u·w", "kγ", "‖w‖²", "kR²", "‖w - αu‖²"]
     rows = [
         [[Math(number(value))] for value in (
@@ -127,4 +131,4 @@ def _proof(proof: Proof) -> list[Block]:
     if proof.bound is not None:
         line += [f": at most {int(proof.bound)} updates, for ", Math("kγ"), " cannot pass "]
         line += [Math("‖w‖")]
-    return [Heading("The proof"), Paragraph(line), Table([[Math(h)] for h in header], rows)]
+    return [Paragraph(line), Table([[Math(h)] for h in header], rows)]

@@ -70,8 +70,9 @@ def number(value: Any) -> str:
     >>> number(2.0), number(-0.0), number(0.1 + 0.2), number(Fraction(1, 4))
     ('2', '0', '0.3', '1/4')
     """
-    if isinstance(value, int | Fraction):
+    if isinstance(value, int) or (isinstance(value, Fraction) and value.denominator < 10_000):
         return str(value)
+    value = float(value)
     return f"{value:.6g}" if value else "0"
 
 

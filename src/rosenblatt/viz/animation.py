@@ -22,6 +22,8 @@ def animate(
     fps: int = 2,
     max_frames: int = 200,
     dpi: int = 110,
+    points: Any = None,
+    lift: Any = None,
 ) -> Path:
     """Write a trace of two features as a GIF or an MP4.
 
@@ -40,6 +42,8 @@ def animate(
         The longest film.
     dpi
         Dots an inch.
+    points, lift
+        For a run on lifted rows, as for :meth:`BoundaryDisplay.from_trace`.
 
     Examples
     --------
@@ -56,21 +60,27 @@ def animate(
         raise ValueError(f"the ending of {target.name!r} must be .gif or .mp4")
     if target.suffix == ".mp4" and shutil.which("ffmpeg") is None:
         raise ValueError("writing .mp4 needs the program ffmpeg; .gif needs nothing")
-    plt = pyplot()
+    pyplot()
     from matplotlib.animation import FuncAnimation
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    figure, ax = plt.subplots(figsize=(6, 4.8), layout="constrained")
-    try:
-        film = FuncAnimation(
-            figure, lambda at: _draw(trace, ax, at), frames=_frames(trace, max_frames), repeat=False
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            finished = Path(folder) / target.name
-            film.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
-            with replacing(target) as file:
-                file.write(finished.read_bytes())
-    finally:
-        plt.close(figure)
+    # No window is ever needed, so none is asked for: this also runs in a server's thread.
+    figure = Figure(figsize=(6, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    base = np.array(trace.problem.X if lift is None else points, dtype=float)
+    film = FuncAnimation(
+        figure,
+        lambda at: _draw(trace, ax, at, base, lift),
+        frames=_frames(trace, max_frames),
+        repeat=False,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        finished = Path(folder) / target.name
+        film.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
+        with replacing(target) as file:
+            file.write(finished.read_bytes())
     return target
 
 
@@ -83,15 +93,14 @@ def _frames(trace: Any, most: int) -> list[int]:
     return [*(updates[i] for i in chosen), len(trace)]
 
 
-def _draw(trace: Any, ax: Any, at: int) -> list[Any]:
+def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
     ax.clear()
-    BoundaryDisplay.from_trace(trace, step=at, ax=ax, legend=False)
+    BoundaryDisplay.from_trace(trace, step=at, points=points, lift=lift, ax=ax, legend=False)
     if at == 0:
         ax.set_title("start", loc="left")
         return []
     step = trace[at - 1]
     if step.row is not None:
-        points = np.array(trace.problem.X, dtype=float)
         x, y = points[step.row]
         ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
         (left, right), (bottom, top) = frame(points)

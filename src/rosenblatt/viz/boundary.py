@@ -118,29 +118,51 @@ class BoundaryDisplay(Display):
 
     @classmethod
     def from_trace(
-        cls, trace: Any, *, step: int | None = None, ax: Any = None, **options: Any
+        cls,
+        trace: Any,
+        *,
+        step: int | None = None,
+        points: Any = None,
+        lift: Any = None,
+        ax: Any = None,
+        **options: Any,
     ) -> BoundaryDisplay:
-        """Draw a trace of two features after its last step, or after the given number of steps."""
+        """Draw a trace of two features.
+
+        Parameters
+        ----------
+        trace : Trace
+            The run.
+        step : int, optional
+            After how many steps; after the last unless given.
+        points, lift
+            For a run on lifted rows: the points of the plane they came from, and the map that
+            takes such points to rows.
+        ax, **options
+            As for :meth:`plot`.
+        """
         problem = trace.problem
-        if len(problem.feature_names) != 2:
+        if lift is None and len(problem.feature_names) != 2:
             raise ValueError(f"two features can be drawn, not {len(problem.feature_names)}")
         at = len(trace) if step is None else step
         w, b = (trace[at - 1].weights_after, trace[at - 1].bias_after) if at else trace.path[0]
         w, b = np.array(w, dtype=float), float(b)
-        points, signs = np.array(problem.X, dtype=float), np.array(problem.signs)
+        signs = np.array(problem.signs)
+        points = np.array(problem.X if lift is None else points, dtype=float)
 
         def score(drawn: Any) -> Any:
-            return drawn @ w + b
+            return (drawn if lift is None else lift(drawn)) @ w + b
 
-        margins = signs * score(points)
+        least = float((signs * score(points)).min())
+        straight = lift is None and least > 0 and w.any()
         display = cls(
             points,
             (signs > 0).astype(int),
             class_names(problem.classes),
-            problem.feature_names,
+            problem.feature_names[:2],
             score,
             np.where(score(points) > 0, 1, -1) != signs,
-            float(margins.min() / np.linalg.norm(w)) if margins.min() > 0 and w.any() else None,
+            least / float(np.linalg.norm(w)) if straight else None,
         )
         return display.plot(ax=ax, **options)
 

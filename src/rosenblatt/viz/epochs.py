@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, NEGATIVE, SOFT, Display
+from rosenblatt.viz.style import GOOD, NEGATIVE, POSITIVE, SOFT, Display
 
 
 class EpochsDisplay(Display):
-    """Mistakes in each epoch as bars, training and validation error as lines.
+    """Mistakes in each epoch as bars, errors as lines.
 
     Parameters
     ----------
     mistakes : sequence of int
         Mistakes in each epoch.
-    train_error, validation_error : sequence of float or None
-        Shares of rows predicted wrongly, where they are known.
+    online_error, train_error, validation_error : sequence of float or None
+        Shares of predictions that were wrong: of those made before learning, of all rows with
+        the weights at the end, and of held-out rows. Unknown ones are NaN.
     stop_reason : str or None
         Why the run ended.
 
@@ -34,11 +35,13 @@ class EpochsDisplay(Display):
     def __init__(
         self,
         mistakes: Sequence[int],
-        train_error: Sequence[float | None] | None = None,
-        validation_error: Sequence[float | None] | None = None,
+        online_error: Sequence[float] | None = None,
+        train_error: Sequence[float] | None = None,
+        validation_error: Sequence[float] | None = None,
         stop_reason: str | None = None,
     ) -> None:
         self.mistakes = list(mistakes)
+        self.online_error = _known(online_error)
         self.train_error = _known(train_error)
         self.validation_error = _known(validation_error)
         self.stop_reason = stop_reason
@@ -58,6 +61,7 @@ class EpochsDisplay(Display):
         epochs = list(history)
         display = cls(
             [epoch.mistakes for epoch in epochs],
+            [epoch.online_error for epoch in epochs],
             [epoch.train_error for epoch in epochs],
             [epoch.validation_error for epoch in epochs],
             stop_reason,
@@ -83,6 +87,7 @@ class EpochsDisplay(Display):
         handles = [self.bars_]
         self.lines_ = []
         curves = [
+            (self.online_error, "error before learning", POSITIVE, ":", "^"),
             (self.train_error, "training error", NEGATIVE, "--", "s"),
             (self.validation_error, "validation error", GOOD, "-", "o"),
         ]
@@ -106,8 +111,8 @@ class EpochsDisplay(Display):
         return self
 
 
-def _known(values: Sequence[float | None] | None) -> list[float] | None:
-    """The values with gaps as NaN, or None if there are none at all."""
-    if values is None or all(value is None for value in values):
+def _known(values: Sequence[float] | None) -> list[float] | None:
+    """The values, or None if none is known."""
+    if values is None or all(np.isnan(value) for value in values):
         return None
-    return [float("nan") if value is None else float(value) for value in values]
+    return [float(value) for value in values]
