@@ -16,7 +16,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from rosenblatt.lab.server import _free_port, serve
+from rosenblatt.lab.server import free_port, serve
 
 SCREENS: dict[str, Any] = {
     "wide": {"width": 1440, "height": 1080},
@@ -69,7 +69,7 @@ def states(page: Page) -> Any:
 def main(folder: Path) -> None:
     """Take all pictures."""
     folder.mkdir(parents=True, exist_ok=True)
-    port = _free_port("127.0.0.1")
+    port = free_port()
     server = serve(port=port, show=False, threaded=True)
     program = (
         os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

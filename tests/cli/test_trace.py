@@ -38,7 +38,10 @@ def test_without_a_separating_line_the_proof_says_so():
     assert "nothing bounds the mistakes" in printed.stdout
 
 
-@pytest.mark.parametrize(("format", "mark"), [("markdown", "## Epoch 1"), ("latex", "\\begin{itemize}"), ("html", "<table>")])
+@pytest.mark.parametrize(
+    ("format", "mark"),
+    [("markdown", "## Epoch 1"), ("latex", "\\begin{itemize}"), ("html", "<table>")],
+)
 def test_it_writes_other_formats(format, mark):
     assert mark in run(app, ["trace", "--example", "or", "--format", format]).stdout
 

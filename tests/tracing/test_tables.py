@@ -29,6 +29,7 @@ def test_empty_lines_are_passed_over():
         ("", "expected a line of headings"),
         ("a,label\n", "expected a line of headings"),
         ("label\n1\n2\n", "at least one column of numbers"),
+        ("a,label\n" + "9" * 200_000 + ",1\n", "not comma-separated values"),
         (
             "a,b,label\n1,2,0\n1,abc,1\n",
             "t.csv, line 3, column 'b': expected a number, found 'abc'",

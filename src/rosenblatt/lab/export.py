@@ -13,7 +13,7 @@ import numpy as np
 from rosenblatt.lab.session import Session
 
 MOST_STEPS = 5_000
-MOST_FRAMES = 60
+MOST_FRAMES = 40
 
 
 def export(session: Session, kind: str) -> tuple[str, str, bytes]:

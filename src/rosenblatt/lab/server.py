@@ -68,7 +68,7 @@ def serve(
     """
     import panel as pn
 
-    port = port or _free_port(address)
+    port = free_port(address, port)
     hosts = [f"{host}:{port}" for host in LOOPBACK]
     if address not in ("0.0.0.0", "::", *LOOPBACK):
         hosts.append(f"{address}:{port}")
@@ -98,8 +98,13 @@ def _wait_until_open(address: str, port: int, seconds: float = 10.0) -> None:
     raise OSError(f"the lab did not start to listen at {address}:{port}")
 
 
-def _free_port(address: str) -> int:
+def free_port(address: str = "127.0.0.1", port: int = 0) -> int:
+    """The port if it is free, or any free one for 0."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
-        probe.bind((address.strip("[]"), 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address.strip("[]"), port))
+        except OSError as error:
+            raise OSError(f"cannot listen at {address}:{port}: {error.strerror}") from None
         return int(probe.getsockname()[1])

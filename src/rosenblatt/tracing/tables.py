@@ -37,11 +37,14 @@ def parse_csv(text: str, *, label: str | None = None, path: str | None = None) -
     ``class`` or ``target``, or else the last. A first column that is not of numbers names the
     rows. All other columns must be numbers.
     """
-    lines = [
-        (number, line)
-        for number, line in enumerate(csv.reader(io.StringIO(text)), start=1)
-        if any(cell.strip() for cell in line)
-    ]
+    try:
+        lines = [
+            (number, line)
+            for number, line in enumerate(csv.reader(io.StringIO(text)), start=1)
+            if any(cell.strip() for cell in line)
+        ]
+    except csv.Error as error:
+        raise DataError(f"not comma-separated values: {error}", path=path) from None
     if len(lines) < 2:
         raise DataError("expected a line of headings and rows below it", path=path)
     header = [cell.strip() for cell in lines[0][1]]

@@ -66,7 +66,7 @@ def animate(
     from matplotlib.figure import Figure
 
     # No window is ever needed, so none is asked for: this also runs in a server's thread.
-    figure = Figure(figsize=(6, 4.8), layout="constrained")
+    figure = Figure(figsize=(6, 4.8))
     FigureCanvasAgg(figure)
     ax = figure.subplots()
     base = np.array(trace.problem.X if lift is None else points, dtype=float)
@@ -95,7 +95,9 @@ def _frames(trace: Any, most: int) -> list[int]:
 
 def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
     ax.clear()
-    BoundaryDisplay.from_trace(trace, step=at, points=points, lift=lift, ax=ax, legend=False)
+    BoundaryDisplay.from_trace(
+        trace, step=at, points=points, lift=lift, ax=ax, legend=False, grid=80
+    )
     if at == 0:
         ax.set_title("start", loc="left")
         return []

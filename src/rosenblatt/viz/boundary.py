@@ -166,20 +166,22 @@ class BoundaryDisplay(Display):
         )
         return display.plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, shade: bool = True, legend: bool = True) -> BoundaryDisplay:
-        """Draw into `ax`, or into a new figure."""
+    def plot(
+        self, ax: Any = None, *, shade: bool = True, legend: bool = True, grid: int = 220
+    ) -> BoundaryDisplay:
+        """Draw into `ax`, or into a new figure; scores are taken at `grid` by `grid` places."""
         ax = self._prepare(ax)
         (x0, x1), (y0, y1) = frame(self.points)
-        grid = np.meshgrid(np.linspace(x0, x1, 220), np.linspace(y0, y1, 220))
-        flat = np.column_stack([axis.ravel() for axis in grid])
+        mesh = np.meshgrid(np.linspace(x0, x1, grid), np.linspace(y0, y1, grid))
+        flat = np.column_stack([axis.ravel() for axis in mesh])
         scores = np.asarray(self.score(flat))
         regions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         if shade:
             ax.contourf(
-                *grid, regions.reshape(grid[0].shape), alpha=0.13,
+                *mesh, regions.reshape(mesh[0].shape), alpha=0.13,
                 levels=np.arange(len(self.names) + 1) - 0.5, colors=PALETTE[: len(self.names)],
             )  # fmt: skip
-        self._draw_lines(ax, grid, scores, regions)
+        self._draw_lines(ax, mesh, scores, regions)
         self.points_ = scatter(ax, self.points, self.classes, self.names)
         self.ring_ = (
             ring(ax, self.points[self.mistaken], "mistaken") if any(self.mistaken) else None

@@ -70,8 +70,8 @@ function drawPlane(view, selected, [w, h]) {
       ${wrong.has(i) ? `<circle class="ring" cx="${cx}" cy="${cy}" r="${r + 4}"/>` : ""}
       ${shares.has(i) ? `<path class="cross" d="M${cx - r - 6} ${cy - r - 6}l4 4M${cx + r + 6} ${cy - r - 6}l-4 4M${cx - r - 6} ${cy + r + 6}l4 -4M${cx + r + 6} ${cy + r + 6}l-4 -4"/>` : ""}
       ${selected === i ? `<circle class="chosen" cx="${cx}" cy="${cy}" r="${r + 13}"/>` : ""}
-      <circle class="grip" cx="${cx}" cy="${cy}" r="${Math.max(r + 4, 14)}"/>
-      ${mark(sign, cx, cy, r)}${share}</g>`
+      ${mark(sign, cx, cy, r)}${share}
+      <circle class="grip" cx="${cx}" cy="${cy}" r="${Math.max(r + 4, 14)}"/></g>`
   })
   return `<defs><clipPath id="area"><rect ${area}/></clipPath></defs>
     <rect class="below" ${area}/>

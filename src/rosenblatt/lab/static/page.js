@@ -100,9 +100,11 @@ export function render({ model }) {
     if (!pending) next()
   }
   const next = () => {
+    const wish = line.shift()
     pending = true
-    silence = setTimeout(() => say("The lab does not answer. Is the program still running?", "error"), 8000)
-    model.send_msg(line.shift())
+    if (wish.do === "export") say("Working on it…")
+    silence = setTimeout(() => say("The lab does not answer. Is the program still running?", "error"), wish.do === "export" ? 60000 : 8000)
+    model.send_msg(wish)
   }
   const answered = () => {
     clearTimeout(silence)
