@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from rosenblatt import Perceptron, examples, trace
+from rosenblatt.theory import certify, run_certificate
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
     BoundsDisplay,
@@ -134,6 +135,53 @@ def test_bounds_are_sorted_below_the_mistakes():
 
 def test_no_mistake_at_all_can_be_drawn():
     assert BoundsDisplay(0, {"Novikoff": 12.0}).plot().bars_[0].get_width() == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"threshold": 1.0}, {"weights": (1, -1)}, {"eta": 2}])
+def test_a_separable_trace_is_drawn_with_bounds_it_keeps_to(run, options):
+    again = trace(run.problem.X, run.problem.signs, **options)
+    display = BoundsDisplay.from_trace(again)
+    assert len(display.bounds) == 2
+    assert all(again.n_updates <= bound for bound in display.bounds.values())
+
+
+def test_on_inseparable_rows_the_first_pass_is_bounded(xor):
+    display = BoundsDisplay.from_trace(xor)
+    assert display.name == "mistakes in the first pass"
+    assert all(display.mistakes <= bound * (1 + 1e-9) for bound in display.bounds.values())
+
+
+def test_the_bounds_are_not_about_the_batch_rule(run):
+    with pytest.raises(ValueError, match="the online rule"):
+        BoundsDisplay.from_trace(trace(run.problem.X, run.problem.signs, update="batch"))
+
+
+def test_a_certificate_of_a_run_brings_its_bounds(run):
+    found = run_certificate(
+        run.problem.X, run.problem.signs, run.weights, run.bias, updates=run.n_updates
+    )
+    display = BoundsDisplay.from_certificate(found)
+    assert display.mistakes == run.n_updates
+    assert list(display.bounds.values()) == [bound.value for bound in found.bounds]
+
+
+def test_a_certificate_is_drawn_by_its_contradicting_rows():
+    generator = np.random.default_rng(2)
+    X = generator.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "up", "down")
+    y[:3] = np.where(y[:3] == "up", "down", "up")
+    found = certify(X, y)
+    display = ContradictionDisplay.from_certificate(found, X, y)
+    assert sorted(display.shares) == sorted(found.contradiction.rows)
+    first, second = display.meeting_points
+    assert np.allclose(first, second)
+    assert display.names == ["down", "up"]
+
+
+def test_a_certificate_of_separable_rows_has_no_contradiction_to_draw(run):
+    X, y = np.array(run.problem.X), run.problem.signs
+    with pytest.raises(ValueError, match="'separable'"):
+        ContradictionDisplay.from_certificate(certify(X, y), X, y)
 
 
 def test_the_contradiction_of_xor_meets_in_the_middle(xor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 import param
 from panel.custom import JSComponent
@@ -48,7 +48,7 @@ class Lab(JSComponent):
     in_page = param.Boolean(default=False, doc="Whether the address bar is ours to use.")
 
     _esm = _static("draw.js") + _static("page.js")
-    _stylesheets = (_static("style.css"), _static("picture.css"))
+    _stylesheets: ClassVar[list[str]] = [_static("style.css"), _static("picture.css")]
 
     def __init__(self, session: Session | None = None, **params: Any) -> None:
         self.session = session or Session()

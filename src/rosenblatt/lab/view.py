@@ -145,7 +145,7 @@ def _boundary(session: Session, w: Any, b: Any, frame: Any) -> dict[str, Any]:
     surface = scores.reshape(GRID, GRID)
     if not np.any(scores):
         return {"lines": [], "above": [], "margins": []}
-    made = contour_generator(x, y, surface)
+    made: Any = contour_generator(x, y, surface)
     lines = [line.tolist() for line in made.lines(0.0)]
     top = max(float(surface.max()), 0.0) + 1.0
     above = [polygon.tolist() for polygon in made.filled(0.0, top)[0]]

@@ -72,6 +72,42 @@ class ContradictionDisplay(Display):
         display = cls(points, classes, names, axes, trace.contradiction)
         return display.plot(ax=ax, **options)
 
+    @classmethod
+    def from_certificate(
+        cls,
+        certificate: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[int] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> ContradictionDisplay:
+        """Draw the contradicting rows of a certificate.
+
+        Parameters
+        ----------
+        certificate : rosenblatt.theory.Certificate
+            One that says that no hyperplane separates the classes strictly.
+        X, y
+            The rows and labels it speaks about.
+        features : pair of int, optional
+            As for :meth:`from_trace`.
+        """
+        if certificate.contradiction is None:
+            raise ValueError(f"this certificate says {certificate.verdict!r}: nothing contradicts")
+        names = [str(name) for name in getattr(X, "columns", [])]
+        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+        names = names or [f"x{j + 1}" for j in range(rows.shape[1])]
+        points, axes = _view(rows, names, features)
+        labels = [str(label) for label in np.asarray(y).tolist()]
+        classes = np.array([int(label in certificate.positive) for label in labels])
+        shares = dict(
+            zip(certificate.contradiction.rows, certificate.contradiction.shares, strict=True)
+        )
+        sides = ["/".join(certificate.negative), "/".join(certificate.positive)]
+        return cls(points, classes, sides, axes, shares).plot(ax=ax, **options)
+
     @property
     def meeting_points(self) -> Any:
         """The mixture of the rows of each class that has any, one below the other."""
