@@ -22,6 +22,8 @@ _HOME = {
     "mistake_bound": "rosenblatt.theory",
     "risk_report": "rosenblatt.theory",
     "verify": "rosenblatt.theory",
+    "examples": None,
+    "lab": None,
     "reference": None,
     "theory": None,
     "trace": "rosenblatt.tracing",

@@ -130,7 +130,7 @@ class ContradictionDisplay(Display):
         self.ring_ = ring(ax, self.points[rows], "contradict each other")
         for row in rows if len(rows) <= 12 else []:
             ax.annotate(
-                str(self.shares[row]), self.points[row], xytext=(9, 7),
+                _written(self.shares[row]), self.points[row], xytext=(9, 7),
                 textcoords="offset points", color=INK,
             )  # fmt: skip
         meeting = self.meeting_points
@@ -157,6 +157,10 @@ class ContradictionDisplay(Display):
         ax.fill(*closed.T, color=color, alpha=0.12, linewidth=0)
         (hull,) = ax.plot(*closed.T, color=color, linestyle=style, linewidth=1.4)
         return hull
+
+
+def _written(share: Fraction) -> str:
+    return str(share) if share.denominator < 100 else f"{float(share):.2g}"
 
 
 def _around(corners: Any) -> Any:
