@@ -2,8 +2,9 @@
 Why it must end
 ===============
 
-After k updates the weights have come at least kγ along the separator, and are at most √k·R long. The
-two curves cross at (R/γ)², so no run on these flowers makes more than 410 mistakes. This one makes 4.
+After k updates the weights have come at least kγ along the separator, and are at most √k·R long.
+The two curves cross at (R/γ)², so no run on these flowers makes more than 410 mistakes. This one
+makes 4.
 """
 
 import matplotlib.pyplot as plt

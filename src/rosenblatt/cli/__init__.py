@@ -12,9 +12,9 @@ import typer
 from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
 from rosenblatt.cli.demo import demo
-from rosenblatt.cli.verify import verify
 from rosenblatt.cli.lab import lab
 from rosenblatt.cli.trace import trace
+from rosenblatt.cli.verify import verify
 
 app = typer.Typer(
     name="rosenblatt",
