@@ -22,8 +22,13 @@ _HOME = {
     "mistake_bound": "rosenblatt.theory",
     "risk_report": "rosenblatt.theory",
     "verify": "rosenblatt.theory",
+    "examples": None,
+    "lab": None,
     "reference": None,
     "theory": None,
+    "trace": "rosenblatt.tracing",
+    "tracing": None,
+    "viz": None,
 }
 
 __all__ = sorted([*_HOME, "__version__"])

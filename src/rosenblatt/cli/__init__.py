@@ -12,6 +12,8 @@ import typer
 from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
 from rosenblatt.cli.demo import demo
+from rosenblatt.cli.lab import lab
+from rosenblatt.cli.trace import trace
 from rosenblatt.cli.verify import verify
 
 app = typer.Typer(
@@ -24,6 +26,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(certify)
 app.command()(verify)
+app.command()(trace)
+app.command()(lab)
 
 
 def _print_version(wanted: bool) -> None:

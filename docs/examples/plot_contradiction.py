@@ -1,0 +1,26 @@
+"""
+Rows that contradict each other
+===============================
+
+When no line separates two classes, a few rows are enough to prove it: a mixture of rows of one
+class is the same point as a mixture of rows of the other.
+"""
+
+from sklearn.datasets import load_iris
+
+from rosenblatt import examples, trace
+from rosenblatt.theory import certify
+from rosenblatt.viz import ContradictionDisplay
+
+xor = examples.load("xor")
+run = trace(xor.X, xor.y, feature_names=xor.feature_names)
+ContradictionDisplay.from_trace(run)
+
+# %%
+# A certificate finds the few among many: two kinds of iris that overlap.
+
+X, y = load_iris(return_X_y=True)
+petals, species = X[50:, 2:], y[50:]
+certificate = certify(petals, species)
+ContradictionDisplay.from_certificate(certificate, petals, species)
+print(certificate)

@@ -1,0 +1,77 @@
+"""The perceptron lab: the reference algorithm under glass, in a browser or a notebook.
+
+``rosenblatt lab`` serves it; :func:`notebook` shows it in a notebook. It needs Panel:
+``pip install "rosenblatt[lab]"``. The session itself (:mod:`rosenblatt.lab.session`) needs no
+browser.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from rosenblatt.errors import MissingExtraError
+
+
+def _need_panel() -> None:
+    if find_spec("panel") is None:
+        raise MissingExtraError("the lab", "lab")
+
+
+def serve(**options: Any) -> Any:
+    """Serve the lab to a browser; see :func:`rosenblatt.lab.server.serve` for the options."""
+    _need_panel()
+    from rosenblatt.lab.server import serve
+
+    return serve(**options)
+
+
+def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **settings: Any) -> Any:
+    """The lab as a cell of a notebook.
+
+    Parameters
+    ----------
+    X, y
+        Up to 500 rows and their labels of two kinds, to begin with.
+    example
+        Or an example of the notes by its name.
+    **settings
+        Settings of the lab, such as ``threshold=1.0`` or ``lift="products"``.
+
+    Examples
+    --------
+    >>> lab = notebook(example="xor", lift="products")
+    >>> lab.session.finish()
+    >>> lab.session.run.stop_reason
+    'separated'
+    """
+    _need_panel()
+    import panel as pn
+
+    from rosenblatt.lab.component import Lab
+    from rosenblatt.lab.session import Session
+    from rosenblatt.lab.state import Data, Settings
+    from rosenblatt.tracing import Problem
+
+    pn.extension(inline=True)
+    session = Session(settings=Settings(**settings))
+    if example is not None:
+        session.load_example(example)
+        session.configure(**settings)
+    elif X is not None:
+        problem = Problem.of(X, y)
+        names = (str(problem.classes[0]), str(problem.classes[1]))
+        session = Session(
+            Data(
+                problem.feature_names,
+                tuple(tuple(float(value) for value in row) for row in problem.X),
+                problem.signs,
+                class_names=names if problem.classes != (-1, 1) else ("-1", "+1"),
+                title="your rows",
+            ),
+            Settings(**settings),
+        )
+    return Lab(session, sizing_mode="stretch_width")
+
+
+__all__ = ["notebook", "serve"]

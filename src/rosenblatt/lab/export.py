@@ -1,0 +1,139 @@
+"""What can be taken home from the lab: a film, the trace, the data, and the code for all of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from rosenblatt.lab.session import Session
+
+MOST_STEPS = 5_000
+MOST_FRAMES = 40
+
+
+def export(session: Session, kind: str) -> tuple[str, str, bytes]:
+    """A file of this kind: its name, its media type, its content.
+
+    Examples
+    --------
+    >>> name, media, content = export(Session(), "csv")
+    >>> name, content.decode().splitlines()[:2]
+    ('perceptron.csv', ['row,p,q,label', 'neither,0.0,0.0,false'])
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"the lab exports {', '.join(_KINDS)}, not {kind!r}")
+    media, make = _KINDS[kind]
+    return f"perceptron.{kind}", media, make(session)
+
+
+def python_code(session: Session) -> str:
+    """Python that comes to the weights on screen.
+
+    It leaves them in ``w`` and ``b``, and the whole run in ``run``.
+    """
+    s, data = session.settings, session.data
+    order = {"in order": "False", "shuffled": "True", "random": "'random'"}[s.order]
+    rows = "".join(f"    {list(row)},\n" for row in data.X)
+    lift = session.lift.code(len(data.X))
+    lines = [
+        '"""Made by the perceptron lab of rosenblatt."""',
+        "",
+        "import numpy as np",
+        *lift[:1],
+        "",
+        "from rosenblatt import trace",
+        "",
+        f"X = np.array([\n{rows}])",
+        f"y = np.array({list(data.signs)})",
+        *lift[1:],
+        *(["X = lift.transform(X)"] if lift else []),
+        "run = trace(",
+        "    X,",
+        "    y,",
+        f"    feature_names={list(session.lift.names)},",
+        f"    update={s.update!r},",
+        f"    mistake={s.mistake!r},",
+        f"    threshold={s.threshold!r},",
+        f"    eta={s.eta!r},",
+        f"    fit_intercept={s.bias!r},",
+        f"    intercept_scaling={s.padding!r},",
+        f"    order={order},",
+        f"    seed={s.seed!r},",
+        f"    max_epochs={s.max_epochs!r},",
+        ")",
+        f"steps = run[:{session.position}]",
+        *_kept(session),
+        "print(run.stop_reason, w, b)",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _kept(session: Session) -> list[str]:
+    """The lines that pick the weights on screen out of the steps."""
+    if not session.position:
+        return ["w, b = run.path[0]"]
+    if session.settings.keep == "last":
+        return ["w, b = steps[-1].weights_after, steps[-1].bias_after"]
+    if session.settings.keep == "average":
+        return [
+            "w = np.mean([step.weights_after for step in steps], axis=0)",
+            "b = np.mean([step.bias_after for step in steps])",
+        ]
+    return [
+        "seen = [run.path[0], *((step.weights_after, step.bias_after) for step in steps)]",
+        "errors = [np.sum(np.where(X @ np.array(w) + b > 0, 1, -1) != y) for w, b in seen]",
+        "w, b = seen[int(np.argmin(errors))]",
+    ]
+
+
+def _trace(session: Session, write: str) -> bytes:
+    run = session.trace()
+    if len(run) > MOST_STEPS:
+        raise ValueError(
+            f"a trace of {len(run)} steps is too long to read; export the Python code instead"
+        )
+    style = "steps" if len(run) <= 200 else "table"
+    return str(getattr(run, f"to_{write}")(style)).encode()
+
+
+def _film(session: Session) -> bytes:
+    from rosenblatt.viz import animate
+
+    if not session.data.planar:
+        raise ValueError("a film needs two features")
+    points = np.array(session.data.X)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "run.gif"
+        run = session.trace()
+        lift = session.lift if session.settings.lift != "none" else None
+        animate(run, target, max_frames=MOST_FRAMES, dpi=80, points=points, lift=lift)
+        return target.read_bytes()
+
+
+def _table(session: Session) -> bytes:
+    data, file = session.data, io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    names = [] if data.row_names is None else ["row"]
+    writer.writerow([*names, *data.feature_names, "label"])
+    for i, (row, sign) in enumerate(zip(data.X, data.signs, strict=True)):
+        named = [] if data.row_names is None else [data.row_names[i]]
+        label = data.class_names[sign > 0] if data.class_names != ("-1", "+1") else sign
+        writer.writerow([*named, *row, label])
+    return file.getvalue().encode()
+
+
+_KINDS: dict[str, tuple[str, Callable[[Session], bytes]]] = {
+    "gif": ("image/gif", _film),
+    "md": ("text/markdown", lambda session: _trace(session, "markdown")),
+    "html": ("text/html", lambda session: _trace(session, "html")),
+    "tex": ("text/x-tex", lambda session: _trace(session, "latex")),
+    "txt": ("text/plain", lambda session: _trace(session, "text")),
+    "py": ("text/x-python", lambda session: python_code(session).encode()),
+    "csv": ("text/csv", _table),
+}

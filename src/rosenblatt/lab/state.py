@@ -1,0 +1,238 @@
+"""What a session is about: the data and the settings. Plain, checked, and shared by a URL."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from rosenblatt import examples
+from rosenblatt.lab.lifts import LIFTS
+from rosenblatt.rules import MISTAKE_RULES
+from rosenblatt.tracing import parse_csv
+
+MOST_POINTS = 500
+MOST_FEATURES = 100
+MOST_CHARACTERS = 2_000_000
+LARGEST = 1e6
+ORDERS = ("in order", "shuffled", "random")
+KEEPS = ("last", "average", "best")
+UPDATES = ("online", "batch")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a session learns. Raises a ValueError that says what is wrong with a setting.
+
+    Examples
+    --------
+    >>> Settings(threshold=1.0).threshold
+    1.0
+    >>> Settings(eta=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: the learning rate must be between 0.001 and 1000
+    """
+
+    update: str = "online"
+    mistake: str = "margin"
+    order: str = "in order"
+    seed: int = 0
+    threshold: float = 0.0
+    eta: float = 1.0
+    bias: bool = True
+    padding: float = 1.0
+    keep: str = "last"
+    lift: str = "none"
+    degree: int = 2
+    gamma: float = 1.0
+    max_epochs: int = 100
+
+    def __post_init__(self) -> None:
+        _one_of("update", self.update, UPDATES)
+        _one_of("mistake rule", self.mistake, MISTAKE_RULES)
+        _one_of("order", self.order, ORDERS)
+        _one_of("weights kept", self.keep, KEEPS)
+        _one_of("lift", self.lift, LIFTS)
+        _between("threshold", self.threshold, 0, LARGEST)
+        _between("learning rate", self.eta, 1e-3, 1e3)
+        _between("padding constant", self.padding, 1e-3, 1e3)
+        _between("gamma", self.gamma, 1e-3, 1e3)
+        _whole("degree", self.degree, 2, 4)
+        _whole("number of epochs", self.max_epochs, 1, 1000)
+        _whole("seed", self.seed, 0, 2**31)
+        if not isinstance(self.bias, bool):
+            raise ValueError("bias must be on or off")
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Settings:
+        """Settings out of a plain dictionary, refusing names that do not exist."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(f"there is no setting called {unknown[0]!r}")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of a session with their signs and names.
+
+    Examples
+    --------
+    >>> data = Data.example("xor")
+    >>> data.with_point((0.5, 0.5), 1).X[-1], data.without(0).signs
+    ((0.5, 0.5), (1, 1, -1))
+    """
+
+    feature_names: tuple[str, ...] = ("x", "y")
+    X: tuple[tuple[float, ...], ...] = ()
+    signs: tuple[int, ...] = ()
+    row_names: tuple[str, ...] | None = None
+    class_names: tuple[str, str] = ("-1", "+1")
+    title: str = "your points"
+
+    def __post_init__(self) -> None:
+        width = len(self.feature_names)
+        if not 1 <= width <= MOST_FEATURES:
+            raise ValueError(f"the lab takes 1 to {MOST_FEATURES} features, not {width}")
+        if len(self.X) > MOST_POINTS:
+            raise ValueError(f"the lab takes up to {MOST_POINTS} points, not {len(self.X)}")
+        names = self.row_names
+        if len(self.signs) != len(self.X) or (names is not None and len(names) != len(self.X)):
+            raise ValueError("rows, labels and names differ in number")
+        if any(sign not in (-1, 1) for sign in self.signs):
+            raise ValueError("labels must be -1 or +1")
+        for row in self.X:
+            if len(row) != width:
+                raise ValueError(f"a row has {len(row)} numbers where {width} are expected")
+            if not all(_is_number(value) and abs(value) <= LARGEST for value in row):
+                raise ValueError(f"numbers must lie between -{LARGEST:g} and {LARGEST:g}")
+
+    @property
+    def planar(self) -> bool:
+        """Whether the rows are points of a plane that can be drawn and moved."""
+        return len(self.feature_names) == 2
+
+    @classmethod
+    def example(cls, name: str) -> Data:
+        """One of the examples of the notes."""
+        found = examples.load(name)
+        X = tuple(tuple(float(value) for value in row) for row in found.X)
+        names = None if name == "iris" else found.row_names
+        return cls(found.feature_names, X, found.y, names, found.class_names, found.title)
+
+    @classmethod
+    def csv(cls, text: str, title: str = "your file") -> Data:
+        """The rows of an uploaded file."""
+        if len(text) > MOST_CHARACTERS:
+            raise ValueError(f"the file is larger than {MOST_CHARACTERS // 1_000_000} MB")
+        table = parse_csv(text)
+        kinds = sorted(set(table.y), key=str if isinstance(table.y[0], str) else None)
+        if len(kinds) != 2:
+            shown = ", ".join(str(kind) for kind in kinds[:4])
+            raise ValueError(f"two kinds of labels are needed, the file has {len(kinds)}: {shown}")
+        signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
+        names = (str(kinds[0]), str(kinds[1])) if kinds != [-1, 1] else ("-1", "+1")
+        return cls(table.feature_names, table.X, signs, table.row_names, names, title)
+
+    def with_point(self, point: Sequence[float], sign: int) -> Data:
+        """One more point."""
+        names = None if self.row_names is None else (*self.row_names, f"point {len(self.X) + 1}")
+        return self._but(X=(*self.X, tuple(point)), signs=(*self.signs, sign), row_names=names)
+
+    def moved(self, row: int, point: Sequence[float]) -> Data:
+        """One point elsewhere."""
+        X = list(self.X)
+        X[self._checked(row)] = tuple(point)
+        return self._but(X=tuple(X))
+
+    def flipped(self, row: int) -> Data:
+        """One label turned round."""
+        signs = list(self.signs)
+        signs[self._checked(row)] *= -1
+        return self._but(signs=tuple(signs))
+
+    def without(self, row: int) -> Data:
+        """One point less."""
+        at = self._checked(row)
+        names = self.row_names and (*self.row_names[:at], *self.row_names[at + 1 :])
+        X, signs = self.X, self.signs
+        return self._but(
+            X=(*X[:at], *X[at + 1 :]), signs=(*signs[:at], *signs[at + 1 :]), row_names=names
+        )
+
+    def _checked(self, row: int) -> int:
+        if not isinstance(row, int) or not 0 <= row < len(self.X):
+            raise ValueError(f"there is no point {row!r}")
+        return row
+
+    def _but(self, **changes: Any) -> Data:
+        return Data(
+            **{**{field.name: getattr(self, field.name) for field in fields(self)}, **changes}
+        )
+
+
+def encode(data: Data, settings: Settings, position: int) -> str:
+    """A session as a short text that fits into a URL.
+
+    Examples
+    --------
+    >>> text = encode(Data.example("xor"), Settings(lift="products"), 3)
+    >>> data, settings, position = decode(text)
+    >>> data == Data.example("xor"), settings.lift, position
+    (True, 'products', 3)
+    """
+    standard = asdict(Settings())
+    changed = {key: value for key, value in asdict(settings).items() if value != standard[key]}
+    content = {"v": 1, "data": asdict(data), "settings": changed, "position": position}
+    packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def decode(text: str) -> tuple[Data, Settings, int]:
+    """The session in a text made by :func:`encode`, or a ValueError."""
+    try:
+        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        unpacker = zlib.decompressobj()
+        # A few bytes can unpack to gigabytes: take no more than a session can be.
+        raw = unpacker.decompress(packed, MOST_CHARACTERS)
+        if unpacker.unconsumed_tail:
+            raise ValueError
+        content = json.loads(raw)
+        given = content["data"]
+        data = Data(
+            feature_names=tuple(map(str, given["feature_names"])),
+            X=tuple(tuple(float(value) for value in row) for row in given["X"]),
+            signs=tuple(given["signs"]),
+            row_names=None if given["row_names"] is None else tuple(map(str, given["row_names"])),
+            class_names=(str(given["class_names"][0]), str(given["class_names"][1])),
+            title=str(given["title"]),
+        )
+        return data, Settings.of(content["settings"]), max(0, int(content["position"]))
+    except (ValueError, KeyError, TypeError, IndexError, zlib.error, binascii.Error):
+        raise ValueError("this link does not hold a session of the lab") from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _one_of(what: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"the {what} must be one of {', '.join(choices)}")
+
+
+def _between(what: str, value: Any, low: float, high: float) -> None:
+    if not _is_number(value) or not low <= value <= high:
+        raise ValueError(f"the {what} must be between {low:g} and {high:g}")
+
+
+def _whole(what: str, value: Any, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"the {what} must be a whole number from {low} to {high}")

@@ -1,0 +1,204 @@
+// Pictures as SVG text, from plain numbers. Nothing here knows the server.
+
+const EDGE = { left: 46, right: 12, top: 12, bottom: 34 }
+
+const text = (s) => String(s).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`)
+const short = (v) => Number(v.toPrecision(4)).toString()
+
+// A linear scale from numbers to the picture and back; `log` makes it logarithmic.
+function scale([a, b], [p, q], log = false) {
+  const f = log ? Math.log : (v) => v
+  const to = (v) => p + ((f(v) - f(a)) / (f(b) - f(a))) * (q - p)
+  to.back = (u) => a + ((u - p) / (q - p)) * (b - a)
+  return to
+}
+
+function ticks(a, b, count = 6) {
+  const rough = (b - a) / count
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough)
+  const first = Math.ceil(a / step)
+  const last = Math.floor(b / step)
+  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step)
+}
+
+function axes(x, y, [x0, x1], [y0, y1], names, [w, h]) {
+  const bottom = h - EDGE.bottom
+  const across = ticks(x0, x1).map((v) => `
+    <line class="gridline" x1="${x(v)}" x2="${x(v)}" y1="${EDGE.top}" y2="${bottom}"/>
+    <text class="tick" x="${x(v)}" y="${bottom + 14}" text-anchor="middle">${short(v)}</text>`)
+  const up = ticks(y0, y1).map((v) => `
+    <line class="gridline" x1="${EDGE.left}" x2="${w - EDGE.right}" y1="${y(v)}" y2="${y(v)}"/>
+    <text class="tick" x="${EDGE.left - 5}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`)
+  return `${across.join("")}${up.join("")}
+    <text class="axis" x="${w - EDGE.right}" y="${h - 5}" text-anchor="end">${text(names[0])}</text>
+    <text class="axis" x="11" y="${EDGE.top}" text-anchor="end"
+      transform="rotate(-90 11 ${EDGE.top})">${text(names[1])}</text>`
+}
+
+const points = (list, x, y) => list.map(([a, b]) => `${x(a)},${y(b)}`).join(" ")
+
+function planeScales(frame, [w, h]) {
+  const [x0, x1, y0, y1] = frame
+  return {
+    x: scale([x0, x1], [EDGE.left, w - EDGE.right]),
+    y: scale([y0, y1], [h - EDGE.bottom, EDGE.top]),
+  }
+}
+
+const mark = (sign, cx, cy, r) => sign > 0
+  ? `<circle cx="${cx}" cy="${cy}" r="${r}"/>`
+  : `<rect x="${cx - r * 0.9}" y="${cy - r * 0.9}" width="${1.8 * r}" height="${1.8 * r}"/>`
+
+function drawPlane(view, selected, [w, h]) {
+  const { x, y } = planeScales(view.frame, [w, h])
+  const [x0, x1, y0, y1] = view.frame
+  const b = view.boundary || { lines: [], above: [], margins: [] }
+  const wrong = new Set(view.wrong), seen = new Set(view.looked_at)
+  const shares = new Map(view.certificate.rows)
+  const r = view.points.length > 150 ? 4 : 6.5
+  const area = `x="${EDGE.left}" y="${EDGE.top}" width="${w - EDGE.left - EDGE.right}" ` +
+    `height="${h - EDGE.top - EDGE.bottom}"`
+  const dots = view.points.map(([px, py, sign], i) => {
+    const cx = x(px), cy = y(py)
+    const kinds = [sign > 0 ? "positive" : "negative", wrong.has(i) && "wrong", seen.has(i) && "seen",
+      shares.has(i) && "contradicts", selected === i && "selected"].filter(Boolean)
+    const share = shares.has(i) && shares.size <= 12
+      ? `<text class="part" x="${cx + r + 6}" y="${cy - r - 2}">${text(shares.get(i))}</text>` : ""
+    return `<g class="point ${kinds.join(" ")}" data-row="${i}">
+      ${seen.has(i) ? `<circle class="halo" cx="${cx}" cy="${cy}" r="${r + 9}"/>` : ""}
+      ${wrong.has(i) ? `<circle class="ring" cx="${cx}" cy="${cy}" r="${r + 4}"/>` : ""}
+      ${shares.has(i) ? `<path class="cross" d="M${cx - r - 6} ${cy - r - 6}l4 4M${cx + r + 6} ${cy - r - 6}l-4 4M${cx - r - 6} ${cy + r + 6}l4 -4M${cx + r + 6} ${cy + r + 6}l-4 -4"/>` : ""}
+      ${selected === i ? `<circle class="chosen" cx="${cx}" cy="${cy}" r="${r + 13}"/>` : ""}
+      ${mark(sign, cx, cy, r)}${share}
+      <circle class="grip" cx="${cx}" cy="${cy}" r="${Math.max(r + 4, 14)}"/></g>`
+  })
+  return `<defs><clipPath id="area"><rect ${area}/></clipPath></defs>
+    <rect class="below" ${area}/>
+    <g clip-path="url(#area)">
+      ${b.above.map((p) => `<polygon class="above" points="${points(p, x, y)}"/>`).join("")}</g>
+    ${axes(x, y, [x0, x1], [y0, y1], view.features, [w, h])}
+    <g clip-path="url(#area)">
+      ${b.margins.map((p) => `<polyline class="margin" points="${points(p, x, y)}"/>`).join("")}
+      ${b.lines.map((p) => `<polyline class="boundary" points="${points(p, x, y)}"/>`).join("")}
+      ${links(view, shares, x, y)}${dots.join("")}</g>`
+}
+
+// Points of one class that contradict the other are joined, so that one sees the crossing.
+function links(view, shares, x, y) {
+  if (shares.size < 2 || shares.size > 12) return ""
+  return [1, -1].map((sign) => {
+    const own = [...shares.keys()].filter((i) => view.points[i] && view.points[i][2] === sign)
+    return own.flatMap((i, at) => own.slice(at + 1).map((j) => {
+      const [a, b] = [view.points[i], view.points[j]]
+      return `<line class="link" x1="${x(a[0])}" y1="${y(a[1])}" x2="${x(b[0])}" y2="${y(b[1])}"/>`
+    })).join("")
+  }).join("")
+}
+
+function drawProof(proof) {
+  const w = 420, h = 260
+  const last = proof.dots[proof.dots.length - 1][0]
+  const log = last < proof.bound / 8
+  const reach = Math.max(proof.bound, 1) * (log ? 2.2 : 1.12)
+  const k0 = log ? 0.8 : 0
+  const top = Math.sqrt(proof.square * reach) * 1.05
+  const base = log ? proof.rise * k0 * 0.7 : 0
+  const x = scale([k0, reach], [EDGE.left, w - EDGE.right], log)
+  const y = scale([base, top], [h - EDGE.bottom, EDGE.top], log)
+  const ks = Array.from({ length: 60 }, (_, i) =>
+    log ? k0 * (reach / k0) ** (i / 59) : (reach * i) / 59)
+  const floor = ks.map((k) => [k, Math.max(proof.rise * k, base)])
+  const ceiling = ks.map((k) => [k, Math.sqrt(proof.square * k)])
+  const dots = proof.dots.filter(([k]) => !log || k > 0).map(([k, u, n]) => `
+    <circle class="length" cx="${x(k)}" cy="${y(n)}" r="3"/>
+    <path class="progress" d="M${x(k)} ${y(Math.max(u, base)) - 4}l4 7h-8z"/>`)
+  const names = proof.plain ? ["at least kγ", "at most √k·R"] : ["at least", "at most"]
+  const marks = log ? [1, 10, 100, 1e3, 1e4, 1e5, 1e6].filter((v) => v >= k0 && v <= reach) : ticks(0, reach, 5)
+  return `<svg class="chart" viewBox="0 0 ${w} ${h}" role="img" aria-label="the proof: after ${last}
+      updates the run is between its floor and its ceiling, which meet at ${proof.bound}">
+    ${marks.map((v) => `<line class="gridline" x1="${x(v)}" x2="${x(v)}" y1="${EDGE.top}" y2="${h - EDGE.bottom}"/>
+      <text class="tick" x="${x(v)}" y="${h - EDGE.bottom + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
+    <polygon class="between" points="${points([...floor, ...[...ceiling].reverse()].filter(([k]) => k <= proof.bound), x, y)}"/>
+    <polyline class="floor" points="${points(floor, x, y)}"/>
+    <polyline class="ceiling" points="${points(ceiling, x, y)}"/>
+    <line class="bound" x1="${x(proof.bound)}" x2="${x(proof.bound)}" y1="${EDGE.top}" y2="${h - EDGE.bottom}"/>
+    <text class="note" x="${x(proof.bound) - 6}" y="${h - EDGE.bottom - 8}" text-anchor="end">bound ${proof.bound}</text>
+    ${dots.join("")}
+    <text class="note ceiling-name" x="${EDGE.left + 8}" y="${EDGE.top + 14}">● ‖w‖, ${names[1]}</text>
+    <text class="note floor-name" x="${EDGE.left + 8}" y="${EDGE.top + 30}">▲ u·w, ${names[0]}</text>
+    <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k</text></svg>`
+}
+
+// What is left of a polygon on the side where a·x + b·y > c.
+function cut(polygon, a, b, c) {
+  const side = ([x, y]) => a * x + b * y - c
+  return polygon.flatMap((p, i) => {
+    const q = polygon[(i + 1) % polygon.length], s = side(p), t = side(q)
+    const crossing = s * t < 0 ? [[p[0] + ((q[0] - p[0]) * s) / (s - t), p[1] + ((q[1] - p[1]) * s) / (s - t)]] : []
+    return s > 0 ? [p, ...crossing] : crossing
+  })
+}
+
+function drawWeightSpace(space) {
+  const size = 320, room = 36
+  const xs = space.path.map((p) => p[0]), ys = space.path.map((p) => p[1])
+  const mid = [(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2]
+  const half = 0.7 * Math.max(Math.max(...xs) - Math.min(...xs), Math.max(...ys) - Math.min(...ys), 1)
+  const range = (c) => [c - half, c + half]
+  const x = scale(range(mid[0]), [room, size - 8]), y = scale(range(mid[1]), [size - room, 8])
+  const square = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([a, b]) => [mid[0] + a * half, mid[1] + b * half])
+  const cone = space.edges.reduce((left, [a, b]) => cut(left, a, b, space.threshold), square)
+  const edges = space.edges.slice(0, 120).map(([a, b, sign]) => {
+    const n = Math.hypot(a, b)
+    if (!n) return ""
+    const d = (space.threshold - a * mid[0] - b * mid[1]) / (n * n)
+    const foot = [mid[0] + d * a, mid[1] + d * b], far = 3 * half / n
+    return `<line class="edge ${sign > 0 ? "positive" : "negative"}" x1="${x(foot[0] - far * b)}" y1="${y(foot[1] + far * a)}"
+      x2="${x(foot[0] + far * b)}" y2="${y(foot[1] - far * a)}"/>`
+  })
+  const end = space.path[space.path.length - 1]
+  return `<svg class="chart" viewBox="0 0 ${size} ${size}" role="img" aria-label="weight space: the path of
+      the weights after ${space.path.length - 1} updates">
+    <clipPath id="weights"><rect x="${room}" y="8" width="${size - room - 8}" height="${size - room - 8}"/></clipPath>
+    <rect class="frame" x="${room}" y="8" width="${size - room - 8}" height="${size - room - 8}"/>
+    <g clip-path="url(#weights)">
+      ${cone.length > 2 ? `<polygon class="cone" points="${points(cone, x, y)}"/>` : ""}
+      ${edges.join("")}<polyline class="path" points="${points(space.path, x, y)}"/>
+      <circle class="start" cx="${x(space.path[0][0])}" cy="${y(space.path[0][1])}" r="4"/>
+      <circle class="end" cx="${x(end[0])}" cy="${y(end[1])}" r="5"/></g>
+    ${ticks(...range(mid[0]), 4).map((v) => `<text class="tick" x="${x(v)}" y="${size - room + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
+    ${ticks(...range(mid[1]), 4).map((v) => `<text class="tick" x="${room - 4}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`).join("")}
+    <text class="axis" x="${size - 8}" y="${size - 4}" text-anchor="end">${text(space.axes[0])}</text>
+    <text class="axis" x="10" y="8" text-anchor="end" transform="rotate(-90 10 8)">${text(space.axes[1])}</text></svg>`
+}
+
+function drawWeights(weights, bias) {
+  const most = Math.max(...weights.map((w) => Math.abs(w.value)), 1e-300)
+  const shown = [...weights.entries()].sort((a, b) => Math.abs(b[1].value) - Math.abs(a[1].value))
+    .slice(0, 12).sort((a, b) => a[0] - b[0])
+  const rows = shown.map(([, w]) => {
+    const share = (50 * Math.abs(w.value)) / most
+    const side = w.value >= 0 ? `left:50%;width:${share}%` : `right:50%;width:${share}%`
+    return `<tr><th scope="row">${text(w.name)}</th><td class="bar"><span class="${w.value >= 0 ? "positive" : "negative"}"
+      style="${side}"></span></td><td class="value">${text(w.text)}</td></tr>`
+  })
+  const more = weights.length - shown.length
+  return `<table class="weights">${rows.join("")}
+    ${bias === null ? "" : `<tr><th scope="row">bias b</th><td></td><td class="value">${text(bias)}</td></tr>`}</table>
+    ${more > 0 ? `<p class="aside">and ${more} smaller weights</p>` : ""}`
+}
+
+function drawRows(view) {
+  const seen = new Set(view.looked_at), shares = new Map(view.certificate.rows)
+  const rows = view.rows.map((row, i) => `
+    <tr class="${[seen.has(i) && "seen", row.wrong && "wrong"].filter(Boolean).join(" ")}" data-row="${i}">
+      <th scope="row">${text(row.name)}</th><td><code>${text(row.values)}</code></td>
+      <td><span class="sign ${row.sign > 0 ? "positive" : "negative"}">${row.sign > 0 ? "● +1" : "■ −1"}</span></td>
+      <td class="value">${text(row.score)}</td><td>${row.wrong ? "wrong" : "right"}</td>
+      <td>${shares.has(i) ? text(shares.get(i)) : ""}</td>
+      <td><button class="small" data-flip="${i}" aria-label="flip the label of ${text(row.name)}">flip</button>
+        <button class="small" data-delete="${i}" aria-label="delete ${text(row.name)}">×</button></td></tr>`)
+  return `<table class="rows"><thead><tr><th>row</th><th>x = [${view.features.slice(0, 6).map(text).join(", ")}${view.features.length > 6 ? ", …" : ""}]</th>
+    <th>label</th><th>score</th><th>now</th><th>share</th><th></th></tr></thead><tbody>${rows.join("")}</tbody></table>`
+}

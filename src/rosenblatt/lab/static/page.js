@@ -1,0 +1,366 @@
+// The page: it draws what the server says, and tells the server what people do.
+
+const CONTROLS = [
+  ["update", "update", "select", ["online", "batch"]],
+  ["order", "order", "select", ["in order", "shuffled", "random"]],
+  ["mistake", "mistake rule", "select", ["margin", "sign"]],
+  ["threshold", "threshold δ", "number", { min: 0, step: 0.5 }],
+  ["eta", "learning rate η", "number", { min: 0.001, step: 0.1 }],
+  ["bias", "bias", "checkbox"],
+  ["padding", "padding constant c", "number", { min: 0.001, step: 0.5 }],
+  ["keep", "weights shown", "select", ["last", "average", "best"]],
+  ["lift", "lift", "select", ["none", "products", "polynomial", "rbf"]],
+  ["degree", "degree", "number", { min: 2, max: 4, step: 1 }],
+  ["gamma", "gamma", "number", { min: 0.001, step: 0.5 }],
+  ["max_epochs", "most epochs", "number", { min: 1, max: 1000, step: 1 }],
+  ["seed", "seed", "number", { min: 0, step: 1 }],
+]
+const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
+const EXPORTS = [["png", "Picture, PNG"], ["svg", "Picture, SVG"], ["gif", "Animation, GIF"],
+  ["md", "Trace, Markdown"], ["html", "Trace, HTML"], ["tex", "Trace, LaTeX"], ["txt", "Trace, text"],
+  ["py", "Python code"], ["csv", "Data, CSV"]]
+const MODES = [["+1", "● add +1"], ["-1", "■ add −1"], ["flip", "flip"], ["delete", "delete"]]
+
+const control = ([name, label, kind, more]) => {
+  const id = `setting-${name}`
+  const field = kind === "select"
+    ? `<select id="${id}" name="${name}">${more.map((o) => `<option>${o}</option>`).join("")}</select>`
+    : `<input id="${id}" name="${name}" type="${kind}" ${Object.entries(more || {}).map(([k, v]) => `${k}="${v}"`).join(" ")}>`
+  return `<div class="setting" data-setting="${name}"><label for="${id}">${label}</label>${field}</div>`
+}
+
+const PAGE = (examples) => `
+  <header><h1>Perceptron lab</h1>
+    <div class="tools">
+      <label>example <select class="example" aria-label="example"><option value="">choose…</option>
+        ${examples.map((e) => `<option>${text(e)}</option>`).join("")}</select></label>
+      <label class="button">load CSV<input class="file" type="file" accept=".csv,text/csv,text/plain"></label>
+      <button class="clear">clear</button>
+      <label>export <select class="export" aria-label="export"><option value="">choose…</option>
+        ${EXPORTS.map(([k, n]) => `<option value="${k}">${n}</option>`).join("")}</select></label>
+      <button class="share">copy link</button>
+      <button class="theme" aria-label="light or dark">◐</button>
+      <button class="help" aria-label="help">?</button>
+    </div></header>
+  <p class="message" role="status" aria-live="polite" hidden></p>
+  <div class="columns">
+    <div class="main">
+    <section class="card picture" aria-label="the points">
+      <div class="bar-above"><div class="modes" role="radiogroup" aria-label="what a click does">
+        ${MODES.map(([m, n]) => `<button role="radio" data-mode="${m}">${n}</button>`).join("")}
+        <button class="fit" title="show all points">fit</button></div>
+        <div class="counts" aria-label="progress"></div></div>
+      <div class="stage"></div>
+      <div class="transport" role="toolbar" aria-label="the run">
+        <button class="restart" title="to the start (Home)">|◀<span> start</span></button>
+        <button class="back" title="one step back (←)">◀<span> back</span></button>
+        <button class="step primary" title="one step (→)">step ▶</button>
+        <button class="play primary" title="play or pause (space)">play</button>
+        <button class="finish" title="to the end (End)"><span>end </span>▶|</button>
+        <label class="speed">speed <input type="range" min="0" max="${SPEEDS.length - 1}" value="2"
+          aria-label="steps a second"><output></output></label></div>
+    </section>
+    <section class="card settings" aria-label="settings"><h2>Settings</h2>
+      <form>${CONTROLS.map(control).join("")}</form></section>
+    </div>
+    <div class="side">
+      <section class="card now"><h2>This step</h2><div class="step-text"></div></section>
+      <section class="card known"><h2>So far</h2><div class="known-text"></div></section>
+      <section class="card certificate"><h2>Can a line do it?</h2><p></p></section>
+      <section class="card space"><h2>Weight space</h2><div></div></section>
+      <section class="card proof"><h2>Why it must end</h2><div></div></section>
+    </div>
+  </div>
+  <dialog class="help-box"><h2>How to use the lab</h2>
+    <p>Click into the plane to add a point, drag a point to move it. Step through the run, or play it.</p>
+    <dl><dt>→ ←</dt><dd>one step forth, one step back</dd><dt>space</dt><dd>play or pause</dd>
+      <dt>Home End</dt><dd>to the start, to the end</dd></dl>
+    <p>With the plane in focus (Tab):</p>
+    <dl><dt>+ −</dt><dd>add a point of that label in the middle</dd><dt>] [</dt><dd>choose the next or previous point</dd>
+      <dt>arrows</dt><dd>move the chosen point; with Shift, further</dd><dt>f</dt><dd>flip its label</dd>
+      <dt>Delete</dt><dd>delete it</dd><dt>Esc</dt><dd>choose none</dd></dl>
+    <p>A ring marks a point on the wrong side, a halo the point looked at, corners the points that contradict each other.</p>
+    <button class="close primary">close</button></dialog>`
+
+export function render({ model }) {
+  const root = document.createElement("div")
+  root.className = "lab-page"
+  root.innerHTML = PAGE(model.examples)
+  const $ = (selector) => root.querySelector(selector)
+  let view = model.view
+  let mode = "+1", selected = null, playing = false, pending = false, drag = null, speed = 2
+  let timer = null, silence = null, settle = null
+  let size = [640, 480]
+
+  // Talking to the server: one request at a time, the others wait in line.
+  const line = []
+  const send = (wish) => {
+    if (wish.live && pending && line.length && line[line.length - 1].live) line.pop()
+    line.push(wish)
+    if (!pending) next()
+  }
+  const next = () => {
+    const wish = line.shift()
+    pending = true
+    if (wish.do === "export") say("Working on it…")
+    silence = setTimeout(() => say("The lab does not answer. Is the program still running?", "error"), wish.do === "export" ? 60000 : 8000)
+    model.send_msg(wish)
+  }
+  const answered = () => {
+    clearTimeout(silence)
+    pending = false
+    if (line.length) next()
+    else if (playing) timer = setTimeout(tick, 1000 / Math.min(speed, 20))
+  }
+  const tick = () => {
+    if (!playing || pending) return
+    if (view.ended) { pause(); return }
+    send({ do: "step", count: Math.max(1, Math.round(speed / 20)) })
+  }
+  const play = () => { playing = true; draw(); tick() }
+  const pause = () => { playing = false; clearTimeout(timer); draw() }
+  const act = (wish) => { if (playing) pause(); send(wish) }
+  const say = (words, kind) => {
+    const box = $(".message")
+    box.textContent = words || ""
+    box.hidden = !words
+    box.dataset.kind = kind || "note"
+  }
+
+  function draw() {
+    const stage = $(".stage")
+    if (view.planar) {
+      if (!stage.querySelector("svg")) stage.innerHTML = `<svg class="plane" tabindex="0" role="application"></svg>`
+      const svg = stage.querySelector("svg")
+      svg.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`)
+      svg.innerHTML = drawPlane(view, selected, size)
+      svg.setAttribute("aria-label", describe())
+    } else stage.innerHTML = drawRows(view)
+    root.dataset.planar = view.planar
+    for (const button of root.querySelectorAll("[data-mode]")) button.setAttribute("aria-checked", button.dataset.mode === mode)
+    $(".counts").innerHTML = `epoch <b>${view.epoch}</b> · step <b>${view.position}</b> · updates <b>${view.updates}</b> · wrong <b>${view.wrong_count}</b>`
+    $(".play").textContent = playing ? "pause" : "play"
+    $(".play").setAttribute("aria-pressed", playing)
+    $(".step-text").setAttribute("aria-live", playing ? "off" : "polite")
+    $(".back").disabled = $(".restart").disabled = view.position === 0
+    $(".step").disabled = $(".finish").disabled = $(".play").disabled = view.ended
+    $(".speed output").textContent = `${speed}/s`
+    drawText()
+    for (const [name, , kind] of CONTROLS) {
+      const field = $(`#setting-${name}`)
+      if (field !== root.getRootNode().activeElement) kind === "checkbox" ? (field.checked = view.settings[name]) : (field.value = view.settings[name])
+    }
+    const s = view.settings
+    const unused = { order: s.update === "batch", seed: s.order === "in order" || s.update === "batch", padding: !s.bias,
+      degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" }
+    for (const [name, off] of Object.entries(unused)) $(`[data-setting="${name}"]`).hidden = off
+  }
+
+  function drawText() {
+    const s = view.step
+    $(".step-text").innerHTML = `<p class="row-title">${text(s.title)}</p>
+      ${s.lines.map((line) => `<p class="sum">${text(line)}</p>`).join("")}
+      ${s.verdict ? `<p><span class="verdict ${s.verdict}">${s.mistake ? "✗ a mistake" : "✓ right"}</span></p>` : ""}`
+    const bound = view.proof.bound
+    const margin = view.margin && `<dt>margin γ*</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
+    $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias)}
+      <dl><dt>mistakes</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
+        ${bound ? `<meter min="0" max="${bound}" value="${view.updates}"></meter>` : ""}</dd>
+      ${margin || ""}<dt>ended</dt><dd class="stop">${view.stop ? text(view.stop) : "not yet"}</dd></dl>`
+    const c = $(".certificate")
+    c.dataset.verdict = view.certificate.verdict
+    c.querySelector("p").textContent = view.certificate.text
+    $(".proof div").innerHTML = view.proof.why_not ? `<p class="aside">${text(view.proof.why_not)}</p>` : drawProof(view.proof)
+    $(".space").hidden = !view.weight_space
+    $(".space div").innerHTML = view.weight_space ? drawWeightSpace(view.weight_space) : ""
+  }
+
+  const describe = () => {
+    const at = selected === null ? "" : `; chosen: point ${selected + 1} at ${view.points[selected].slice(0, 2).map(short).join(", ")}, label ${view.points[selected][2]}`
+    return `${view.points.length} points, ${view.wrong_count} on the wrong side${at}`
+  }
+
+  // The plane: click to add, drag to move.
+  const where = (event) => {
+    const svg = $(".plane"), { x, y } = planeScales(view.frame, size)
+    const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse())
+    return place([x.back(p.x), y.back(p.y)])
+  }
+  // Points lie on a fine lattice, so that the numbers stay short and links too.
+  const place = ([a, b]) => {
+    const [x0, x1, y0, y1] = view.frame
+    const tidy = (v, lo, hi) => {
+      const grain = 10 ** Math.floor(Math.log10((hi - lo) / 200))
+      return Number((Math.round(Math.min(Math.max(v, lo), hi) / grain) * grain).toPrecision(10))
+    }
+    return [tidy(a, x0, x1), tidy(b, y0, y1)]
+  }
+  const stage = $(".stage")
+  stage.addEventListener("pointerdown", (event) => {
+    if (!view.planar || event.button) return
+    const hit = event.target.closest(".point")
+    if (playing) pause()
+    drag = { row: hit ? Number(hit.dataset.row) : null, from: [event.clientX, event.clientY], moved: false }
+    if (hit) { $(".plane").setPointerCapture(event.pointerId); event.preventDefault(); $(".plane").focus({ preventScroll: true }) }
+  })
+  stage.addEventListener("pointermove", (event) => {
+    if (!drag || drag.row === null) return
+    if (!drag.moved && Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) < 4) return
+    drag.moved = true
+    const to = where(event)
+    view = { ...view, points: view.points.map((p, i) => (i === drag.row ? [...to, p[2]] : p)) }
+    send({ do: "move", row: drag.row, to, live: true })
+    draw()
+  })
+  stage.addEventListener("pointerup", (event) => {
+    if (!drag) return
+    const { row, moved, from } = drag
+    drag = null
+    if (moved) return send({ do: "move", row, to: where(event) })
+    if (row === null) {
+      if (!event.target.closest(".plane") || Math.hypot(event.clientX - from[0], event.clientY - from[1]) > 8) return
+      const sign = mode === "-1" ? -1 : mode === "+1" ? 1 : 0
+      if (sign) send({ do: "add", at: where(event), sign: event.shiftKey ? -sign : sign })
+    } else if (mode === "flip") send({ do: "flip", row })
+    else if (mode === "delete") { selected = null; send({ do: "delete", row }) }
+    else { selected = selected === row ? null : row; draw() }
+  })
+  stage.addEventListener("pointercancel", () => { drag = null })
+  stage.addEventListener("click", (event) => {
+    const { flip, delete: gone } = event.target.dataset
+    if (flip !== undefined) act({ do: "flip", row: Number(flip) })
+    if (gone !== undefined) act({ do: "delete", row: Number(gone) })
+  })
+
+  function planeKey(event) {
+    const n = view.points.length
+    const [x0, x1, y0, y1] = view.frame
+    if (event.key === "+" || event.key === "=") act({ do: "add", at: place([(x0 + x1) / 2, (y0 + y1) / 2]), sign: 1 })
+    else if (event.key === "-") act({ do: "add", at: place([(x0 + x1) / 2, (y0 + y1) / 2]), sign: -1 })
+    else if (event.key === "]" && n) selected = selected === null ? 0 : (selected + 1) % n
+    else if (event.key === "[" && n) selected = selected === null ? n - 1 : (selected + n - 1) % n
+    else if (event.key === "Escape") selected = null
+    else if (selected !== null && selected < n) {
+      const by = event.shiftKey ? 0.1 : 0.02
+      const shift = { ArrowLeft: [-by, 0], ArrowRight: [by, 0], ArrowUp: [0, by], ArrowDown: [0, -by] }[event.key]
+      if (shift) {
+        const [px, py] = view.points[selected]
+        act({ do: "move", row: selected, to: place([px + shift[0] * (x1 - x0), py + shift[1] * (y1 - y0)]) })
+      } else if (event.key === "f") act({ do: "flip", row: selected })
+      else if (event.key === "Delete" || event.key === "Backspace") { act({ do: "delete", row: selected }); selected = null }
+      else return false
+    } else return false
+    draw()
+    return true
+  }
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const field = event.target.closest("input, select, textarea, dialog")
+    if (field) return
+    const inPlane = event.target.closest(".plane")
+    if (inPlane && planeKey(event)) return event.preventDefault()
+    const keys = { ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
+      End: () => act({ do: "finish" }), " ": () => (playing ? pause() : play()) }
+    if (event.key === " " && event.target.closest("button")) return
+    if (keys[event.key]) { keys[event.key](); event.preventDefault() }
+  })
+
+  // Everything else that can be pressed.
+  for (const name of ["step", "back", "restart", "finish", "clear", "fit"]) $(`.${name}`).addEventListener("click", () => { if (name === "clear") selected = null; act({ do: name }) })
+  $(".play").addEventListener("click", () => (playing ? pause() : play()))
+  $(".modes").addEventListener("click", (event) => { if (event.target.dataset.mode) { mode = event.target.dataset.mode; draw() } })
+  $(".speed input").addEventListener("input", (event) => { speed = SPEEDS[event.target.value]; draw() })
+  $(".example").addEventListener("change", (event) => { selected = null; act({ do: "example", name: event.target.value }); event.target.value = "" })
+  $(".settings form").addEventListener("submit", (event) => event.preventDefault())
+  $(".settings form").addEventListener("change", (event) => {
+    const { name, type, checked, value } = event.target
+    const given = type === "checkbox" ? checked : type === "number" ? (value === "" ? null : Number(value)) : value
+    event.target.blur()
+    act({ do: "configure", changes: { [name]: given } })
+  })
+  $(".file").addEventListener("change", async (event) => {
+    const [file] = event.target.files
+    event.target.value = ""
+    if (!file) return
+    if (file.size > model.upload_limit) return say(`${file.name} is larger than ${model.upload_limit / 1e6} MB, the most the lab takes.`, "error")
+    selected = null
+    act({ do: "csv", text: await file.text(), name: file.name })
+  })
+  $(".export").addEventListener("change", (event) => {
+    const kind = event.target.value
+    event.target.value = ""
+    if (kind === "svg" || kind === "png") exportPicture(kind)
+    else if (kind) act({ do: "export", kind })
+  })
+  $(".share").addEventListener("click", async () => {
+    const url = `${location.href.split("#")[0]}#s=${view.link}`
+    history.replaceState(null, "", `#s=${view.link}`)
+    try { await navigator.clipboard.writeText(url); say("The link is copied.") } catch { say("The link is in the address bar.") }
+  })
+  $(".help").addEventListener("click", () => $(".help-box").showModal())
+  $(".close").addEventListener("click", () => $(".help-box").close())
+  $(".theme").addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches
+    root.dataset.theme = document.documentElement.dataset.labTheme = dark ? "light" : "dark"
+  })
+
+  const save = (name, blob) => {
+    const link = document.createElement("a")
+    link.href = URL.createObjectURL(blob)
+    link.download = name
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000)
+    say(`Saved ${name}.`)
+  }
+  async function exportPicture(kind) {
+    const svg = stage.querySelector("svg")
+    if (!svg) return say("There is no plane to take a picture of: the features are words.", "error")
+    const copy = svg.cloneNode(true), now = getComputedStyle(root)
+    const css = model.picture_css.replace(/var\((--[\w-]+)\)/g, (_, name) => now.getPropertyValue(name))
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg")
+    copy.setAttribute("width", size[0] * 2)
+    copy.setAttribute("height", size[1] * 2)
+    copy.insertAdjacentHTML("afterbegin", `<style>${css}</style><rect width="100%" height="100%" fill="${now.getPropertyValue("--surface")}"/>`)
+    const blob = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })
+    if (kind === "svg") return save("perceptron.svg", blob)
+    const image = new Image()
+    image.src = URL.createObjectURL(blob)
+    await image.decode()
+    const canvas = Object.assign(document.createElement("canvas"), { width: size[0] * 2, height: size[1] * 2 })
+    canvas.getContext("2d").drawImage(image, 0, 0)
+    canvas.toBlob((png) => save("perceptron.png", png))
+  }
+
+  model.on("view", () => {
+    const dragged = drag && drag.moved ? view.points[drag.row] : null
+    view = model.view
+    if (dragged) view = { ...view, points: view.points.map((p, i) => (i === drag.row ? dragged : p)) }
+    if (selected !== null && selected >= view.points.length) selected = null
+    if (view.ended && playing) pause()
+    if (view.message) say(view.message, "error")
+    else if ($(".message").dataset.kind === "error") say("")
+    draw()
+    answered()
+    if (model.in_page) {
+      // Browsers allow a few changes of the address a second, no more.
+      clearTimeout(settle)
+      settle = setTimeout(() => history.replaceState(null, "", `#s=${view.link}`), 400)
+    }
+  })
+  model.on("msg:custom", (event) => {
+    const sent = event.data || event
+    const bytes = Uint8Array.from(atob(sent.base64), (c) => c.charCodeAt(0))
+    save(sent.name, new Blob([bytes], { type: sent.type }))
+  })
+  const restore = () => { if (location.hash.startsWith("#s=")) { selected = null; act({ do: "restore", link: location.hash.slice(3) }) } }
+  if (model.in_page) { addEventListener("hashchange", restore); restore() }
+  // The picture is as many units wide as it has pixels, so that its letters keep their size.
+  new ResizeObserver(([entry]) => {
+    const width = Math.round(Math.max(entry.contentRect.width, 260))
+    if (width === size[0]) return
+    size = [width, Math.round(Math.min(width * 0.78, 620))]
+    draw()
+  }).observe(stage)
+  draw()
+  return root
+}

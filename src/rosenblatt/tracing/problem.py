@@ -1,0 +1,148 @@
+"""What is to be learned: rows with names, labels as signs, and the rule for a mistake."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rosenblatt.reference import Vector, dot
+from rosenblatt.rules import MISTAKE_RULES
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A small data set made ready for the reference algorithm.
+
+    Attributes
+    ----------
+    X, signs
+        The rows, and -1 or +1 for each.
+    feature_names, row_names
+        A word for each column and for each row.
+    classes
+        The two labels as they were given, the one for -1 first.
+    padding
+        The padding constant c, None through the origin.
+    threshold, mistake
+        When an example counts as mistaken.
+
+    Examples
+    --------
+    >>> problem = Problem.of([[2, 1], [-1, 1]], ["yes", "no"])
+    >>> problem.signs, problem.classes, problem.padded(1)
+    ((1, -1), ('no', 'yes'), (1, -1, -1))
+    """
+
+    X: tuple[Vector, ...]
+    signs: tuple[int, ...]
+    feature_names: tuple[str, ...]
+    row_names: tuple[str, ...]
+    classes: tuple[Any, Any]
+    padding: Any | None
+    threshold: Any
+    mistake: str
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        row_names: Sequence[str] | None = None,
+        padding: Any | None = 1,
+        threshold: Any = 0,
+        mistake: str = "margin",
+    ) -> Problem:
+        """Check the rows and labels of an array, a data frame or nested sequences."""
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = [str(name) for name in X.columns]
+        rows, labels = _rows(X), _plain(y)
+        if len(rows) != len(labels):
+            raise ValueError(f"X has {len(rows)} rows but y has {len(labels)} labels")
+        width = len(rows[0])
+        names = feature_names or [f"x{j + 1}" for j in range(width)]
+        titles = row_names or [f"row {i + 1}" for i in range(len(rows))]
+        if len(names) != width or len(titles) != len(rows):
+            raise ValueError(
+                f"{len(names)} feature names and {len(titles)} row names do not fit "
+                f"{len(rows)} rows of {width} features"
+            )
+        if mistake not in MISTAKE_RULES:
+            raise ValueError(f"mistake must be one of {MISTAKE_RULES}, not {mistake!r}")
+        if not threshold >= 0:
+            raise ValueError(f"threshold must be 0 or more, not {threshold!r}")
+        if padding is not None and not padding > 0:
+            raise ValueError(f"padding must be positive or None, not {padding!r}")
+        classes = _classes(labels)
+        signs = tuple(1 if label == classes[1] else -1 for label in labels)
+        return cls(
+            rows, signs, tuple(names), tuple(titles), classes, padding, threshold, mistake
+        )  # fmt: skip
+
+    def padded(self, row: int) -> Vector:
+        """The row padded by c and multiplied by its label: ``z = y·(x, c)``."""
+        pad = () if self.padding is None else (self.padding,)
+        return tuple(self.signs[row] * value for value in (*self.X[row], *pad))
+
+    def padded_weights(self, weights: Vector, bias: Any) -> Vector:
+        """The weights in the space of the padded rows: ``(w, b/c)``."""
+        if self.padding is None:
+            return weights
+        return (*weights, bias if self.padding == 1 else bias / self.padding)
+
+    @property
+    def sqradius(self) -> Any:
+        """R², the square of the length of the longest padded row."""
+        return max(dot(z, z) for z in map(self.padded, range(len(self.X))))
+
+    def label(self, sign: int) -> str:
+        """The label of this sign as it is to be read: the sign, and the class if it is not one."""
+        written = "+1" if sign > 0 else "-1"
+        if set(self.classes) == {-1, 1}:
+            return written
+        return f"{written} ({self.classes[sign > 0]})"
+
+
+def _plain(values: Any) -> list[Any]:
+    """Plain Python values out of an array, a series or a sequence."""
+    for method in ("tolist", "to_list"):
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    return [value.item() if hasattr(value, "item") else value for value in values]
+
+
+def _rows(X: Any) -> tuple[Vector, ...]:
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    elif hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    rows = tuple(tuple(_plain(row)) for row in X)
+    if not rows or not rows[0]:
+        raise ValueError("a trace needs at least one row and one feature")
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"row {i} has {len(row)} features where row 0 has {len(rows[0])}")
+        for value in row:
+            if not _is_finite_number(value):
+                raise ValueError(f"row {i} holds {value!r}, which is not a finite number")
+    return rows
+
+
+def _is_finite_number(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except TypeError:
+        return False
+
+
+def _classes(labels: list[Any]) -> tuple[Any, Any]:
+    """The two labels in order; -1 and +1 stand for each other when one of them is missing."""
+    found = sorted(set(labels))
+    if found in ([-1], [1]):
+        return -1, 1
+    if len(found) != 2:
+        raise ValueError(f"a trace needs two classes, but y holds {len(found)}")
+    return found[0], found[1]

@@ -1,0 +1,138 @@
+"""The convergence proof, followed number by number along a run.
+
+With a separator u of length 1 and margin γ over the padded rows ``z = y·(x, c)``, and R the
+length of the longest of them, each update by ``η·z`` where ``w·z <= δ``
+
+- moves w along u by at least ηγ: ``u·w >= u·w0 + Σ ηγ``, which is kγ for η = 1 from zero;
+- lengthens it by little: ``‖w‖² <= ‖w0‖² + Σ (2ηδ + η²R²)``, which is kR² for η = 1 and δ = 0;
+- brings it closer to αu: the potential ``‖w - αu‖²`` falls by at least ``η²R²``, for
+  ``α = (δ + ηR²)/γ``.
+
+A batch step that corrects m rows at once counts as one update by their sum, at most m·R long.
+(A. Novikoff, 1962; the potential as in the notes, where β is R and ŵ is u.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rosenblatt.reference import Vector, dot
+from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.run import Step
+
+
+@dataclass(frozen=True)
+class ProofPoint:
+    """Where the proof stands after k updates.
+
+    ``progress >= progress_floor``, ``sqnorm <= sqnorm_ceiling``, and the potential falls by at
+    least `fall` from the point before.
+    """
+
+    k: int
+    progress: float
+    progress_floor: float
+    sqnorm: float
+    sqnorm_ceiling: float
+    potential: float
+    fall: float
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The quantities of the convergence proof, one point an update.
+
+    Attributes
+    ----------
+    separator : tuple
+        u, of length 1, in the space of the padded rows.
+    margin, radius
+        γ and R.
+    alpha
+        The multiple of u that the weights approach.
+    bound
+        The most updates a run from zero can make, when η is constant: ``(R² + 2δ/η)/γ²``; None
+        for other starts and rates, and for a batch.
+    points : tuple of ProofPoint
+        From k = 0 on.
+
+    Examples
+    --------
+    >>> from rosenblatt.tracing import Run
+    >>> run = Run(Problem.of([[2, 1], [-1, 1]], [1, -1]))
+    >>> run.finish()
+    >>> proof = prove(run.problem, run.steps, separator=(1, 0, 0))
+    >>> [(p.k, p.progress, p.progress_floor, p.sqnorm, p.sqnorm_ceiling) for p in proof.points]
+    [(0, 0.0, 0.0, 0, 0.0), (1, 2.0, 1.0, 6, 6.0), (2, 3.0, 2.0, 9, 12.0)]
+    >>> round(proof.bound, 6)
+    6.0
+    """
+
+    separator: Vector
+    margin: float
+    radius: float
+    alpha: float
+    bound: float | None
+    points: tuple[ProofPoint, ...]
+
+
+def prove(problem: Problem, steps: Sequence[Step], separator: Sequence[Any]) -> Proof:
+    """Follow the proof along the steps, for a separator of the padded rows.
+
+    Parameters
+    ----------
+    problem, steps
+        What was learned, and the run from its first step.
+    separator
+        Any vector with ``z·separator > 0`` for every padded row z; its length does not matter.
+    """
+    length = math.hypot(*separator)
+    u = tuple(float(value) / length for value in separator) if length else tuple(separator)
+    margin = min(dot(u, problem.padded(i)) for i in range(len(problem.X)))
+    if not margin > 0:
+        raise ValueError("the vector given does not separate the rows, so it proves nothing")
+    sqradius, delta = float(problem.sqradius), float(problem.threshold)
+    batch = any(step.row is None for step in steps)
+    most = len(problem.X) if batch else 1
+    rate = max((float(step.eta) for step in steps), default=1.0)
+    alpha = (delta + rate * most * sqradius) / margin
+
+    w = problem.padded_weights(steps[0].weights_before, steps[0].bias_before) if steps else ()
+    floor, ceiling, fall = dot(u, w) if w else 0.0, float(dot(w, w)), 0.0
+    points = [_point(0, u, w or (0,) * len(u), alpha, floor, ceiling, fall)]
+    for step in (step for step in steps if step.mistake):
+        m, eta = len(step.mistaken), float(step.eta)
+        floor += eta * m * margin
+        ceiling += 2 * eta * m * delta + (eta * m) ** 2 * sqradius
+        fall = 2 * eta * m * (alpha * margin - delta) - (eta * m) ** 2 * sqradius
+        w = problem.padded_weights(step.weights_after, step.bias_after)
+        points.append(_point(step.updates, u, w, alpha, floor, ceiling, fall))
+    constant = not batch and points[0].sqnorm == 0 and len({step.eta for step in steps}) == 1
+    bound = (sqradius + 2 * delta / rate) / margin**2 if constant and rate > 0 else None
+    return Proof(u, margin, math.sqrt(sqradius), alpha, bound, tuple(points))
+
+
+def _point(
+    k: int, u: Vector, w: Vector, alpha: float, floor: float, ceiling: float, fall: float
+) -> ProofPoint:
+    potential = sum((wj - alpha * uj) ** 2 for wj, uj in zip(w, u, strict=True))
+    return ProofPoint(k, float(dot(u, w)), floor, dot(w, w), ceiling, float(potential), fall)
+
+
+def widest_separator(problem: Problem) -> Vector | None:
+    """The separator of largest margin over the padded rows, or None if there is none."""
+    from rosenblatt.theory import max_margin
+
+    c = problem.padding
+    # (x, c) is c times (x/c, 1): the same separators, margins c times as large.
+    X = problem.X if c in (None, 1) else [[value / c for value in row] for row in problem.X]
+    found = max_margin(X, problem.signs, fit_intercept=c is not None)
+    if not found.lower > 0:
+        return None
+    whole = found.weights if c is None else (*found.weights, found.bias)
+    largest = max(abs(value) for value in whole)
+    return tuple(float(Fraction(value, largest)) for value in whole)

@@ -1,0 +1,230 @@
+"""A whole run on record: the steps, why it ended, and what the proof says along the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rosenblatt.reference import Order, Rate, Vector
+from rosenblatt.tracing import render, words
+from rosenblatt.tracing.document import document
+from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.proof import Proof, prove, widest_separator
+from rosenblatt.tracing.run import Run, Step
+
+
+class Trace(Sequence[Step]):
+    """The steps of a run, which print as the worked example they are.
+
+    Iterate over it, index it, print it; in a notebook it shows itself. Made by :func:`trace`.
+
+    Attributes
+    ----------
+    problem : Problem
+        The rows with their names, the labels and the rule.
+    steps : tuple of Step
+        All the steps.
+    stop_reason : {"separated", "cycle", "budget"}
+        Why it ended, as for :class:`~rosenblatt.tracing.Run`.
+    contradiction : dict or None
+        After a cycle, the rows that contradict each other and how much of each.
+    weights, bias
+        The last weights.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> run = trace([[2, 1], [-1, 1]], [1, -1])
+    >>> [(step.row, step.score, step.mistake) for step in run]
+    [(0, 0, True), (1, 0, True), (0, 6, False), (1, -3, False)]
+    >>> print(run.to_text("table"))
+    The rows
+    --------
+      row   y  x1  x2
+    -----  --  --  --
+    row 1  +1   2   1
+    row 2  -1  -1   1
+    <BLANKLINE>
+    The run
+    -------
+    step  epoch    row   y   s  says  verdict       w  b
+    ----  -----  -----  --  --  ----  -------  ------  -
+       1      1  row 1  +1   0    -1  mistake  [2, 1]  1
+       2      1  row 2  -1   0    -1  mistake  [3, 0]  0
+       3      2  row 1  +1   6    +1    right  [3, 0]  0
+       4      2  row 2  -1  -3    -1    right  [3, 0]  0
+    <BLANKLINE>
+    The end
+    -------
+    Epoch 2 passed without a mistake, after 2 updates in all.
+    <BLANKLINE>
+    w = [3, 0], b = 0
+    <BLANKLINE>
+    """
+
+    def __init__(self, run: Run) -> None:
+        run.finish()
+        self.problem = run.problem
+        self.update = run.update
+        self.steps = tuple(run.steps)
+        self.stop_reason = run.stop_reason or "budget"
+        self.contradiction = run.contradiction
+        self.weights, self.bias = run.at(len(run.steps))
+        self._start = run.start
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.steps[index]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __repr__(self) -> str:
+        return f"<Trace: {len(self)} steps, {self.n_updates} updates, {self.stop_reason}>"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    @property
+    def n_updates(self) -> int:
+        """The mistakes corrected."""
+        return self.steps[-1].updates if self.steps else 0
+
+    @property
+    def n_epochs(self) -> int:
+        """The passes over the order."""
+        return self.steps[-1].epoch if self.steps else 0
+
+    @property
+    def path(self) -> list[tuple[Vector, Any]]:
+        """Weights and bias at the start and after each update."""
+        return [
+            self._start,
+            *((step.weights_after, step.bias_after) for step in self.steps if step.mistake),
+        ]
+
+    def arithmetic(self, index: int) -> list[str]:
+        """The lines of one step, as plain text.
+
+        >>> trace([[2, 1], [-1, 1]], [1, -1]).arithmetic(1)[1]
+        's = w·x + b = 2·(-1) + 1·1 + 1 = 0'
+        """
+        return ["".join(line) for line in words.arithmetic(self.problem, self.steps[index])]
+
+    def proof(self, separator: Sequence[Any] | None = None) -> Proof:
+        """The quantities of the convergence proof, update by update.
+
+        Parameters
+        ----------
+        separator : sequence of float, optional
+            A vector that separates the padded rows ``y·(x, c)``. Without one, the separator of
+            largest margin is found; if there is none, this raises a ValueError.
+        """
+        if separator is None:
+            separator = widest_separator(self.problem)
+        if separator is None:
+            raise ValueError("no line separates the rows, so there is no such proof")
+        return prove(self.problem, self.steps, separator)
+
+    def to_text(self, style: str = "steps", *, proof: bool = False) -> str:
+        """Text for a terminal; `style` is ``"steps"`` (the arithmetic) or ``"table"``."""
+        return render.text(document(self, style, proof))
+
+    def to_markdown(self, style: str = "steps", *, proof: bool = False) -> str:
+        """Markdown with tables and formulas."""
+        return render.markdown(document(self, style, proof))
+
+    def to_latex(self, style: str = "steps", *, proof: bool = False) -> str:
+        """A LaTeX fragment that needs no package."""
+        return render.latex(document(self, style, proof))
+
+    def to_html(self, style: str = "steps", *, proof: bool = False) -> str:
+        """One HTML element with its own style."""
+        return render.html_page(document(self, style, proof))
+
+
+def trace(
+    X: Any,
+    y: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    row_names: Sequence[str] | None = None,
+    threshold: Any = 0,
+    mistake: str = "margin",
+    update: str = "online",
+    eta: Rate = 1,
+    fit_intercept: bool = True,
+    intercept_scaling: Any = 1,
+    order: Order = False,
+    weights: Sequence[Any] | None = None,
+    bias: Any = 0,
+    max_epochs: int = 100,
+    seed: int | None = None,
+) -> Trace:
+    """Run the reference perceptron on a small data set and keep every step.
+
+    Parameters
+    ----------
+    X, y
+        Rows of numbers (an array, a data frame, nested lists; fractions stay exact) and their
+        labels, of two kinds. The larger label counts as +1.
+    feature_names, row_names
+        Words for the columns and the rows; a data frame brings those of its columns.
+    threshold, mistake
+        When an example counts as mistaken; see :mod:`rosenblatt.reference`.
+    update : {"online", "batch"}
+        One row a step, or all mistaken rows at once.
+    eta
+        Learning rate: a number, or a function of the step number.
+    fit_intercept, intercept_scaling
+        Whether there is a bias, and the padding constant c.
+    order, seed
+        The order of the rows, as for :func:`rosenblatt.reference.online`.
+    weights, bias
+        Where to start: zero unless given.
+    max_epochs
+        The budget.
+
+    Returns
+    -------
+    Trace
+
+    Examples
+    --------
+    >>> from rosenblatt import examples, trace
+    >>> xor = examples.load("xor")
+    >>> run = trace(xor.X, xor.y)
+    >>> run
+    <Trace: 4 steps, 4 updates, cycle>
+    >>> run.contradiction
+    {0: Fraction(1, 1), 1: Fraction(1, 1), 2: Fraction(1, 1), 3: Fraction(1, 1)}
+    """
+    problem = Problem.of(
+        X,
+        y,
+        feature_names=feature_names,
+        row_names=row_names,
+        padding=intercept_scaling if fit_intercept else None,
+        threshold=threshold,
+        mistake=mistake,
+    )
+    start = tuple(weights) if weights is not None else None
+    if start is not None and len(start) != len(problem.X[0]):
+        raise ValueError(f"{len(start)} weights do not fit {len(problem.X[0])} features")
+    return Trace(
+        Run(
+            problem,
+            update=update,
+            eta=eta,
+            order=order,
+            weights=start,
+            bias=bias,
+            max_epochs=max_epochs,
+            seed=seed,
+        )
+    )

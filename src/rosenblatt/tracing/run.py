@@ -1,0 +1,209 @@
+"""A run of the reference that is taken one step at a time and knows why it ended."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rosenblatt import reference
+from rosenblatt.reference import Order, Rate, Vector
+from rosenblatt.tracing.problem import Problem
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a run: one row looked at, or, in a batch, all of them.
+
+    Attributes
+    ----------
+    number, epoch
+        The count of steps and of epochs, from 1.
+    row
+        The row looked at; None in a batch.
+    mistaken
+        The rows corrected in this step.
+    score, prediction
+        What was said of the row; None in a batch.
+    eta
+        The learning rate of this step.
+    weights_before, bias_before, weights_after, bias_after
+        What was known before and after.
+    updates
+        The mistakes corrected so far, k, those of this step included.
+    """
+
+    number: int
+    epoch: int
+    row: int | None
+    mistaken: tuple[int, ...]
+    score: Any
+    prediction: int | None
+    eta: Any
+    weights_before: Vector
+    bias_before: Any
+    weights_after: Vector
+    bias_after: Any
+    updates: int
+
+    @property
+    def mistake(self) -> bool:
+        """Whether something was corrected."""
+        return bool(self.mistaken)
+
+
+class Run:
+    """A run that has gone as far as it was asked to.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows and the rule.
+    update : {"online", "batch"}
+        One row a step, or all mistaken rows at once.
+    eta, order, weights, bias, max_epochs, seed
+        As for :func:`rosenblatt.reference.online`.
+
+    Attributes
+    ----------
+    steps : list of Step
+        The steps taken so far.
+    stop_reason : str or None
+        ``separated``: an epoch without a mistake. ``cycle``: the weights at two epoch ends are
+        equal, a proof that no line separates the rows. ``budget``: epochs used up. None while
+        there is more to do.
+    contradiction : dict of int to Fraction, or None
+        After a cycle: how much of each row was added in it. The padded rows ``y·(x, c)``,
+        multiplied by these and added up, give exactly zero.
+
+    Examples
+    --------
+    >>> run = Run(Problem.of([[2, 1], [-1, 1]], [1, -1]))
+    >>> run.advance().weights_after
+    (2, 1)
+    >>> run.finish()
+    >>> len(run.steps), run.stop_reason
+    (4, 'separated')
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        update: str = "online",
+        eta: Rate = 1,
+        order: Order = False,
+        weights: Vector | None = None,
+        bias: Any = 0,
+        max_epochs: int = 100,
+        seed: int | None = None,
+    ) -> None:
+        if update not in ("online", "batch"):
+            raise ValueError(f"update must be 'online' or 'batch', not {update!r}")
+        self.problem = problem
+        self.update = update
+        self.start = (tuple(weights or (0,) * len(problem.X[0])), bias)
+        self.steps: list[Step] = []
+        self.stop_reason: str | None = None
+        self.contradiction: dict[int, Fraction] | None = None
+        self._epoch_start = 0
+        self._epoch_ends = {self.start: 0}
+        self._records = self._reference(eta, order, max_epochs, seed)
+        self._ahead = next(self._records, None)
+
+    def advance(self) -> Step | None:
+        """Take one more step; None when the run has ended."""
+        record = self._ahead
+        if record is None or self.stop_reason is not None:
+            return None
+        self._ahead = next(self._records, None)
+        step = _step(record, self.steps[-1] if self.steps else None)
+        self.steps.append(step)
+        if self._ahead is None or self._ahead.epoch != step.epoch:
+            self._close_epoch()
+        return step
+
+    def finish(self) -> None:
+        """Take all the steps that are left."""
+        while self.advance() is not None:
+            pass
+
+    def at(self, position: int) -> tuple[Vector, Any]:
+        """Weights and bias after so many steps, which must have been taken."""
+        if position == 0:
+            return self.start
+        return self.steps[position - 1].weights_after, self.steps[position - 1].bias_after
+
+    def _reference(
+        self, eta: Rate, order: Order, max_epochs: int, seed: int | None
+    ) -> Iterator[reference.Step | reference.BatchStep]:
+        weights, bias = self.start
+        rule = {
+            "weights": weights,
+            "bias": bias,
+            "threshold": self.problem.threshold,
+            "mistake": self.problem.mistake,
+            "padding": self.problem.padding,
+            "eta": eta,
+            "max_epochs": max_epochs,
+        }
+        if self.update == "batch":
+            return reference.batch(self.problem.X, self.problem.signs, **rule)
+        return reference.online(self.problem.X, self.problem.signs, order=order, seed=seed, **rule)
+
+    def _close_epoch(self) -> None:
+        epoch = self.steps[self._epoch_start :]
+        self._epoch_start = len(self.steps)
+        seen = {step.row for step in epoch}
+        if not any(step.mistake for step in epoch):
+            everything = seen == {None} or len(seen) == len(self.problem.X)
+            self.stop_reason = "separated" if everything else self.stop_reason
+        else:
+            self._look_for_a_cycle()
+        if self.stop_reason is None and self._ahead is None:
+            self.stop_reason = "budget"
+
+    def _look_for_a_cycle(self) -> None:
+        """End the run if it has come back to where it was: what it added in between is zero."""
+        before = self._epoch_ends.setdefault(self.at(len(self.steps)), len(self.steps))
+        if before == len(self.steps):
+            return
+        added: defaultdict[int, Fraction] = defaultdict(Fraction)
+        for step in self.steps[before:]:
+            for row in step.mistaken:
+                added[row] += Fraction(step.eta)
+        columns = zip(*(self.problem.padded(row) for row in added), strict=True)
+        if all(
+            sum(
+                share * Fraction(value) for share, value in zip(added.values(), column, strict=True)
+            )
+            == 0
+            for column in columns
+        ):
+            self.stop_reason = "cycle"
+            self.contradiction = dict(sorted(added.items()))
+
+
+def _step(record: reference.Step | reference.BatchStep, previous: Step | None) -> Step:
+    number, corrected = (previous.number, previous.updates) if previous else (0, 0)
+    if isinstance(record, reference.BatchStep):
+        row, mistaken, score, prediction = None, record.mistaken, None, None
+    else:
+        row, score, prediction = record.row, record.score, record.prediction
+        mistaken = (row,) if record.mistake else ()
+    return Step(
+        number + 1,
+        record.epoch,
+        row,
+        mistaken,
+        score,
+        prediction,
+        record.eta,
+        record.weights_before,
+        record.bias_before,
+        record.weights_after,
+        record.bias_after,
+        corrected + len(mistaken),
+    )

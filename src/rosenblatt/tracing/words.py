@@ -1,0 +1,226 @@
+"""A step in words and sums, as one would write it on the board.
+
+A *line* is a list of pieces; those that are formulas are marked as :class:`Math`, so that each
+output format can set them its own way. A *document* is a list of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rosenblatt.reference import Vector
+from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.run import Step
+
+WIDEST = 8
+"""Vectors longer than this are written by the names of their entries that are not zero."""
+
+
+class Math(str):
+    """A piece of a line that is a formula, written with Unicode signs."""
+
+    __slots__ = ()
+
+
+Line = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title of a part."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A line on its own."""
+
+    line: Line
+
+
+@dataclass(frozen=True)
+class Item:
+    """A numbered step: a title, and the lines of its arithmetic."""
+
+    number: int
+    title: Line
+    lines: Sequence[Line]
+    mistake: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns with a heading each; the rows marked are those with a mistake."""
+
+    header: Sequence[Line]
+    rows: Sequence[Sequence[Line]]
+    marked: tuple[int, ...] = ()
+
+
+Block = Heading | Paragraph | Item | Table
+
+
+def number(value: Any) -> str:
+    """A number with up to six significant digits, and no sign of a zero.
+
+    >>> number(2.0), number(-0.0), number(0.1 + 0.2), number(Fraction(1, 4))
+    ('2', '0', '0.3', '1/4')
+    """
+    if isinstance(value, int) or (isinstance(value, Fraction) and value.denominator < 10_000):
+        return str(value)
+    value = float(value)
+    return f"{value:.6g}" if value else "0"
+
+
+def line(*pieces: str | Line) -> Line:
+    """One line out of pieces and lines, with neighbouring formulas made one.
+
+    >>> line(Math("w = "), vector((1, 0), "ab"), " stays")
+    ['w = [1, 0]', ' stays']
+    """
+    flat = (part for piece in pieces for part in ([piece] if isinstance(piece, str) else piece))
+    joined: list[str] = []
+    for part in flat:
+        if joined and isinstance(part, Math) and isinstance(joined[-1], Math):
+            joined[-1] = Math(joined[-1] + part)
+        else:
+            joined.append(part)
+    return joined
+
+
+def vector(values: Vector, names: Sequence[str]) -> Line:
+    """A vector as it stands, or by the names of its entries if it is long.
+
+    >>> vector((1, 0, -1), "abc")
+    ['[1, 0, -1]']
+    >>> vector((3,) + (0,) * 8 + (2,), "abcdefghij")
+    ['[a: 3, j: 2]']
+    """
+    if len(values) <= WIDEST:
+        return [Math(f"[{', '.join(number(value) for value in values)}]")]
+    named = (f"{n}: {number(v)}" for n, v in zip(names, values, strict=True) if v)
+    return [f"[{', '.join(named)}]"]
+
+
+def products(w: Vector, x: Vector, bias: Any | None) -> str:
+    """The score as a sum of products; of a long row, only those that are not zero.
+
+    >>> products((0, 1, -1, 0), (0, 1, 0, 1), None)
+    '0·0 + 1·1 - 1·0 + 0·1'
+    >>> products((0.5,), (3,), -2)
+    '0.5·3 - 2'
+    """
+    pairs = list(zip(w, x, strict=True))
+    if len(pairs) > WIDEST:
+        pairs = [(wj, value) for wj, value in pairs if value]
+    terms = [(wj, f"·{_factor(value)}") for wj, value in pairs]
+    if bias is not None:
+        terms.append((bias, ""))
+    return _sum(terms)
+
+
+def _sum(terms: Iterable[tuple[Any, str]]) -> str:
+    written = ""
+    for coefficient, rest in terms:
+        sign = "-" if coefficient < 0 else "+"
+        size = f"{number(abs(coefficient))}{rest}"
+        if written:
+            written += f" {sign} {size}"
+        else:
+            written = f"-{size}" if sign == "-" else size
+    return written or "0"
+
+
+def _factor(value: Any) -> str:
+    return f"({number(value)})" if value < 0 else number(value)
+
+
+def arithmetic(problem: Problem, step: Step) -> list[Line]:
+    """The lines of a step: the weights, the score, the verdict, the update."""
+    if step.row is None:
+        return [
+            weights(problem, step.weights_before, step.bias_before),
+            *_batch_lines(problem, step),
+        ]
+    return [
+        weights(problem, step.weights_before, step.bias_before),
+        [Math(_score(problem, step))],
+        verdict(problem, step),
+        update(problem, step),
+    ]
+
+
+def title(problem: Problem, step: Step) -> Line:
+    """The row a step looks at, its numbers and its label."""
+    if step.row is None:
+        return [f"all {len(problem.X)} rows at once"]
+    x = vector(problem.X[step.row], problem.feature_names)
+    y = problem.label(problem.signs[step.row])
+    return line(f"{problem.row_names[step.row]}: ", Math("x = "), x, ", ", Math("y = "), y)
+
+
+def verdict(problem: Problem, step: Step) -> Line:
+    """What the rule says of the score of a row."""
+    y, s = problem.signs[step.row or 0], number(step.score)
+    if problem.mistake == "sign":
+        holds = "holds" if step.score > 0 else "does not hold"
+        said = problem.label(step.prediction or -1)
+        outcome = f", but y is {problem.label(y)}: a mistake" if step.mistake else ": right"
+        return [Math(f"{s} > 0"), f" {holds}, so the prediction is {said}{outcome}"]
+    margin, delta = number(y * step.score), number(problem.threshold)
+    relation = "≤" if step.mistake else ">"
+    product = f"y·s = {'+1' if y > 0 else '-1'}·{_factor(step.score)} = {margin}"
+    return [
+        Math(f"{product} {relation} {delta}"),
+        ": a mistake" if step.mistake else ": right",
+    ]
+
+
+def update(problem: Problem, step: Step) -> Line:
+    """What is learned from a row."""
+    before = vector(step.weights_before, problem.feature_names)
+    if not step.mistake:
+        return line(Math("w = "), before, " stays")
+    row = step.mistaken[0]
+    x = vector(problem.X[row], problem.feature_names)
+    sign = "+" if problem.signs[row] > 0 else "-"
+    rate = "" if step.eta == 1 else f"{number(step.eta)}·"
+    after = vector(step.weights_after, problem.feature_names)
+    pieces = [Math(f"w ← w {sign} {rate}x = "), before, Math(f" {sign} {rate}"), x, Math(" = ")]
+    if problem.padding is None:
+        return line(*pieces, after)
+    pull = number(step.eta * problem.padding**2)
+    b0, b1 = number(step.bias_before), number(step.bias_after)
+    return line(*pieces, after, ", ", Math(f"b ← b {sign} {pull} = {b0} {sign} {pull} = {b1}"))
+
+
+def weights(problem: Problem, w: Vector, b: Any) -> Line:
+    """What is known: the weights, and the bias if there is one."""
+    known = line(Math("w = "), vector(w, problem.feature_names))
+    return known if problem.padding is None else line(known, ", ", Math(f"b = {number(b)}"))
+
+
+def _score(problem: Problem, step: Step) -> str:
+    bias = None if problem.padding is None else step.bias_before
+    left = "w·x" if bias is None else "w·x + b"
+    total = products(step.weights_before, problem.X[step.row or 0], bias)
+    return f"s = {left} = {total} = {number(step.score)}"
+
+
+def _batch_lines(problem: Problem, step: Step) -> list[Line]:
+    if not step.mistake:
+        return [["no row is mistaken"]]
+    names = ", ".join(problem.row_names[row] for row in step.mistaken[:WIDEST])
+    more = len(step.mistaken) - WIDEST
+    names += f" and {more} more" if more > 0 else ""
+    rate = "" if step.eta == 1 else f"{number(step.eta)}·"
+    after = vector(step.weights_after, problem.feature_names)
+    learned = line(Math(f"w ← w + {rate}Σ y·x = "), after)
+    if problem.padding is not None:
+        learned = line(learned, ", ", Math(f"b ← {number(step.bias_after)}"))
+    count = len(step.mistaken)
+    return [[f"{count} mistaken {'row' if count == 1 else 'rows'}: {names}"], learned]

@@ -1,0 +1,28 @@
+"""Pictures of a perceptron: what it separates, how it learned, why it had to stop.
+
+Each display follows scikit-learn's conventions: build it with ``from_estimator``, ``from_trace``
+or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``ax_`` and
+``figure_``. They need matplotlib: ``pip install "rosenblatt[plot]"``.
+"""
+
+from rosenblatt.viz.animation import animate
+from rosenblatt.viz.boundary import BoundaryDisplay
+from rosenblatt.viz.bounds import BoundsDisplay
+from rosenblatt.viz.contradiction import ContradictionDisplay
+from rosenblatt.viz.epochs import EpochsDisplay
+from rosenblatt.viz.margins import MarginsDisplay
+from rosenblatt.viz.proof import ProofDisplay
+from rosenblatt.viz.weight_space import WeightSpaceDisplay
+from rosenblatt.viz.words import TopWordsDisplay
+
+__all__ = [
+    "BoundaryDisplay",
+    "BoundsDisplay",
+    "ContradictionDisplay",
+    "EpochsDisplay",
+    "MarginsDisplay",
+    "ProofDisplay",
+    "TopWordsDisplay",
+    "WeightSpaceDisplay",
+    "animate",
+]

@@ -1,0 +1,113 @@
+"""A run as a moving picture."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.files import replacing
+from rosenblatt.viz.boundary import BoundaryDisplay
+from rosenblatt.viz.style import INK, frame, pyplot
+
+
+def animate(
+    trace: Any,
+    path: str | os.PathLike[str],
+    *,
+    fps: int = 2,
+    max_frames: int = 200,
+    dpi: int = 110,
+    points: Any = None,
+    lift: Any = None,
+) -> Path:
+    """Write a trace of two features as a GIF or an MP4.
+
+    Every step is a frame; when there are more than `max_frames`, the steps with an update are
+    kept, and of those evenly many.
+
+    Parameters
+    ----------
+    trace : Trace
+        A run over two features.
+    path
+        Where to; the ending says which: ``.gif``, or ``.mp4`` where ffmpeg is installed.
+    fps
+        Frames a second.
+    max_frames
+        The longest film.
+    dpi
+        Dots an inch.
+    points, lift
+        For a run on lifted rows, as for :meth:`BoundaryDisplay.from_trace`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from rosenblatt import trace
+    >>> from rosenblatt.viz import animate
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "run.gif"
+    >>> animate(trace([[2, 1], [-1, 1]], [1, -1]), target, dpi=40).read_bytes()[:3]
+    b'GIF'
+    """
+    target = Path(path)
+    writers = {".gif": "pillow", ".mp4": "ffmpeg"}
+    if target.suffix not in writers:
+        raise ValueError(f"the ending of {target.name!r} must be .gif or .mp4")
+    if target.suffix == ".mp4" and shutil.which("ffmpeg") is None:
+        raise ValueError("writing .mp4 needs the program ffmpeg; .gif needs nothing")
+    pyplot()
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    # No window is ever needed, so none is asked for: this also runs in a server's thread.
+    figure = Figure(figsize=(6, 4.8))
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    base = np.array(trace.problem.X if lift is None else points, dtype=float)
+    film = FuncAnimation(
+        figure,
+        lambda at: _draw(trace, ax, at, base, lift),
+        frames=_frames(trace, max_frames),
+        repeat=False,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        finished = Path(folder) / target.name
+        film.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
+        with replacing(target) as file:
+            file.write(finished.read_bytes())
+    return target
+
+
+def _frames(trace: Any, most: int) -> list[int]:
+    """After how many steps to stop and draw."""
+    if len(trace) < most:
+        return list(range(len(trace) + 1))
+    updates = [0, *(step.number for step in trace if step.mistake)]
+    chosen = np.linspace(0, len(updates) - 1, min(most - 1, len(updates))).astype(int)
+    return [*(updates[i] for i in chosen), len(trace)]
+
+
+def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
+    ax.clear()
+    BoundaryDisplay.from_trace(
+        trace, step=at, points=points, lift=lift, ax=ax, legend=False, grid=80
+    )
+    if at == 0:
+        ax.set_title("start", loc="left")
+        return []
+    step = trace[at - 1]
+    if step.row is not None:
+        x, y = points[step.row]
+        ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
+        (left, right), (bottom, top) = frame(points)
+        ax.set(xlim=(left, right), ylim=(bottom, top))
+    said = "mistake" if step.mistake else "right"
+    ax.set_title(f"epoch {step.epoch}, step {step.number}: {said}", loc="left")
+    ax.set_title(f"{step.updates} updates", loc="right")
+    return []

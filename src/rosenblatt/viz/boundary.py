@@ -1,0 +1,256 @@
+"""The decision boundary, the points, and those that are mistaken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.viz.style import (
+    INK,
+    PALETTE,
+    SOFT,
+    Display,
+    class_names,
+    frame,
+    ring,
+    scatter,
+)
+
+
+class BoundaryDisplay(Display):
+    """Points, the line between them, its margins, and the mistaken points ringed.
+
+    Data of more than two dimensions are shown in a plane through them: two chosen features with
+    the others held at their median, or a projection, in which one axis is the score.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        The points as they are drawn.
+    classes : array of shape (n,)
+        The number of the class of each, 0, 1, ...
+    names : sequence of str
+        The classes.
+    axes : pair of str
+        What is on the axes.
+    score : callable
+        Takes drawn points of shape (m, 2); gives scores of shape (m,) or (m, classes).
+    mistaken : array of bool
+        The rows to ring.
+    margin : float or None
+        The smallest distance of a row to the line, if the line separates the rows.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> from rosenblatt.viz import BoundaryDisplay
+    >>> run = trace([[2, 1], [-1, 1], [0, -2]], [1, -1, -1])
+    >>> display = BoundaryDisplay.from_trace(run)
+    >>> round(display.margin, 3), int(display.mistaken.sum())
+    (0.555, 0)
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        classes: Any,
+        names: Sequence[str],
+        axes: Sequence[str],
+        score: Any,
+        mistaken: Any,
+        margin: float | None = None,
+    ) -> None:
+        self.points, self.classes, self.names = points, classes, list(names)
+        self.axes, self.score, self.mistaken, self.margin = list(axes), score, mistaken, margin
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[int | str] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> BoundaryDisplay:
+        """Draw a fitted estimator over the rows.
+
+        Parameters
+        ----------
+        estimator
+            Anything fitted with ``classes_``, ``predict`` and ``decision_function``; pipelines
+            and kernels too.
+        X, y
+            The rows to show, and their labels.
+        features : pair of int or str, optional
+            Two columns to show, the others held at their median. Without it, data of more than
+            two columns are projected: across, the distance from the boundary; up, the direction
+            of largest spread beside it (linear estimators only).
+        ax, **options
+            As for :meth:`plot`.
+        """
+        names = [str(name) for name in getattr(X, "columns", [])]
+        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+        names = names or [f"x{j + 1}" for j in range(rows.shape[1])]
+        labels = np.asarray(y)
+        classes = np.searchsorted(estimator.classes_, labels)
+        mistaken = estimator.predict(X) != labels
+        to_plane, to_space, axes = _plane(rows, estimator, features, names)
+
+        def score(points: Any) -> Any:
+            space = to_space(points)
+            if hasattr(X, "columns"):
+                space = type(X)(space, columns=X.columns)
+            return estimator.decision_function(space)
+
+        margin = None
+        if len(estimator.classes_) == 2 and hasattr(estimator, "coef_"):
+            signed = np.where(classes == 1, 1, -1) * estimator.decision_function(X)
+            margin = float(signed.min() / max(np.linalg.norm(estimator.coef_), 1e-300))
+            margin = margin if margin > 0 and features is None else None
+        display = cls(
+            to_plane(rows), classes, class_names(estimator.classes_), axes, score, mistaken, margin
+        )
+        return display.plot(ax=ax, **options)
+
+    @classmethod
+    def from_trace(
+        cls,
+        trace: Any,
+        *,
+        step: int | None = None,
+        points: Any = None,
+        lift: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> BoundaryDisplay:
+        """Draw a trace of two features.
+
+        Parameters
+        ----------
+        trace : Trace
+            The run.
+        step : int, optional
+            After how many steps; after the last unless given.
+        points, lift
+            For a run on lifted rows: the points of the plane they came from, and the map that
+            takes such points to rows.
+        ax, **options
+            As for :meth:`plot`.
+        """
+        problem = trace.problem
+        if lift is None and len(problem.feature_names) != 2:
+            raise ValueError(f"two features can be drawn, not {len(problem.feature_names)}")
+        at = len(trace) if step is None else step
+        w, b = (trace[at - 1].weights_after, trace[at - 1].bias_after) if at else trace.path[0]
+        w, b = np.array(w, dtype=float), float(b)
+        signs = np.array(problem.signs)
+        points = np.array(problem.X if lift is None else points, dtype=float)
+
+        def score(drawn: Any) -> Any:
+            return (drawn if lift is None else lift(drawn)) @ w + b
+
+        least = float((signs * score(points)).min())
+        straight = lift is None and least > 0 and w.any()
+        display = cls(
+            points,
+            (signs > 0).astype(int),
+            class_names(problem.classes),
+            problem.feature_names[:2],
+            score,
+            np.where(score(points) > 0, 1, -1) != signs,
+            least / float(np.linalg.norm(w)) if straight else None,
+        )
+        return display.plot(ax=ax, **options)
+
+    def plot(
+        self, ax: Any = None, *, shade: bool = True, legend: bool = True, grid: int = 220
+    ) -> BoundaryDisplay:
+        """Draw into `ax`, or into a new figure; scores are taken at `grid` by `grid` places."""
+        ax = self._prepare(ax)
+        (x0, x1), (y0, y1) = frame(self.points)
+        mesh = np.meshgrid(np.linspace(x0, x1, grid), np.linspace(y0, y1, grid))
+        flat = np.column_stack([axis.ravel() for axis in mesh])
+        scores = np.asarray(self.score(flat))
+        regions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        if shade:
+            ax.contourf(
+                *mesh, regions.reshape(mesh[0].shape), alpha=0.13,
+                levels=np.arange(len(self.names) + 1) - 0.5, colors=PALETTE[: len(self.names)],
+            )  # fmt: skip
+        self._draw_lines(ax, mesh, scores, regions)
+        self.points_ = scatter(ax, self.points, self.classes, self.names)
+        self.ring_ = (
+            ring(ax, self.points[self.mistaken], "mistaken") if any(self.mistaken) else None
+        )
+        ax.set(xlim=(x0, x1), ylim=(y0, y1), xlabel=self.axes[0], ylabel=self.axes[1])
+        if legend:
+            ax.legend(loc="best", framealpha=0.9)
+        return self
+
+    def _draw_lines(self, ax: Any, grid: Any, scores: Any, regions: Any) -> None:
+        shape = grid[0].shape
+        self.lines_ = []
+        if scores.ndim == 1:
+            if scores.min() < 0 < scores.max():
+                surface = scores.reshape(shape)
+                self.lines_.append(
+                    ax.contour(*grid, surface, levels=[0], colors=INK, linewidths=1.8)
+                )
+                if self.margin:
+                    across = self.margin * _slope(surface, grid)
+                    self.lines_.append(
+                        ax.contour(
+                            *grid, surface, levels=[-across, across], colors=SOFT,
+                            linestyles="dashed", linewidths=1.1,
+                        )
+                    )  # fmt: skip
+        else:
+            for k in np.unique(regions):
+                lead = scores[:, k] - np.delete(scores, k, axis=1).max(axis=1)
+                if lead.min() < 0 < lead.max():
+                    self.lines_.append(
+                        ax.contour(*grid, lead.reshape(shape), levels=[0], colors=INK, linewidths=1)
+                    )
+
+
+def _slope(surface: Any, grid: Any) -> float:
+    """The length of the gradient of a score that is linear in the plane."""
+    by_y, by_x = np.gradient(surface, grid[1][:, 0], grid[0][0])
+    return float(np.hypot(by_x.mean(), by_y.mean()))
+
+
+def _plane(
+    rows: Any, estimator: Any, features: Any, names: list[str]
+) -> tuple[Any, Any, list[str]]:
+    """Maps from the rows to the plane drawn and back, and the names of its axes."""
+    if features is not None or rows.shape[1] == 2:
+        chosen = [names.index(f) if isinstance(f, str) else int(f) for f in features or (0, 1)]
+        if len(chosen) != 2:
+            raise ValueError(f"features must name two columns, not {len(chosen)}")
+        middle = np.median(rows, axis=0)
+
+        def to_space(points: Any) -> Any:
+            space = np.tile(middle, (len(points), 1))
+            space[:, chosen] = points
+            return space
+
+        return lambda data: data[:, chosen], to_space, [names[j] for j in chosen]
+    coef = np.asarray(getattr(estimator, "coef_", []))
+    if coef.ndim != 2 or len(coef) != 1:
+        raise ValueError("name two features to show: only linear two-class models are projected")
+    length = max(float(np.linalg.norm(coef)), 1e-300)
+    across = coef[0] / length
+    center = rows.mean(axis=0)
+    rest = (rows - center) - np.outer((rows - center) @ across, across)
+    up = np.linalg.svd(rest, full_matrices=False)[2][0]
+    offset = float(np.ravel(estimator.intercept_)[0]) / length
+    base = center - (center @ across) * across
+    return (
+        lambda data: np.column_stack([data @ across + offset, (data - base) @ up]),
+        lambda points: base + np.outer(points[:, 0] - offset, across) + np.outer(points[:, 1], up),
+        ["distance from the boundary", "direction of largest spread beside it"],
+    )

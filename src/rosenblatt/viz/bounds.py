@@ -1,0 +1,139 @@
+"""The mistakes of a run beside every bound that holds for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.reference import average
+from rosenblatt.theory import general_bound, nonseparable_bounds
+from rosenblatt.tracing.proof import widest_separator
+from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, Display
+
+
+class BoundsDisplay(Display):
+    """Mistakes made, and how many the theorems allow, on one logarithmic scale.
+
+    Parameters
+    ----------
+    mistakes : int
+        The mistakes of the run.
+    bounds : mapping of str to float
+        The bounds by name; those that are infinite or unknown may be left out.
+
+    Examples
+    --------
+    >>> from rosenblatt.viz import BoundsDisplay
+    >>> display = BoundsDisplay(4, {"Novikoff, R²/γ²": 410.2}).plot()
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['mistakes made', 'Novikoff, R²/γ²']
+    """
+
+    def __init__(
+        self, mistakes: int, bounds: Mapping[str, float], name: str = "mistakes made"
+    ) -> None:
+        self.mistakes, self.bounds, self.name = mistakes, dict(bounds), name
+
+    @classmethod
+    def from_certificate(cls, certificate: Any, *, ax: Any = None, **options: Any) -> BoundsDisplay:
+        """Draw what :func:`rosenblatt.theory.run_certificate` says of a finished run."""
+        bounds = {bound.name: bound.value for bound in certificate.bounds}
+        return cls(certificate.updates, bounds).plot(ax=ax, **options)
+
+    @classmethod
+    def from_trace(cls, trace: Any, *, ax: Any = None, **options: Any) -> BoundsDisplay:
+        """Draw the updates of an online trace with every bound that applies.
+
+        On rows that no line separates, only the first pass can be bounded, by the losses of a
+        competitor: here the average of the weights.
+        """
+        if trace.update == "batch" or len({step.eta for step in trace}) > 1:
+            raise ValueError("the bounds are about the online rule with a constant learning rate")
+        separator = widest_separator(trace.problem)
+        if separator is not None:
+            return cls(trace.n_updates, _separable(trace, separator)).plot(ax=ax, **options)
+        mistakes = sum(step.mistake for step in trace if step.epoch == 1)
+        bounds = _first_pass(trace)
+        return cls(mistakes, bounds, "mistakes in the first pass").plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None) -> BoundsDisplay:
+        """Draw into `ax`, or into a new figure."""
+        names = [self.name, *sorted(self.bounds, key=self.bounds.__getitem__)]
+        values = [float(self.mistakes), *sorted(self.bounds.values())]
+        ax = self._prepare(ax, figsize=(6.4, 0.9 + 0.45 * len(names)))
+        colors = [NEGATIVE] + [POSITIVE] * len(self.bounds)
+        self.bars_ = ax.barh(names, values, color=colors, alpha=0.85, height=0.62)
+        self.bars_[0].set_hatch("///")
+        self.bars_[0].set_edgecolor("white")
+        ax.set_xscale("log")
+        low = 0.5 if self.mistakes < 1 else self.mistakes / 2
+        ax.set(xlim=(low, max(values) * 3), xlabel="updates (logarithmic)")
+        ax.invert_yaxis()
+        for bar, value in zip(self.bars_, values, strict=True):
+            ax.annotate(
+                f"{value:,.0f}" if value >= 10 else f"{value:.3g}",
+                (max(value, low), bar.get_y() + bar.get_height() / 2),
+                xytext=(5, 0), textcoords="offset points", va="center", color=INK,
+            )  # fmt: skip
+        return self
+
+
+def _separable(trace: Any, widest: Any) -> dict[str, float]:
+    """Bounds for the widest separator, and for the one the run itself ended with."""
+    problem = trace.problem
+    Z = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
+    start = np.array(problem.padded_weights(*trace.path[0]), dtype=float)
+    last = np.array(problem.padded_weights(trace.weights, trace.bias), dtype=float)
+    plain = not start.any() and problem.threshold == 0
+    name = "R²/γ²" if plain else "start, threshold and rate"
+    found = {}
+    for whose, vector in (("the largest margin", np.array(widest)), ("the margin reached", last)):
+        least = float((Z @ vector).min())
+        if least > 0:
+            found[f"{name}, for {whose}"] = general_bound(
+                float(problem.sqradius) ** 0.5,
+                vector,
+                least,
+                start=start if start.any() else None,
+                threshold=float(problem.threshold),
+                eta=float(trace[0].eta),
+            )
+    return found
+
+
+def _first_pass(trace: Any) -> dict[str, float]:
+    """Bounds by the losses of the averaged weights; each holds for every ρ, so for the best."""
+    problem = trace.problem
+    if any(w for w in trace.path[0][0]) or problem.threshold or trace[0].eta != 1:
+        raise ValueError(
+            "on rows that no line separates, the bounds are about a start at zero with threshold "
+            "0 and learning rate 1"
+        )
+    first = [step for step in trace if step.epoch == 1]
+    u, b = average(trace.steps)
+    rows = [problem.X[step.row] for step in first]
+    signs = [problem.signs[step.row] for step in first]
+    end = problem.padded_weights(first[-1].weights_after, first[-1].bias_after)
+    bounds = [
+        nonseparable_bounds(
+            rows,
+            signs,
+            u,
+            float(b),
+            rho=rho,
+            updated=[i for i, step in enumerate(first) if step.mistake],
+            final_norm=float(np.linalg.norm(np.array(end, dtype=float))),
+            fit_intercept=problem.padding is not None,
+            padding=float(problem.padding or 1),
+        )
+        for rho in np.geomspace(1e-3, 1e1, 60) * float(problem.sqradius) ** 0.5
+    ]
+    return {
+        "losses, squared": min(bound.l2 for bound in bounds),
+        "losses, summed": min(bound.l1 for bound in bounds),
+        "losses, and ‖w‖ at the end": min(
+            bound.after for bound in bounds if bound.after is not None
+        ),
+    }

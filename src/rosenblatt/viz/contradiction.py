@@ -1,0 +1,185 @@
+"""The rows that contradict each other: the proof that no line separates the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.viz.style import GOOD, INK, PALETTE, Display, class_names, frame, ring, scatter
+
+
+class ContradictionDisplay(Display):
+    """Two mixtures, one of rows of each class, that are the same point.
+
+    The rows that contradict each other are ringed, with their shares. The hull of those of one
+    class and the hull of those of the other have the point marked by a cross in common, so no
+    line can have them on different sides. Through the origin the mixtures are two points on one
+    ray instead.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        All rows, as they are drawn. Any linear view of them keeps the contradiction.
+    classes : array of shape (n,)
+        0 or 1 for each row.
+    names, axes : pair of str
+        The classes, and what is on the axes.
+    shares : mapping of int to number
+        How much of each contradicting row.
+
+    Examples
+    --------
+    >>> from rosenblatt import examples, trace
+    >>> from rosenblatt.viz import ContradictionDisplay
+    >>> xor = examples.load("xor")
+    >>> display = ContradictionDisplay.from_trace(trace(xor.X, xor.y))
+    >>> [str(share) for share in display.shares.values()], display.meeting_points.tolist()
+    (['1/4', '1/4', '1/4', '1/4'], [[0.5, 0.5], [0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        points: Any,
+        classes: Any,
+        names: Sequence[str],
+        axes: Sequence[str],
+        shares: Mapping[int, Any],
+    ) -> None:
+        self.points = np.asarray(points, dtype=float)
+        self.classes = np.asarray(classes)
+        self.names, self.axes = list(names), list(axes)
+        total = sum(Fraction(share) for share in shares.values())
+        self.shares = {row: Fraction(share) / total for row, share in shares.items()}
+
+    @classmethod
+    def from_trace(
+        cls, trace: Any, *, features: Sequence[int] | None = None, ax: Any = None, **options: Any
+    ) -> ContradictionDisplay:
+        """Draw the contradiction that a trace has run into.
+
+        Of more than two features, the two given by `features` are drawn, or without them the
+        plane of largest spread.
+        """
+        if trace.contradiction is None:
+            raise ValueError(f"this run ended by {trace.stop_reason!r}, not in a contradiction")
+        problem = trace.problem
+        points, axes = _view(np.array(problem.X, dtype=float), problem.feature_names, features)
+        classes = (np.array(problem.signs) > 0).astype(int)
+        names = class_names(problem.classes)
+        display = cls(points, classes, names, axes, trace.contradiction)
+        return display.plot(ax=ax, **options)
+
+    @classmethod
+    def from_certificate(
+        cls,
+        certificate: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[int] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> ContradictionDisplay:
+        """Draw the contradicting rows of a certificate.
+
+        Parameters
+        ----------
+        certificate : rosenblatt.theory.Certificate
+            One that says that no hyperplane separates the classes strictly.
+        X, y
+            The rows and labels it speaks about.
+        features : pair of int, optional
+            As for :meth:`from_trace`.
+        """
+        if certificate.contradiction is None:
+            raise ValueError(f"this certificate says {certificate.verdict!r}: nothing contradicts")
+        names = [str(name) for name in getattr(X, "columns", [])]
+        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+        names = names or [f"x{j + 1}" for j in range(rows.shape[1])]
+        points, axes = _view(rows, names, features)
+        labels = [str(label) for label in np.asarray(y).tolist()]
+        classes = np.array([int(label in certificate.positive) for label in labels])
+        shares = dict(
+            zip(certificate.contradiction.rows, certificate.contradiction.shares, strict=True)
+        )
+        sides = ["/".join(certificate.negative), "/".join(certificate.positive)]
+        return cls(points, classes, sides, axes, shares).plot(ax=ax, **options)
+
+    @property
+    def meeting_points(self) -> Any:
+        """The mixture of the rows of each class that has any, one below the other."""
+        mixtures = []
+        for k in (0, 1):
+            rows = [row for row in self.shares if self.classes[row] == k]
+            if rows:
+                weights = np.array([float(self.shares[row]) for row in rows])
+                mixtures.append(weights @ self.points[rows] / weights.sum())
+        return np.array(mixtures)
+
+    def plot(self, ax: Any = None, *, legend: bool = True) -> ContradictionDisplay:
+        """Draw into `ax`, or into a new figure."""
+        ax = self._prepare(ax)
+        self.hulls_ = [self._draw_hull(ax, k) for k in (0, 1)]
+        self.points_ = scatter(ax, self.points, self.classes, self.names)
+        for drawn in self.points_:
+            drawn.set_alpha(0.35 if len(self.points) > len(self.shares) else 1)
+        rows = list(self.shares)
+        self.ring_ = ring(ax, self.points[rows], "contradict each other")
+        for row in rows if len(rows) <= 12 else []:
+            ax.annotate(
+                _written(self.shares[row]), self.points[row], xytext=(9, 7),
+                textcoords="offset points", color=INK,
+            )  # fmt: skip
+        meeting = self.meeting_points
+        if np.ptp(meeting, axis=0).max() > 1e-9 * (1 + np.abs(self.points).max()):
+            ax.axline((0, 0), meeting[0], color=GOOD, linestyle=":", linewidth=1.2)
+        self.cross_ = ax.scatter(
+            *meeting.T, s=120, marker="X", color=GOOD, edgecolors="white", zorder=5,
+            label="the same point from both sides",
+        )  # fmt: skip
+        limits = frame(np.vstack([self.points, meeting]), margin=0.18)
+        ax.set(xlim=limits[0], ylim=limits[1], xlabel=self.axes[0], ylabel=self.axes[1])
+        if legend:
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+        return self
+
+    def _draw_hull(self, ax: Any, k: int) -> Any:
+        corners = np.array([self.points[row] for row in self.shares if self.classes[row] == k])
+        if len(corners) < 2:
+            return None
+        around = corners[_around(corners)]
+        style = "--" if k == 0 else "-"
+        color = PALETTE[k]
+        closed = np.vstack([around, around[:1]]) if len(around) > 2 else around
+        ax.fill(*closed.T, color=color, alpha=0.12, linewidth=0)
+        (hull,) = ax.plot(*closed.T, color=color, linestyle=style, linewidth=1.4)
+        return hull
+
+
+def _written(share: Fraction) -> str:
+    return str(share) if share.denominator < 100 else f"{float(share):.2g}"
+
+
+def _around(corners: Any) -> Any:
+    """The corners of the convex hull in order; all points in a row if they lie on a line."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return ConvexHull(corners).vertices
+    except (QhullError, ValueError):
+        direction = np.linalg.svd(corners - corners.mean(axis=0))[2][0]
+        return np.argsort(corners @ direction)
+
+
+def _view(X: Any, names: Sequence[str], features: Sequence[int] | None) -> tuple[Any, list[str]]:
+    """Two columns of the rows, or their plane of largest spread, and names for the axes."""
+    if features is None and X.shape[1] == 1:
+        return np.column_stack([X[:, 0], np.zeros(len(X))]), [names[0], ""]
+    if features is None and X.shape[1] > 2:
+        directions = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2]
+        return X @ directions.T, ["direction of largest spread", "second direction"]
+    chosen = list(features or (0, 1))
+    return X[:, chosen], [names[j] for j in chosen]

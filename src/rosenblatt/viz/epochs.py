@@ -1,0 +1,118 @@
+"""How a run went, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.viz.style import GOOD, NEGATIVE, POSITIVE, SOFT, Display
+
+
+class EpochsDisplay(Display):
+    """Mistakes in each epoch as bars, errors as lines.
+
+    Parameters
+    ----------
+    mistakes : sequence of int
+        Mistakes in each epoch.
+    online_error, train_error, validation_error : sequence of float or None
+        Shares of predictions that were wrong: of those made before learning, of all rows with
+        the weights at the end, and of held-out rows. Unknown ones are NaN.
+    stop_reason : str or None
+        Why the run ended.
+
+    Examples
+    --------
+    >>> from rosenblatt import examples, trace
+    >>> from rosenblatt.viz import EpochsDisplay
+    >>> iris = examples.load("iris")
+    >>> EpochsDisplay.from_trace(trace(iris.X, iris.y)).mistakes
+    [2, 2, 0]
+    """
+
+    def __init__(
+        self,
+        mistakes: Sequence[int],
+        online_error: Sequence[float] | None = None,
+        train_error: Sequence[float] | None = None,
+        validation_error: Sequence[float] | None = None,
+        stop_reason: str | None = None,
+    ) -> None:
+        self.mistakes = list(mistakes)
+        self.online_error = _known(online_error)
+        self.train_error = _known(train_error)
+        self.validation_error = _known(validation_error)
+        self.stop_reason = stop_reason
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> EpochsDisplay:
+        """Draw the ``history_`` of a fitted estimator."""
+        return cls.from_history(
+            estimator.history_, stop_reason=estimator.stop_reason_, ax=ax, **options
+        )
+
+    @classmethod
+    def from_history(
+        cls, history: Any, *, stop_reason: str | None = None, ax: Any = None, **options: Any
+    ) -> EpochsDisplay:
+        """Draw the records of the epochs of a run."""
+        epochs = list(history)
+        display = cls(
+            [epoch.mistakes for epoch in epochs],
+            [epoch.online_error for epoch in epochs],
+            [epoch.train_error for epoch in epochs],
+            [epoch.validation_error for epoch in epochs],
+            stop_reason,
+        )
+        return display.plot(ax=ax, **options)
+
+    @classmethod
+    def from_trace(cls, trace: Any, *, ax: Any = None, **options: Any) -> EpochsDisplay:
+        """Draw the mistakes of each epoch of a trace."""
+        mistakes = [0] * trace.n_epochs
+        for step in trace:
+            mistakes[step.epoch - 1] += len(step.mistaken)
+        return cls(mistakes, stop_reason=trace.stop_reason).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, legend: bool = True) -> EpochsDisplay:
+        """Draw into `ax`, or into a new figure."""
+        ax = self._prepare(ax)
+        at = np.arange(1, len(self.mistakes) + 1)
+        self.bars_ = ax.bar(at, self.mistakes, color=SOFT, alpha=0.55, width=0.8, label="mistakes")
+        ax.set(xlabel="epoch", ylabel="mistakes")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        handles = [self.bars_]
+        self.lines_ = []
+        curves = [
+            (self.online_error, "error before learning", POSITIVE, ":", "^"),
+            (self.train_error, "training error", NEGATIVE, "--", "s"),
+            (self.validation_error, "validation error", GOOD, "-", "o"),
+        ]
+        if any(curve is not None for curve, *_ in curves):
+            right = ax.twinx()
+            right.spines["top"].set_visible(False)
+            right.set(ylabel="error", ylim=(0, None))
+            for values, label, color, line, marker in curves:
+                if values is not None:
+                    self.lines_ += right.plot(
+                        at, values, color=color, linestyle=line, marker=marker, label=label,
+                        markersize=4,
+                    )  # fmt: skip
+            highest = max(np.nanmax(line.get_ydata()) for line in self.lines_)
+            right.set_ylim(0, 1.15 * highest or 1)
+            right.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+        if self.stop_reason:
+            ax.set_title(f"ended: {self.stop_reason}", loc="right", fontsize="medium", color=SOFT)
+        if legend and self.lines_:
+            ax.legend(handles=[*handles, *self.lines_], loc="upper right", framealpha=0.9)
+        return self
+
+
+def _known(values: Sequence[float] | None) -> list[float] | None:
+    """The values, or None if none is known."""
+    if values is None or all(np.isnan(value) for value in values):
+        return None
+    return [float(value) for value in values]

@@ -1,0 +1,95 @@
+"""The convergence proof as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, SOFT, Display
+
+
+class ProofDisplay(Display):
+    """Between two curves: kγ below, √k·R above; where they cross, the run must have ended.
+
+    The dots are the run itself: the length of w, and how far w has come along the separator u.
+    As ``kγ <= u·w <= ‖w‖ <= √k·R``, there is no room for them right of the crossing.
+
+    Parameters
+    ----------
+    proof : rosenblatt.tracing.Proof
+        From a run with a constant learning rate, started at zero.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> from rosenblatt.viz import ProofDisplay
+    >>> run = trace([[2, 1], [-1, 1]], [1, -1])
+    >>> display = ProofDisplay.from_trace(run, separator=(1, 0, 0))
+    >>> round(display.crossing, 6)
+    6.0
+    """
+
+    def __init__(self, proof: Any) -> None:
+        if proof.bound is None:
+            raise ValueError(
+                "the proof can be drawn for the online rule with a constant learning rate and a "
+                "start at zero; for other runs look at the potential in Proof.points"
+            )
+        self.proof = proof
+        self.crossing = float(proof.bound)
+
+    @classmethod
+    def from_trace(
+        cls, trace: Any, separator: Sequence[Any] | None = None, *, ax: Any = None, **options: Any
+    ) -> ProofDisplay:
+        """Draw the proof for a trace; without a separator, that of largest margin is found."""
+        return cls(trace.proof(separator)).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, scale: str = "auto", legend: bool = True) -> ProofDisplay:
+        """Draw into `ax`, or into a new figure.
+
+        On a logarithmic scale both curves are straight; it is chosen by ``"auto"`` when the run
+        ended long before the bound.
+        """
+        if scale not in ("auto", "linear", "log"):
+            raise ValueError(f"scale must be 'auto', 'linear' or 'log', not {scale!r}")
+        ax = self._prepare(ax)
+        last = self.proof.points[-1]
+        logarithmic = scale == "log" or (scale == "auto" and last.k < self.crossing / 8)
+        # Per update, the floor rises by ηγ and the square of the ceiling by 2ηδ + η²R².
+        rise = last.progress_floor / last.k if last.k else self.proof.margin
+        square = last.sqnorm_ceiling / last.k if last.k else self.proof.radius**2
+        plain = np.isclose(rise, self.proof.margin) and np.isclose(square, self.proof.radius**2)
+        reach = self.crossing * (2.2 if logarithmic else 1.12)
+        x = np.geomspace(0.8, reach, 400) if logarithmic else np.linspace(0, reach, 400)
+        floor, ceiling = rise * x, np.sqrt(square * x)
+        names = ("kγ: at least", "√k·R: at most") if plain else ("at least", "at most")
+        (self.floor_,) = ax.plot(x, floor, color=POSITIVE, linestyle="--", label=names[0])
+        (self.ceiling_,) = ax.plot(x, ceiling, color=NEGATIVE, label=names[1])
+        ax.fill_between(x, floor, ceiling, where=x <= self.crossing, color=SOFT, alpha=0.14, lw=0)
+        self._draw_run(ax, logarithmic)
+        ax.axvline(self.crossing, color=INK, linewidth=1, linestyle=":")
+        name = "(R/γ)²" if plain else "bound"
+        ax.annotate(
+            f"{name} = {self.crossing:.4g}", (self.crossing, 0), xytext=(-6, 8), ha="right",
+            xycoords=("data", "axes fraction"), textcoords="offset points", color=INK,
+        )  # fmt: skip
+        if logarithmic:
+            ax.set(xscale="log", yscale="log")
+        ax.set(xlabel="updates k", xlim=(x[0], reach))
+        if not logarithmic:
+            ax.set_ylim(0, None)
+        if legend:
+            ax.legend(loc="upper left", framealpha=0.9)
+        return self
+
+    def _draw_run(self, ax: Any, logarithmic: bool) -> None:
+        points = self.proof.points[1:] if logarithmic else self.proof.points
+        k = [point.k for point in points]
+        style = {"s": 22 if len(k) < 60 else 8, "zorder": 3}
+        lengths = [np.sqrt(float(point.sqnorm)) for point in points]
+        progress = [point.progress for point in points]
+        self.length_ = ax.scatter(k, lengths, color=NEGATIVE, marker="o", label="‖w‖", **style)
+        self.progress_ = ax.scatter(k, progress, color=POSITIVE, marker="^", label="u·w", **style)

@@ -1,0 +1,83 @@
+"""What all pictures share: colours, markers, axes.
+
+The colours are those of Okabe and Ito, which people with any kind of colour vision can tell
+apart; every difference in colour is also one in shape or line, so that a printed page reads the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.errors import MissingExtraError
+
+POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
+GOOD, ACCENT, SOFT = "#009E73", "#CC79A7", "#8A8A8A"
+INK = "#222222"
+PALETTE = (NEGATIVE, POSITIVE, GOOD, "#E69F00", ACCENT, "#56B4E9", "#B8A900", INK)
+MARKERS = ("s", "o", "^", "D", "v", "P", "X", "*")
+
+
+def pyplot() -> Any:
+    """matplotlib's pyplot, or a plain sentence about what is missing."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("drawing pictures", "plot") from None
+    return pyplot
+
+
+class Display:
+    """A picture that knows its axes once it is drawn."""
+
+    ax_: Any
+    figure_: Any
+
+    def _prepare(self, ax: Any, figsize: tuple[float, float] = (6.0, 4.5)) -> Any:
+        plt = pyplot()
+        if ax is None:
+            _, ax = plt.subplots(figsize=figsize, layout="constrained")
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+def scatter(ax: Any, points: Any, classes: Any, names: Sequence[str]) -> list[Any]:
+    """Points of each class in its own colour and shape; class k has index k in `names`."""
+    drawn = []
+    for k, name in enumerate(names):
+        chosen = points[classes == k]
+        color, marker = PALETTE[k % len(PALETTE)], MARKERS[k % len(MARKERS)]
+        drawn.append(
+            ax.scatter(
+                chosen[:, 0], chosen[:, 1], s=42, c=color, marker=marker,
+                edgecolors="white", linewidths=0.8, label=name, zorder=3,
+            )
+        )  # fmt: skip
+    return drawn
+
+
+def ring(ax: Any, points: Any, label: str, color: str = INK, size: float = 150) -> Any:
+    """Open circles around points that are to be noticed."""
+    return ax.scatter(
+        points[:, 0], points[:, 1], s=size, facecolors="none", edgecolors=color,
+        linewidths=1.6, label=label, zorder=4,
+    )  # fmt: skip
+
+
+def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits that hold all points with some room around them, in x and in y."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = np.where(high > low, high - low, 1.0) * margin
+    (x0, y0), (x1, y1) = low - room, high + room
+    return (float(x0), float(x1)), (float(y0), float(y1))
+
+
+def class_names(classes: Sequence[Any]) -> list[str]:
+    """Labels as they are read in a legend: whole numbers with their sign when one is negative."""
+    plain = [c.item() if hasattr(c, "item") else c for c in classes]
+    signed = any(isinstance(c, int | float) and c < 0 for c in plain)
+    return [f"{c:+g}" if signed else str(c) for c in plain]

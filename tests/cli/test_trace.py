@@ -1,0 +1,68 @@
+"""`rosenblatt trace` prints the worked examples and says what is wrong with a file."""
+
+import pytest
+from typer.testing import CliRunner
+
+from rosenblatt.cli import app
+
+run = CliRunner().invoke
+
+
+def test_the_movie_reviews_print_the_table_and_the_sums_of_the_notes():
+    printed = run(app, ["trace", "--example", "movies"])
+    assert printed.exit_code == 0
+    for line in (
+        "movie good  +1      1     1    0    0",
+        "s = w·x = 0·0 + 1·1 - 1·0 + 0·1 = 1",
+        "w ← w - x = [0, 1, -1, 0] - [0, 1, 0, 1] = [0, 0, -1, -1]",
+        "Epoch 3 passed without a mistake, after 4 updates in all.",
+    ):
+        assert line in printed.stdout
+
+
+@pytest.mark.parametrize("name", ["not-good", "not-good-bigrams", "xor", "and", "or", "iris"])
+def test_every_example_prints(name):
+    printed = run(app, ["trace", "--example", name, "--style", "table"])
+    assert printed.exit_code == 0
+    assert "The end" in printed.stdout
+
+
+def test_the_proof_of_iris_shows_the_bound_of_the_theory_notes():
+    printed = run(app, ["trace", "--example", "iris", "--proof"])
+    assert "γ = 0.268493, R = 5.43783: at most 410 updates" in printed.stdout
+
+
+def test_without_a_separating_line_the_proof_says_so():
+    printed = run(app, ["trace", "--example", "xor", "--proof"])
+    assert printed.exit_code == 0
+    assert "nothing bounds the mistakes" in printed.stdout
+
+
+@pytest.mark.parametrize(
+    ("format", "mark"),
+    [("markdown", "## Epoch 1"), ("latex", "\\begin{itemize}"), ("html", "<table>")],
+)
+def test_it_writes_other_formats(format, mark):
+    assert mark in run(app, ["trace", "--example", "or", "--format", format]).stdout
+
+
+def test_a_small_file_is_traced_with_the_options_given(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("name,a,b,kind\nfirst,2,1,yes\nsecond,-1,1,no\n")
+    printed = run(app, ["trace", str(file), "--no-bias", "--eta", "0.5", "--seed", "3"])
+    assert printed.exit_code == 0
+    assert "first: x = [2, 1], y = +1 (yes)" in printed.stdout
+    assert "0.5·x" in printed.stdout
+    assert "b =" not in printed.stdout
+
+
+def test_neither_a_file_nor_an_example_is_bad_usage():
+    assert run(app, ["trace"]).exit_code == 2
+    assert run(app, ["trace", "a.csv", "--example", "or"]).exit_code == 2
+
+
+def test_a_bad_cell_is_named_by_line_and_column(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("a,b,kind\n1,oops,yes\n2,1,no\n")
+    failed = run(app, ["trace", str(file)])
+    assert "line 2, column 'b': expected a number, found 'oops'" in str(failed.exception)

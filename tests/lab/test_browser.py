@@ -1,0 +1,301 @@
+"""The lab in a real browser: what people do with it, and what they see."""
+
+import re
+
+import pytest
+
+
+@pytest.fixture
+def page(open_page):
+    return open_page()
+
+
+def counts(page):
+    found = re.findall(r"(\w+) (\d+)", page.locator(".counts").inner_text())
+    return {name: int(value) for name, value in found}
+
+
+def wait_for(page, **expected):
+    """Wait until the counts say so."""
+    for name, value in expected.items():
+        page.locator(".counts", has_text=re.compile(rf"{name} {value}(?!\d)")).wait_for()
+
+
+def click_at(page, across, up):
+    """Click into the plane, at shares of its width and height."""
+    box = page.locator(".plane").bounding_box()
+    page.mouse.click(box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"])
+
+
+def points(page):
+    return page.locator(".point").count()
+
+
+def wait_for_points(page, count):
+    page.wait_for_function(
+        "n => { const all = []; const walk = r => { for (const e of r.querySelectorAll('*')) "
+        "{ if (e.matches('.point')) all.push(e); if (e.shadowRoot) walk(e.shadowRoot) } }; "
+        "walk(document); return all.length === n }",
+        arg=count,
+    )
+
+
+def upload(page, text, name="data.csv"):
+    content = text if isinstance(text, bytes) else text.encode()
+    page.locator(".file").set_input_files(
+        files=[{"name": name, "mimeType": "text/csv", "buffer": content}]
+    )
+
+
+def test_it_loads_with_an_example_and_says_what_is_proven(page):
+    assert points(page) == 4
+    assert page.title() == "Perceptron lab"
+    assert "at most 27 updates are ever needed" in page.locator(".certificate").inner_text()
+
+
+def test_a_click_adds_a_point_and_a_drag_moves_it(page):
+    click_at(page, 0.5, 0.5)
+    wait_for_points(page, 5)
+    grip = page.locator('.point[data-row="4"] .grip')
+    before = grip.bounding_box()
+    x, y = before["x"] + before["width"] / 2, before["y"] + before["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y - 30, steps=4)
+    page.mouse.move(x + 120, y - 90, steps=8)
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    after = grip.bounding_box()
+    assert after["x"] - before["x"] == pytest.approx(120, abs=5)
+    assert after["y"] - before["y"] == pytest.approx(-90, abs=5)
+    assert points(page) == 5
+
+
+def test_flip_and_delete_are_modes_of_the_click(page):
+    page.locator('[data-mode="flip"]').click()
+    page.locator('.point[data-row="0"] .grip').click()
+    page.locator('.point.positive[data-row="0"]').wait_for()
+    page.locator('[data-mode="delete"]').click()
+    page.locator('.point[data-row="0"] .grip').click()
+    wait_for_points(page, 3)
+
+
+def test_a_step_shows_its_arithmetic_and_back_takes_it_back(page):
+    page.locator(".step").click()
+    wait_for(page, step=1, updates=1)
+    said = page.locator(".step-text").inner_text()
+    assert "s = w·x + b = 0·0 + 0·0 + 0 = 0" in said
+    assert "a mistake" in said
+    page.locator(".back").click()
+    wait_for(page, step=0, updates=0)
+    assert "no step taken yet" in page.locator(".step-text").inner_text()
+
+
+def test_play_goes_to_the_end_and_says_why_it_stopped(page):
+    page.locator(".speed input").fill("6")
+    page.locator(".play").click()
+    page.locator(".stop", has_text="separated").wait_for()
+    assert counts(page)["wrong"] == 0
+    assert page.locator(".play").inner_text() == "play"
+    assert page.locator(".boundary").count() == 1
+
+
+def test_pause_pauses(page):
+    page.locator(".speed input").fill("3")
+    page.locator(".play").click()
+    wait_for(page, step=2)
+    page.locator(".play").click()
+    page.wait_for_timeout(300)
+    held = counts(page)["step"]
+    page.wait_for_timeout(500)
+    assert counts(page)["step"] == held
+
+
+def test_xor_made_by_hand_contradicts_itself_and_lifted_it_separates(page):
+    page.locator(".clear").click()
+    wait_for_points(page, 0)
+    for n, (mode, across, up) in enumerate(
+        [("+1", 0.25, 0.8), ("+1", 0.8, 0.25), ("-1", 0.25, 0.25), ("-1", 0.8, 0.8)], start=1
+    ):
+        page.locator(f'[data-mode="{mode}"]').click()
+        click_at(page, across, up)
+        wait_for_points(page, n)
+    page.locator('.certificate[data-verdict="inseparable"]').wait_for()
+    assert "contradict each other" in page.locator(".certificate").inner_text()
+    assert page.locator(".point.contradicts").count() == 4
+    page.locator("#setting-lift").select_option("products")
+    page.locator('.certificate[data-verdict="separable"]').wait_for()
+    page.locator(".finish").click()
+    page.locator(".stop", has_text="separated").wait_for()
+    assert counts(page)["wrong"] == 0
+    assert page.locator(".point.contradicts").count() == 0
+
+
+def test_a_link_restores_points_settings_and_step(page, open_page):
+    page.locator(".example").select_option("xor")
+    page.locator('.certificate[data-verdict="inseparable"]').wait_for()
+    page.locator("#setting-lift").select_option("products")
+    page.locator('.certificate[data-verdict="separable"]').wait_for()
+    for n in range(1, 4):
+        page.locator(".step").click()
+        wait_for(page, step=n)
+    page.wait_for_function("location.hash.startsWith('#s=')")
+    page.wait_for_timeout(600)
+    other = open_page(page.evaluate("location.hash"))
+    wait_for(other, step=3)
+    assert other.locator("#setting-lift").input_value() == "products"
+    assert other.locator(".step-text").inner_text() == page.locator(".step-text").inner_text()
+
+
+def test_a_broken_link_gives_a_message_and_a_working_page(open_page):
+    page = open_page("#s=garbage")
+    page.locator(".message", has_text="does not hold a session").wait_for()
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    assert page.locator(".message").is_hidden()
+
+
+def test_two_tabs_do_not_disturb_each_other(page, open_page):
+    other = open_page()
+    other.locator(".example").select_option("iris")
+    wait_for_points(other, 100)
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    assert points(page) == 4
+    assert counts(other)["step"] == 0
+
+
+def test_a_killed_tab_leaves_the_others_working(page, open_page):
+    other = open_page()
+    other.locator(".play").click()
+    other.context.close()
+    page.locator(".finish").click()
+    page.locator(".stop", has_text="separated").wait_for()
+
+
+def test_the_words_of_the_notes_are_rows_of_a_table(page):
+    page.locator(".example").select_option("movies")
+    page.locator(".rows").wait_for()
+    for n in range(1, 5):
+        page.locator(".step").click()
+        wait_for(page, step=n)
+    assert [w.inner_text() for w in page.locator(".weights .value").all()] == ["1", "1", "-1", "-1"]
+    assert "movie good" in page.locator(".rows").inner_text()
+
+
+def test_two_weights_show_their_space_and_its_path(page):
+    assert page.locator(".space").is_hidden()
+    page.locator("#setting-bias").uncheck()
+    page.locator(".space .path").wait_for(state="attached")
+    page.locator(".finish").click()
+    page.locator(".stop", has_text="cycle").wait_for()
+
+
+BAD_UPLOADS = [
+    ("", "line of headings"),
+    ("a,b,label\n1,x,0\n", "line 2, column 'b': expected a number, found 'x'"),
+    ("a,b,label\n1,2,0\n3,4,1\n5,6,2\n", "two kinds of labels"),
+    ("a,b,label\n" + "1,2,0\n3,4,1\n" * 400, "up to 500 points, not 800"),
+    (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "at least one column of numbers"),
+    (b"a" * 2_500_000, "larger than 2 MB"),
+]
+
+
+def test_a_bad_upload_gives_a_message_and_changes_nothing(page):
+    for content, message in BAD_UPLOADS:
+        upload(page, content)
+        page.locator(".message", has_text=message).wait_for()
+        assert points(page) == 4
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    assert page.locator(".message").is_hidden()
+
+
+def test_500_points_can_be_uploaded_and_stepped_through(page):
+    rows = "".join(f"{i % 25},{i // 25},{int(i % 25 > i // 25)}\n" for i in range(500))
+    upload(page, "a,b,label\n" + rows)
+    wait_for_points(page, 500)
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    page.locator(".plane").focus()
+    page.keyboard.press("+")
+    page.locator(".message", has_text="up to 500 points").wait_for()
+
+
+def test_a_setting_out_of_range_gives_a_message_and_goes_back(page):
+    page.locator("#setting-eta").fill("-3")
+    page.locator("#setting-eta").press("Enter")
+    page.locator(".message", has_text="learning rate must be between").wait_for()
+    assert page.locator("#setting-eta").input_value() == "1"
+
+
+def test_everything_can_be_done_with_the_keyboard(page):
+    page.locator(".plane").focus()
+    page.keyboard.press("+")
+    wait_for_points(page, 5)
+    for _ in range(5):
+        page.keyboard.press("]")
+    page.locator('.point.selected[data-row="4"]').wait_for()
+    before = page.locator('.point[data-row="4"] .grip').bounding_box()
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_timeout(300)
+    assert page.locator('.point[data-row="4"] .grip').bounding_box()["x"] > before["x"] + 20
+    page.keyboard.press("f")
+    page.locator('.point.negative[data-row="4"]').wait_for()
+    page.keyboard.press("Delete")
+    wait_for_points(page, 4)
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    wait_for(page, step=1)
+    page.keyboard.press("End")
+    page.locator(".stop", has_text="separated").wait_for()
+    page.keyboard.press("Home")
+    wait_for(page, step=0)
+
+
+def test_every_control_has_a_name_for_those_who_cannot_see_it(page):
+    nameless = page.evaluate(
+        """() => { const bad = []; const walk = r => { for (const e of r.querySelectorAll('*')) {
+        if (e.matches('button, input, select') && !(e.innerText || '').trim() && !e.ariaLabel
+            && !(e.labels && e.labels.length)) bad.push(e.outerHTML);
+        if (e.shadowRoot) walk(e.shadowRoot) } }; walk(document); return bad }"""
+    )
+    assert nameless == []
+
+
+def test_what_is_on_screen_can_be_taken_home(page, tmp_path):
+    page.locator("#setting-max_epochs").fill("2")
+    page.locator("#setting-max_epochs").press("Enter")
+    starts = {
+        "png": b"\x89PNG", "svg": b"<svg", "gif": b"GIF8", "py": b'"""Made by', "csv": b"row,p,q",
+        "md": b"## The rows", "html": b"<div", "tex": b"\\subsection", "txt": b"The rows",
+    }  # fmt: skip
+    for kind, start in starts.items():
+        with page.expect_download() as download:
+            page.locator(".export").select_option(kind)
+        download.value.save_as(tmp_path / kind)
+        content = (tmp_path / kind).read_bytes()
+        assert content.startswith(start)
+        assert len(content) > 50
+        assert b"var(--" not in content
+
+
+def test_it_fits_the_screen_and_follows_its_colours(page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    colours = {"light": "rgb(243, 244, 246)", "dark": "rgb(18, 21, 25)"}
+    for scheme, colour in colours.items():
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(ground) == colour
+        for width in (1400, 760, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_timeout(80)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".theme").click()
+    assert page.evaluate(ground) == colours["light"]
+
+
+def test_a_finger_can_tap_points_on_a_phone(open_page):
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    box = page.locator(".plane").bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    wait_for_points(page, 5)

@@ -1,0 +1,216 @@
+"""A session goes forth and back, keeps what it is told to keep, and knows what is proven."""
+
+import numpy as np
+import pytest
+
+from rosenblatt import reference
+from rosenblatt.lab.export import export, python_code
+from rosenblatt.lab.lifts import Lift
+from rosenblatt.lab.session import Session
+from rosenblatt.lab.state import Data, Settings
+from rosenblatt.lab.view import frame_for, view
+
+
+@pytest.fixture
+def session():
+    return Session(Data.example("or"))
+
+
+def cloud(n, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, 2)).round(2)
+    signs = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1, -1)
+    return Data(X=tuple(map(tuple, X.tolist())), signs=tuple(signs.tolist()))
+
+
+def test_forth_and_back_again_is_where_it_was(session):
+    session.step(5)
+    there = session.weights
+    session.step(3)
+    for _ in range(3):
+        session.back()
+    assert session.weights == there
+    session.restart()
+    assert session.weights == ((0, 0), 0)
+    session.back()
+    assert session.position == 0
+
+
+def test_the_end_is_the_end(session):
+    session.finish()
+    end = session.position
+    session.step()
+    assert (session.position, session.ended) == (end, True)
+    assert session.run.stop_reason == "separated"
+
+
+def test_average_and_best_are_what_brute_force_says():
+    session = Session(cloud(40), Settings(keep="average", order="shuffled", seed=4))
+    session.step(90)
+    mean_w, mean_b = reference.average(session.run.steps[:90])
+    assert np.allclose(session.weights[0], mean_w)
+    assert session.weights[1] == pytest.approx(mean_b)
+    session.configure(keep="best")
+    assert session.position == 90
+    errors = [int(session.wrong(*session.run.at(i)).sum()) for i in range(91)]
+    assert session.weights == session.run.at(int(np.argmin(errors)))
+
+
+def test_editing_starts_the_run_anew(session):
+    session.finish()
+    session.add((0.5, 2.0), -1)
+    assert (session.position, len(session.data.X)) == (0, 5)
+    session.move(4, (3.0, 3.0))
+    session.flip(4)
+    assert (session.data.X[4], session.data.signs[4]) == ((3.0, 3.0), 1)
+    session.delete(4)
+    assert len(session.data.X) == 4
+
+
+def test_what_is_refused_leaves_the_session_as_it_was(session):
+    session.step(2)
+    for refused in (
+        lambda: session.configure(eta=-1),
+        lambda: session.move(99, (0, 0)),
+        lambda: session.add((float("inf"), 0), 1),
+        lambda: session.add((0, 0), 3),
+        lambda: session.load_csv("nonsense"),
+        lambda: session.load_example("nand"),
+        lambda: session.restore("nonsense"),
+    ):
+        with pytest.raises(ValueError, match=r"\w"):
+            refused()
+        assert (session.position, session.data) == (2, Data.example("or"))
+
+
+def test_xor_contradicts_itself_and_its_products_do_not():
+    session = Session(Data.example("xor"))
+    session.finish()
+    shown = view(session, frame_for(session))
+    assert shown["certificate"]["verdict"] == "inseparable"
+    assert shown["certificate"]["rows"] == [[i, "1/4"] for i in range(4)]
+    assert "1/4·only q + 1/4·only p = 1/4·neither + 1/4·both" in shown["certificate"]["text"]
+    assert shown["stop_reason"] == "cycle"
+    session.configure(lift="products")
+    session.finish()
+    shown = view(session, frame_for(session))
+    assert shown["stop_reason"] == "separated"
+    assert shown["proof"]["bound"] == 100
+    assert shown["updates"] <= 100
+
+
+@pytest.mark.parametrize("lift", ["polynomial", "rbf"])
+def test_other_lifts_separate_a_ring_from_its_middle(lift):
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)]) * 2
+    X = [*ring.round(3).tolist(), [0.0, 0.1], [0.2, -0.1]]
+    session = Session(Data(X=tuple(map(tuple, X)), signs=(1,) * 16 + (-1,) * 2))
+    assert session.certificate.verdict == "inseparable"
+    session.configure(lift=lift, max_epochs=1000)
+    assert session.certificate.verdict == "separable"
+    session.finish()
+    assert session.run.stop_reason == "separated"
+
+
+def test_the_words_of_the_notes_come_with_their_rule():
+    session = Session()
+    session.load_example("movies")
+    assert (session.settings.mistake, session.settings.bias) == ("sign", False)
+    session.step(3)
+    shown = view(session, None)
+    assert [w["text"] for w in shown["weights"]] == ["0", "0", "-1", "-1"]
+    assert shown["rows"][2]["name"] == "not good"
+    assert "s = w·x = 0·0 + 1·1 - 1·0 + 0·1 = 1" in shown["step"]["lines"]
+
+
+def test_the_margin_interval_holds_the_largest_margin():
+    session = Session(Data.example("iris"))
+    session.finish()
+    low, high = session.margin_interval()
+    assert 0 < low <= 0.2684931 <= high
+
+
+def test_two_weights_get_their_space():
+    session = Session(Data.example("or"), Settings(bias=False))
+    session.step(4)
+    shown = view(session, frame_for(session))
+    assert shown["weight_space"]["path"][0] == [0.0, 0.0]
+    assert len(shown["weight_space"]["path"]) == 1 + shown["updates"]
+    assert view(Session(), None)["weight_space"] is None
+
+
+@pytest.mark.parametrize("signs", [(), (1,), (1, 1), (-1, -1, -1)])
+def test_no_points_or_one_class_can_be_shown_and_run(signs):
+    X = tuple((float(i), 1.0) for i in range(len(signs)))
+    session = Session(Data(X=X, signs=signs))
+    session.finish()
+    shown = view(session, frame_for(session))
+    assert shown["certificate"]["verdict"] == "open"
+    assert shown["ended"]
+
+
+def test_equal_points_with_different_labels_contradict_each_other():
+    session = Session(Data(X=((1.0, 1.0), (1.0, 1.0)), signs=(1, -1)))
+    assert session.certificate.verdict == "inseparable"
+    assert view(session, frame_for(session))["certificate"]["rows"] == [[0, "1/2"], [1, "1/2"]]
+
+
+@pytest.mark.parametrize("keep", ["last", "average", "best"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"lift": "products", "threshold": 0.5},
+        {"lift": "rbf", "gamma": 2.0, "order": "shuffled", "seed": 3},
+        {"lift": "polynomial", "degree": 3, "eta": 0.5, "padding": 2.0},
+        {"update": "batch", "bias": False},
+        {"order": "random", "seed": 11, "mistake": "sign"},
+    ],
+)
+def test_the_exported_code_comes_to_the_weights_on_screen(settings, keep):
+    session = Session(cloud(12), Settings(keep=keep, max_epochs=20, **settings))
+    session.step(7)
+    space = {}
+    exec(python_code(session), space)
+    w, b = session.weights
+    assert np.allclose(space["w"], w)
+    assert space["b"] == pytest.approx(b)
+
+
+def test_everything_can_be_exported(session):
+    for kind, start in [
+        ("csv", b"row,p,q,label"), ("py", b'"""Made by'), ("md", b"## The rows"),
+        ("tex", b"\\subsection*"), ("txt", b"The rows"), ("html", b"<div"), ("gif", b"GIF8"),
+    ]:  # fmt: skip
+        name, _, content = export(session, kind)
+        assert content.startswith(start)
+        assert name == f"perceptron.{kind}"
+
+
+def test_an_exported_table_comes_back_as_the_same_data(session):
+    back = Data.csv(export(session, "csv")[2].decode())
+    assert (back.X, back.signs, back.row_names) == (
+        session.data.X, session.data.signs, session.data.row_names,
+    )  # fmt: skip
+
+
+def test_what_cannot_be_exported_is_refused():
+    session = Session(Data.example("movies"))
+    with pytest.raises(ValueError, match="a film needs two features"):
+        export(session, "gif")
+    with pytest.raises(ValueError, match="the lab exports"):
+        export(session, "exe")
+    with pytest.raises(ValueError, match="there are no points yet"):
+        export(Session(Data()), "md")
+
+
+def test_the_film_of_a_lifted_run_can_be_made():
+    session = Session(Data.example("xor"), Settings(lift="products", max_epochs=2))
+    assert export(session, "gif")[2].startswith(b"GIF8")
+
+
+def test_lifted_features_are_named_by_what_they_are():
+    rows = [[1.0, 2.0], [0.0, 1.0]]
+    names = Lift("polynomial", degree=3).fit(rows, ("height", "w 2")).names
+    assert "height²" in names
+    assert "height·w 2²" in names

@@ -1,0 +1,41 @@
+"""A film shows every step, or as many as there is room for, and is whole or not there."""
+
+import shutil
+
+import pytest
+from PIL import Image
+
+from rosenblatt import trace
+from rosenblatt.viz import animate
+from rosenblatt.viz.animation import _frames
+
+
+def test_a_gif_has_a_frame_for_the_start_and_one_for_each_step(run, tmp_path):
+    with Image.open(animate(run, tmp_path / "run.gif", dpi=30)) as film:
+        assert film.n_frames == len(run) + 1
+    assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
+
+
+def test_a_long_run_is_cut_to_its_updates():
+    run = trace([[1], [2], [3], [4]], [-1, -1, 1, 1])
+    frames = _frames(run, 10)
+    assert len(frames) == 10
+    assert frames[0] == 0
+    assert frames[-1] == len(run)
+    assert frames == sorted(frames)
+
+
+def test_other_endings_are_refused(run, tmp_path):
+    with pytest.raises(ValueError, match=r"must be \.gif or \.mp4"):
+        animate(run, tmp_path / "run.avi")
+
+
+def test_mp4_without_ffmpeg_says_what_is_missing(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(ValueError, match="needs the program ffmpeg"):
+        animate(run, tmp_path / "run.mp4")
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg on this machine")
+def test_an_mp4_is_written(run, tmp_path):
+    assert animate(run, tmp_path / "run.mp4", dpi=40).stat().st_size > 1000

@@ -1,0 +1,242 @@
+"""Each picture holds the numbers it is about."""
+
+from math import nan
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+from rosenblatt import Perceptron, examples, trace
+from rosenblatt.theory import certify, run_certificate
+from rosenblatt.training import Epoch
+from rosenblatt.viz import (
+    BoundsDisplay,
+    ContradictionDisplay,
+    EpochsDisplay,
+    MarginsDisplay,
+    ProofDisplay,
+    TopWordsDisplay,
+    WeightSpaceDisplay,
+)
+
+
+def test_the_epochs_of_a_trace_are_bars_of_mistakes(run):
+    display = EpochsDisplay.from_trace(run)
+    assert [bar.get_height() for bar in display.bars_] == display.mistakes
+    assert sum(display.mistakes) == run.n_updates
+    assert "separated" in display.ax_.get_title(loc="right")
+
+
+def test_errors_are_lines_and_unknown_ones_are_gaps():
+    errors = [(0.3, 0.4), (0.2, nan), (0.1, 0.3)]
+    history = [
+        Epoch(i, mistakes=9 - i, updates=9 - i, train_error=train, validation_error=validation)
+        for i, (train, validation) in enumerate(errors, start=1)
+    ]
+    display = EpochsDisplay.from_history(history)
+    training, validation = (line.get_ydata() for line in display.lines_)
+    assert list(training) == [0.3, 0.2, 0.1]
+    assert np.isnan(validation[1])
+    assert validation[2] == 0.3
+
+
+def test_a_fitted_perceptron_shows_its_history(blobs):
+    model = Perceptron(early_stopping=True, random_state=0).fit(*blobs)
+    display = EpochsDisplay.from_estimator(model)
+    assert display.mistakes == list(model.history_["mistakes"])
+    assert "validation error" in [line.get_label() for line in display.lines_]
+    assert model.stop_reason_ in display.ax_.get_title(loc="right")
+
+
+def test_a_history_without_errors_shows_mistakes_alone():
+    history = [Epoch(1, mistakes=3, updates=3), Epoch(2, mistakes=0, updates=0)]
+    display = EpochsDisplay.from_history(history)
+    assert display.lines_ == []
+    assert len(display.figure_.axes) == 1
+
+
+@pytest.mark.parametrize("scale", ["auto", "linear", "log"])
+def test_the_curves_of_the_proof_cross_at_the_bound_and_hold_the_run_between_them(run, scale):
+    proof = run.proof(separator=(3, 1, -1))
+    display = ProofDisplay(proof).plot(scale=scale)
+    at = np.argmin(np.abs(display.floor_.get_xdata() - display.crossing))
+    assert display.floor_.get_ydata()[at] == pytest.approx(
+        display.ceiling_.get_ydata()[at], rel=0.05
+    )
+    for dots in (display.length_, display.progress_):
+        for k, value in dots.get_offsets():
+            assert k * proof.margin - 1e-9 <= value <= np.sqrt(k) * proof.radius + 1e-9
+    assert f"{proof.bound:.4g}" in display.ax_.texts[0].get_text()
+
+
+def test_a_proof_without_a_bound_is_not_drawn(run):
+    other = trace(run.problem.X, run.problem.signs, weights=(1, 1))
+    with pytest.raises(ValueError, match="start at zero"):
+        ProofDisplay.from_trace(other, separator=(3, 1, -1))
+
+
+def test_the_end_of_the_path_lies_in_the_cone_of_solutions():
+    run = trace([[1, 2], [2, 0.5], [-1, 1], [-2, -1]], [1, 1, -1, -1], fit_intercept=False)
+    display = WeightSpaceDisplay.from_trace(run)
+    assert display.path[-1].tolist() == list(run.weights)
+    assert (display.rows @ display.path[-1] > 0).all()
+    assert display.cone_ is not None
+    assert len(display.edges_) == 4
+    for edge, z in zip(display.edges_, display.rows, strict=True):
+        assert np.allclose(np.array(edge.get_data()).T @ z, 0, atol=1e-9)
+
+
+def test_without_a_solution_there_is_no_cone():
+    run = trace([[1.0], [2.0], [3.0]], [1, -1, 1])
+    assert WeightSpaceDisplay.from_trace(run).cone_ is None
+
+
+def test_the_path_can_be_cut_after_a_step():
+    run = trace([[1.0], [2.0], [3.0]], [-1, -1, 1])
+    assert len(WeightSpaceDisplay.from_trace(run, step=2).path) == 1 + run[1].updates
+
+
+def test_more_than_two_weights_are_not_drawn(run):
+    with pytest.raises(ValueError, match="two weights can be drawn, not 3"):
+        WeightSpaceDisplay.from_trace(run)
+
+
+def test_margins_left_of_zero_are_the_wrong_rows():
+    display = MarginsDisplay([-0.5, -0.1, 0.2, 0.3, 0.9]).plot()
+    assert display.wrong_[0].sum() == 2
+    assert display.right_[0].sum() == 3
+    assert 0.0 in display.right_[1]
+
+
+def test_margins_of_an_estimator_are_signed_distances(blobs):
+    X, y = blobs
+    model = LogisticRegression().fit(X, y)
+    display = MarginsDisplay.from_estimator(model, X, y)
+    assert np.array_equal(display.margins > 0, model.predict(X) == y)
+
+
+def test_margins_of_three_classes_are_positive_for_the_rows_that_are_right():
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=1000).fit(X, y)
+    assert np.array_equal(
+        MarginsDisplay.from_estimator(model, X, y).margins > 0, model.predict(X) == y
+    )
+
+
+def test_bounds_are_sorted_below_the_mistakes():
+    display = BoundsDisplay(4, {"large": 900.0, "small": 12.0}).plot()
+    assert [bar.get_width() for bar in display.bars_] == [4, 12, 900]
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == ["mistakes made", "small", "large"]
+    assert display.ax_.get_xscale() == "log"
+
+
+def test_no_mistake_at_all_can_be_drawn():
+    assert BoundsDisplay(0, {"Novikoff": 12.0}).plot().bars_[0].get_width() == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"threshold": 1.0}, {"weights": (1, -1)}, {"eta": 2}])
+def test_a_separable_trace_is_drawn_with_bounds_it_keeps_to(run, options):
+    again = trace(run.problem.X, run.problem.signs, **options)
+    display = BoundsDisplay.from_trace(again)
+    assert len(display.bounds) == 2
+    assert all(again.n_updates <= bound for bound in display.bounds.values())
+
+
+def test_on_inseparable_rows_the_first_pass_is_bounded(xor):
+    display = BoundsDisplay.from_trace(xor)
+    assert display.name == "mistakes in the first pass"
+    assert all(display.mistakes <= bound * (1 + 1e-9) for bound in display.bounds.values())
+
+
+def test_the_bounds_are_not_about_the_batch_rule(run):
+    with pytest.raises(ValueError, match="the online rule"):
+        BoundsDisplay.from_trace(trace(run.problem.X, run.problem.signs, update="batch"))
+
+
+def test_a_certificate_of_a_run_brings_its_bounds(run):
+    found = run_certificate(
+        run.problem.X, run.problem.signs, run.weights, run.bias, updates=run.n_updates
+    )
+    display = BoundsDisplay.from_certificate(found)
+    assert display.mistakes == run.n_updates
+    assert list(display.bounds.values()) == [bound.value for bound in found.bounds]
+
+
+def test_a_certificate_is_drawn_by_its_contradicting_rows():
+    generator = np.random.default_rng(2)
+    X = generator.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "up", "down")
+    y[:3] = np.where(y[:3] == "up", "down", "up")
+    found = certify(X, y)
+    display = ContradictionDisplay.from_certificate(found, X, y)
+    assert sorted(display.shares) == sorted(found.contradiction.rows)
+    first, second = display.meeting_points
+    assert np.allclose(first, second)
+    assert display.names == ["down", "up"]
+
+
+def test_a_certificate_of_separable_rows_has_no_contradiction_to_draw(run):
+    X, y = np.array(run.problem.X), run.problem.signs
+    with pytest.raises(ValueError, match="'separable'"):
+        ContradictionDisplay.from_certificate(certify(X, y), X, y)
+
+
+def test_the_contradiction_of_xor_meets_in_the_middle(xor):
+    display = ContradictionDisplay.from_trace(xor)
+    assert display.meeting_points.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert len(display.ring_.get_offsets()) == 4
+    assert [text.get_text() for text in display.ax_.texts] == ["1/4"] * 4
+
+
+def test_in_any_view_of_many_features_both_mixtures_are_the_same_point():
+    generator = np.random.default_rng(5)
+    X = generator.integers(-3, 4, size=(14, 3))
+    y = generator.choice([-1, 1], size=14)
+    run = trace(X, y, max_epochs=3000)
+    assert run.stop_reason == "cycle"
+    for features in (None, (0, 2)):
+        first, second = ContradictionDisplay.from_trace(run, features=features).meeting_points
+        assert np.allclose(first, second)
+
+
+def test_through_the_origin_both_mixtures_lie_on_one_ray():
+    run = trace([[1, 1], [2, 2], [-1, 0.5]], [1, -1, 1], fit_intercept=False)
+    first, second = ContradictionDisplay.from_trace(run).meeting_points
+    assert np.cross(np.append(first, 0), np.append(second, 0))[2] == pytest.approx(0)
+
+
+def test_a_run_without_a_contradiction_has_none_to_draw(run):
+    with pytest.raises(ValueError, match="ended by 'separated'"):
+        ContradictionDisplay.from_trace(run)
+
+
+def test_top_words_are_the_largest_weights_of_each_sign():
+    model = SimpleNamespace(
+        coef_=np.array([[0.5, -2.0, 3.0, 0.0, -1.0]]), classes_=np.array([0, 1])
+    )
+    display = TopWordsDisplay.from_estimator(model, list("abcde"), top=2)
+    assert display.names == ["c", "a", "e", "b"]
+    assert [bar.get_width() for bar in display.bars_] == [3.0, 0.5, -1.0, -2.0]
+    assert TopWordsDisplay.from_estimator(model, list("abcde"), label=0, top=1).names == ["b", "c"]
+
+
+def test_top_words_of_many_classes_need_a_label():
+    model = SimpleNamespace(coef_=np.eye(3), classes_=np.array(["x", "y", "z"]))
+    with pytest.raises(ValueError, match="choose the label"):
+        TopWordsDisplay.from_estimator(model, list("abc"))
+    assert TopWordsDisplay.from_estimator(model, list("abc"), label="y").names == ["b"]
+    with pytest.raises(ValueError, match="give feature_names"):
+        TopWordsDisplay.from_estimator(model)
+    with pytest.raises(ValueError, match="2 names do not fit 3 features"):
+        TopWordsDisplay.from_estimator(model, list("ab"))
+
+
+def test_the_words_of_the_movie_reviews_come_from_their_trace():
+    movies = examples.load("movies")
+    run = trace(
+        movies.X, movies.y, feature_names=movies.feature_names, mistake="sign", fit_intercept=False
+    )
+    assert TopWordsDisplay.from_trace(run).names == ["movie", "good", "bad", "not"]
