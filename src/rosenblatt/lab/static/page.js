@@ -258,11 +258,13 @@ export function render({ model }) {
     const field = event.target.closest("input, select, textarea, dialog")
     if (field) return
     const inPlane = event.target.closest(".plane")
-    if (inPlane && planeKey(event)) return event.preventDefault()
+    // A key that was ours is nobody else's: notebooks have keys of their own.
+    const taken = () => { event.preventDefault(); event.stopPropagation() }
+    if (inPlane && planeKey(event)) return taken()
     const keys = { ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
       End: () => act({ do: "finish" }), " ": () => (playing ? pause() : play()) }
     if (event.key === " " && event.target.closest("button")) return
-    if (keys[event.key]) { keys[event.key](); event.preventDefault() }
+    if (keys[event.key]) { keys[event.key](); taken() }
   })
 
   // Everything else that can be pressed.
@@ -354,6 +356,7 @@ export function render({ model }) {
   })
   const restore = () => { if (location.hash.startsWith("#s=")) { selected = null; act({ do: "restore", link: location.hash.slice(3) }) } }
   if (model.in_page) { addEventListener("hashchange", restore); restore() }
+  else $(".share").hidden = true
   // The picture is as many units wide as it has pixels, so that its letters keep their size.
   new ResizeObserver(([entry]) => {
     const width = Math.round(Math.max(entry.contentRect.width, 260))
