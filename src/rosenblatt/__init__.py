@@ -12,11 +12,13 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataError": "rosenblatt.errors",
+    "KernelPerceptron": "rosenblatt.estimators",
     "ModelFormatError": "rosenblatt.errors",
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
     "certify": "rosenblatt.theory",
     "error_bracket": "rosenblatt.theory",
+    "find_lift": "rosenblatt.estimators",
     "learn_online": "rosenblatt.estimators",
     "max_margin": "rosenblatt.theory",
     "mistake_bound": "rosenblatt.theory",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,14 +43,21 @@ def n_problems(n_classes: int, multiclass: str) -> int:
     return n_classes * (n_classes - 1) // 2 if multiclass == "ovo" else n_classes
 
 
-def grow(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
-    """The state with the weight vectors of classes that have come up, all zero.
+class Moves(NamedTuple):
+    """Where the weight vectors of some classes go when there are more: new place, sign, source."""
+
+    places: list[int]
+    signs: np.ndarray
+    sources: list[int]
+    total: int
+
+
+def moves(old: np.ndarray, new: np.ndarray, multiclass: str) -> Moves:
+    """How weight vectors move when classes come up.
 
     The line between two classes becomes a vector for each: minus itself for the first, itself for
     the second, which is where each would stand after the same corrections.
     """
-    if len(new) <= 2:
-        return state
     where = np.searchsorted(new, old)
     if multiclass == "ovo":
         numbers = {pair: i for i, pair in enumerate(combinations(range(len(new)), 2))}
@@ -62,8 +69,15 @@ def grow(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> Sta
     else:
         places, signs = where.tolist(), np.ones(len(where))
         sources = list(range(len(where))) if len(old) > 2 else []
-    places, signs = places[: len(sources)], signs[: len(sources)]
-    total = n_problems(len(new), multiclass)
+    n = len(sources)
+    return Moves(places[:n], signs[:n], sources, n_problems(len(new), multiclass))
+
+
+def grow(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
+    """The state with the weight vectors of classes that have come up, all zero."""
+    if len(new) <= 2:
+        return state
+    places, signs, sources, total = moves(old, new, multiclass)
 
     def spread(array: np.ndarray) -> Any:
         out = np.zeros((total, *array.shape[1:]), array.dtype)
