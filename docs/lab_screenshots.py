@@ -28,7 +28,8 @@ def states(page: Page) -> Any:
     """Bring the page into one state after the other, and name each."""
 
     def settled(name: str) -> str:
-        page.wait_for_timeout(400)
+        page.wait_for_timeout(100)
+        page.locator('.lab-page[aria-busy="false"]').wait_for()
         return name
 
     def end_of(example: str, **settings: str) -> None:

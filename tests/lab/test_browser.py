@@ -64,7 +64,7 @@ def test_a_click_adds_a_point_and_a_drag_moves_it(page):
     page.mouse.move(x + 40, y - 30, steps=4)
     page.mouse.move(x + 120, y - 90, steps=8)
     page.mouse.up()
-    page.wait_for_timeout(300)
+    page.locator('.lab-page[aria-busy="false"]').wait_for()
     after = grip.bounding_box()
     assert after["x"] - before["x"] == pytest.approx(120, abs=5)
     assert after["y"] - before["y"] == pytest.approx(-90, abs=5)
@@ -250,7 +250,7 @@ def test_everything_can_be_done_with_the_keyboard(page):
     page.locator('.point.selected[data-row="4"]').wait_for()
     before = page.locator('.point[data-row="4"] .grip').bounding_box()
     page.keyboard.press("Shift+ArrowRight")
-    page.wait_for_timeout(300)
+    page.locator('.lab-page[aria-busy="false"]').wait_for()
     assert page.locator('.point[data-row="4"] .grip').bounding_box()["x"] > before["x"] + 20
     page.keyboard.press("f")
     page.locator('.point.negative[data-row="4"]').wait_for()

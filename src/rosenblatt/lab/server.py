@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from rosenblatt.lab.session import Session
@@ -81,7 +80,7 @@ def serve(
         hosts.append(f"{address}:{port}")
     hosts += [origin if ":" in origin else f"{origin}:{port}" for origin in origins]
     server = pn.serve(
-        {"/": partial(page, data, settings)},
+        {"/": lambda: page(data, settings)},
         port=port,
         address=address,
         websocket_origin=hosts,

@@ -85,6 +85,7 @@ const PAGE = (examples) => `
 export function render({ model }) {
   const root = document.createElement("div")
   root.className = "lab-page"
+  root.setAttribute("aria-busy", false)
   root.innerHTML = PAGE(model.examples)
   const $ = (selector) => root.querySelector(selector)
   let view = model.view
@@ -102,6 +103,7 @@ export function render({ model }) {
   const next = () => {
     const wish = line.shift()
     pending = true
+    root.setAttribute("aria-busy", true)
     if (wish.do === "export") say("Working on it…")
     silence = setTimeout(() => say("The lab does not answer. Is the program still running?", "error"), wish.do === "export" ? 60000 : 8000)
     model.send_msg(wish)
@@ -109,8 +111,9 @@ export function render({ model }) {
   const answered = () => {
     clearTimeout(silence)
     pending = false
-    if (line.length) next()
-    else if (playing) timer = setTimeout(tick, 1000 / Math.min(speed, 20))
+    if (line.length) return next()
+    root.setAttribute("aria-busy", false)
+    if (playing) timer = setTimeout(tick, 1000 / Math.min(speed, 20))
   }
   const tick = () => {
     if (!playing || pending) return
