@@ -2,8 +2,8 @@
 Last against averaged weights
 =============================
 
-The last weights favour the examples seen last, so that their error on held-out rows jumps from epoch
-to epoch. The mean of the weights over all steps does not.
+The last weights favour the examples seen last, so that their error on held-out rows jumps from
+epoch to epoch. The mean of the weights over all steps does not.
 """
 
 import matplotlib.pyplot as plt
