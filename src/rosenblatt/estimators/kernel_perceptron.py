@@ -37,7 +37,8 @@ from rosenblatt.estimators._preparation import hold_out, order_of
 from rosenblatt.estimators._progress import progress
 from rosenblatt.estimators._row_by_row import by_class
 from rosenblatt.training import History, Plan
-from rosenblatt.training.dual import DualState, DualTask, Log, feed_dual, run_dual
+from rosenblatt.training.budget import POLICIES, BudgetWork
+from rosenblatt.training.dual import DualState, DualTask, DualWork, Log, feed_dual, run_dual
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:
@@ -101,8 +102,14 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     cache_size : float, default=200
         Memory for Gram entries in MiB: half for the blocks at work, half for rows of the Gram
         matrix to be used again. The result does not depend on it.
+    max_support : int or None, default=None
+        The most support rows of each class (or pair), for streams; needs ``keep="last"``.
+    forget : {"random", "oldest", "project"}, default="random"
+        What happens to a mistake when the support rows are that many: a random one makes room;
+        the oldest does after all have shrunk (the Forgetron); or the example is projected on the
+        span of those kept. Sources and guarantees: :mod:`rosenblatt.training.budget`.
     random_state : int, RandomState or None, default=None
-        Seed of the orders and of the validation split.
+        Seed of the orders, of the validation split and of what is forgotten.
     warm_start : bool, default=False
         Go on from the mistakes of the last fit; averages and votes go on too.
     verbose : int, default=0
@@ -177,6 +184,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_support": [Interval(Integral, 1, None, closed="left"), None],
+        "forget": [StrOptions(set(POLICIES))],
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
@@ -202,6 +211,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         n_iter_no_change=5,
         class_weight=None,
         cache_size=200,
+        max_support=None,
+        forget="random",
         random_state=None,
         warm_start=False,
         verbose=0,
@@ -224,6 +235,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.max_support = max_support
+        self.forget = forget
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -318,7 +331,9 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
                 self.classes_ = np.unique(y[:0] if classes is None else classes)
                 X = self._settle_kernel(X, check_weights(sample_weight, len(y)))
                 self._forget()
-                self.state_ = DualState.start(n_problems(len(self.classes_), self.multiclass))
+                seed = int(check_random_state(self.random_state).randint(2**31))
+                n = n_problems(len(self.classes_), self.multiclass)
+                self.state_ = DualState.start(n, seed)
             elif classes is not None and not np.isin(classes, self.classes_).all():
                 raise ValueError(
                     f"classes={np.asarray(classes)} is not what the first call to partial_fit "
@@ -407,6 +422,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         array([[-1.,  1.,  1., -1.]])
         """
         check_is_fitted(self)
+        if self.max_support is not None:
+            raise ValueError("rewound needs all mistakes, but max_support has forgotten some.")
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             raise ValueError(
                 "rewound is not for multiclass='ovo', where each pair has its own time."
@@ -423,7 +440,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         state = replace(
             self.state_, log=replace(chosen, rows=places), clock=np.full(n, float(steps)),
             steps=float(steps), visits=round(steps), kept=None, stop_reason=None,
-            updates=_count(chosen, n).sum(), squares=np.full(n, np.nan),
+            updates=int(chosen.updates(n).sum()), mistakes=chosen.updates(n),
+            squares=np.full(n, np.nan),
         )  # fmt: skip
         model._describe(state, History())
         return model
@@ -431,6 +449,11 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         check_options(self)
+        if self.max_support is not None and (self.keep != "last" or self.early_stopping):
+            raise ValueError(
+                "max_support forgets support rows, but averages, votes and the return to the best "
+                "epoch need all there ever were. Use keep='last' and early_stopping=False."
+            )
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:
         """X, and y where there is one, as the rest wants them."""
@@ -513,9 +536,12 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         dual = DualTask(task, _signs(n_classes, self.multiclass), gram, judge)
         plan = self._plan(order, draw, bar)
         if online:
-            state, history = feed_dual(state, dual, plan), History()
-        else:
-            state, history = run_dual(state, dual, plan)
+            plan = replace(plan, max_epochs=state.epoch + 1)
+        work = (
+            DualWork(state, dual, plan) if self.max_support is None
+            else BudgetWork(state, dual, plan, self.max_support, self.forget)
+        )  # fmt: skip
+        state, history = (feed_dual(work), History()) if online else run_dual(work)
         used, places = np.unique(state.log.rows, return_inverse=True)
         here = np.arange(X.shape[0]) + self._rows_seen
         self.support_ = np.concatenate([old, here])[used]
@@ -548,7 +574,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self.state_ = state
         kept = state.at_best()
         self.dual_coef_ = coefficients(kept.log, kept.clock, self.keep, self.support_.size)
-        self.n_mistakes_ = _count(state.log, state.n_problems)
+        self.n_mistakes_ = state.mistakes
         self.n_iter_, self.n_updates_, self.t_ = state.epoch, state.updates, round(state.steps)
         self.history_, self.stop_reason_ = history, state.stop_reason
         self.converged_ = state.stop_reason == "separated"
@@ -579,26 +605,24 @@ def _signs(n_classes: int, multiclass: str) -> np.ndarray:
     return signs
 
 
-def _count(log: Log, n_problems: int) -> np.ndarray:
-    """The updates of each problem: one for each copy of a row that was answered."""
-    copies = np.maximum(1.0, np.ceil(np.abs(log.taus)))
-    return np.bincount(log.problems, weights=copies, minlength=n_problems).astype(np.int64)
-
-
 def _grown(state: DualState, old: np.ndarray, new: np.ndarray, multiclass: str) -> DualState:
     """The state with the problems of classes that have come up."""
     if len(new) <= 2 or len(new) == len(old):
         return state
     places, signs, sources, total = moves(old, new, multiclass)
     parts, clock, squares = [], np.zeros(total), np.zeros(total)
+    mistakes, damage = np.zeros(total, np.int64), np.zeros(total)
     for place, sign, source in zip(places, signs, sources, strict=True):
         own = np.flatnonzero(state.log.problems == source)
         log = state.log[own]
         parts.append((own, replace(log, problems=np.full(own.size, place), taus=sign * log.taus)))
         clock[place], squares[place] = state.clock[source], state.squares[source]
+        mistakes[place], damage[place] = state.mistakes[source], state.damage[source]
     log = Log.joined([part for _, part in parts])
     if len(log):
         log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
     if multiclass != "ovo":
         clock[:] = state.clock[0]
-    return replace(state, log=log, clock=clock, squares=squares)
+    return replace(
+        state, log=log, clock=clock, squares=squares, mistakes=mistakes, damage=damage
+    )  # fmt: skip
