@@ -351,3 +351,15 @@ def test_the_norm_is_that_of_the_weights_in_feature_space(seed):
     K = rbf_kernel(model.support_vectors_, gamma=0.5)
     squares = np.einsum("ps,st,pt->", model.dual_coef_, K, model.dual_coef_)
     assert model.history_["weight_norm"][-1] == pytest.approx(np.sqrt(squares))
+
+
+def test_the_lifted_boundary_is_drawn_from_the_estimator():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from rosenblatt.viz import BoundaryDisplay
+
+    X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]
+    model = KernelPerceptron(degree=2, gamma=1, keep="last", shuffle=False).fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y)
+    assert display.lines_
+    assert not display.mistaken.any()
+    plt.close("all")
