@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -19,10 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
-from rosenblatt.engine.rows import CsrRows, rows_of
+from rosenblatt.engine.rows import rows_of
 from rosenblatt.engine.tasks import Setting, Task, task_of, votes
-from rosenblatt.estimators._classes import arrivals, moves, n_problems
-from rosenblatt.estimators._gram_blocks import GramBlocks
+from rosenblatt.estimators._classes import n_problems
+from rosenblatt.estimators._dual_training import learn_rows, train, validation_error
 from rosenblatt.estimators._input import (
     FLOATS,
     callbacks_of,
@@ -35,10 +33,9 @@ from rosenblatt.estimators._judging import coefficients, judged
 from rosenblatt.estimators._kernels import gamma_of, kernel_of, working_dtype
 from rosenblatt.estimators._preparation import hold_out, order_of
 from rosenblatt.estimators._progress import progress
-from rosenblatt.estimators._row_by_row import by_class
 from rosenblatt.training import History, Plan
-from rosenblatt.training.budget import POLICIES, BudgetWork
-from rosenblatt.training.dual import DualState, DualTask, DualWork, Log, feed_dual, run_dual
+from rosenblatt.training.budget import POLICIES
+from rosenblatt.training.dual import DualState
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:
@@ -270,7 +267,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "state_")
             known = self.classes_ if goes_on else np.empty(0)
-            X, y = self._checked(X, y, reset=True)
+            X, y = self._checked(X, y, reset=not goes_on)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             if goes_on and not np.array_equal(known, self.classes_):
@@ -283,7 +280,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             if not goes_on:
                 X = self._settle_kernel(X, check_weights(sample_weight, len(y)))
             validation, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
-            judge = None if validation is None else partial(self._validation_error, X, validation)
+            judge = None if validation is None else partial(validation_error, self, X, validation)
             order, draw, omega = order_of(self, rows_of(X), codes, omega)
             seed = int(random.randint(2**31))
             if goes_on:
@@ -292,7 +289,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
                 self._forget()
                 start = DualState.start(n_problems(len(self.classes_), self.multiclass), seed)
             with progress("KernelPerceptron", self.max_iter, self.verbose) as bar:
-                state, history = self._train(start, X, codes, omega, order, draw, judge, bar)
+                state, history = train(self, start, X, codes, omega, order, draw, judge, bar)
             self._show(state, history)
         return self
 
@@ -339,32 +336,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
                     f"classes={np.asarray(classes)} is not what the first call to partial_fit "
                     f"said: {self.classes_}. Leave it out; new labels are welcome as they come."
                 )
-            self._learn_rows(X, y, check_weights(sample_weight, len(y)))
+            learn_rows(self, X, y, check_weights(sample_weight, len(y)))
         return self
-
-    def _learn_rows(self, X, y, weights) -> None:
-        """Learn row by row; where a new label comes up, a problem for it comes into being."""
-        found = arrivals(y, self.classes_)
-        ends = [*(row for row, _ in found[1:]), len(y)]
-        for (start, classes), end in zip(found, ends, strict=True):
-            if start == end:
-                continue
-            state = _grown(self.state_, self.classes_, classes, self.multiclass)
-            state = replace(state, kept=None, stop_reason=None)
-            self.classes_, part = classes, slice(start, end)
-            codes = np.searchsorted(classes, y[part])
-            some = weights[part] if weights.size > 1 else weights
-            omega = by_class(some, self.class_weight, classes, codes)
-            order = np.arange(end - start, dtype=np.uint64)
-            order = order[omega > 0] if omega.size > 1 else order
-            if len(classes) > 1:
-                state = self._train(state, X[part], codes, omega, order, "fixed", None, (), True)[0]
-            else:
-                passed = np.broadcast_to(omega, codes.shape)[order].sum()
-                state = state.idle(float(passed), order.size)
-                self._rows_seen += end - start
-            self._show(state, History())
-        self.n_iter_ = 1
 
     def decision_function(self, X):
         """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
@@ -498,57 +471,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             return np.zeros((X.shape[0], clock.size)) - (self.keep == "vote")
         return judged(entries, X.shape[0], log, clock, self.keep, n_support, self.cache_size)
 
-    def _validation_error(self, X, validation, log, clock) -> float:
-        """The share of the held-out rows, by weight, that a log over the rows X gets wrong."""
-        rows = validation.rows
-        held = rows.matrix if isinstance(rows, CsrRows) else rows.arrays
-        used, places = np.unique(log.rows, return_inverse=True)
-        support = used if self.kernel == "precomputed" else self._stacked(X)[used]
-        scores = self._judged(held, replace(log, rows=places), clock, support)
-        weights = np.broadcast_to(validation.omega, validation.codes.shape)
-        wrong = validation.decide(scores) != validation.codes
-        return float(weights[wrong].sum() / weights.sum())
-
     def _task(self, rows, codes, omega, n_classes) -> Task:
         return task_of(self.multiclass, rows, codes, omega, n_classes, 1)
-
-    def _stacked(self, X) -> Any:
-        """The support rows so far, then the rows at hand."""
-        if not self.support_.size or self.kernel == "precomputed":
-            return X
-        if sparse.issparse(X) or sparse.issparse(self.support_vectors_):
-            return sparse.vstack([self.support_vectors_, X], format="csr", dtype=self._dtype)
-        return np.concatenate([self.support_vectors_, X])
-
-    def _train(self, state, X, codes, omega, order, draw, judge, bar, online=False) -> Any:
-        """Train on the rows at hand, after the support rows so far; keep those ever mistaken."""
-        if self.kernel == "precomputed" and self.support_.size:
-            raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
-        old, n_old = self.support_, self.support_.size
-        stacked = self._stacked(X)
-        if n_old:
-            codes = np.concatenate([np.zeros(n_old, codes.dtype), codes])
-            omega = np.concatenate([np.zeros(n_old), np.broadcast_to(omega, len(codes) - n_old)])
-            order = order + np.uint64(n_old)
-        n_classes = len(self.classes_)
-        task = self._task(rows_of(stacked), codes, omega, n_classes)
-        gram = GramBlocks(self._function(), stacked, self.cache_size)
-        dual = DualTask(task, _signs(n_classes, self.multiclass), gram, judge)
-        plan = self._plan(order, draw, bar)
-        if online:
-            plan = replace(plan, max_epochs=state.epoch + 1)
-        work = (
-            DualWork(state, dual, plan) if self.max_support is None
-            else BudgetWork(state, dual, plan, self.max_support, self.forget)
-        )  # fmt: skip
-        state, history = (feed_dual(work), History()) if online else run_dual(work)
-        used, places = np.unique(state.log.rows, return_inverse=True)
-        here = np.arange(X.shape[0]) + self._rows_seen
-        self.support_ = np.concatenate([old, here])[used]
-        if self.kernel != "precomputed":
-            self.support_vectors_ = stacked[used]
-        self._rows_seen += X.shape[0]
-        return replace(state, log=replace(state.log, rows=places)), history
 
     def _plan(self, order, draw, bar) -> Plan:
         below, above = rules.thresholds(self.mistake, self.threshold)
@@ -584,45 +508,3 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def _signs(n_classes: int, multiclass: str) -> np.ndarray:
-    """What each class is to each problem: -1, +1, or 0 for none of its business.
-
-    >>> _signs(3, "ovo")
-    array([[-1, -1,  0],
-           [ 1,  0, -1],
-           [ 0,  1,  1]], dtype=int8)
-    """
-    if n_classes <= 2:
-        return np.array([[-1], [1]], np.int8)
-    if multiclass == "ovr":
-        return (2 * np.eye(n_classes) - 1).astype(np.int8)
-    pairs = list(combinations(range(n_classes), 2))
-    signs = np.zeros((n_classes, len(pairs)), np.int8)
-    for problem, (negative, positive) in enumerate(pairs):
-        signs[negative, problem], signs[positive, problem] = -1, 1
-    return signs
-
-
-def _grown(state: DualState, old: np.ndarray, new: np.ndarray, multiclass: str) -> DualState:
-    """The state with the problems of classes that have come up."""
-    if len(new) <= 2 or len(new) == len(old):
-        return state
-    places, signs, sources, total = moves(old, new, multiclass)
-    parts, clock, squares = [], np.zeros(total), np.zeros(total)
-    mistakes, damage = np.zeros(total, np.int64), np.zeros(total)
-    for place, sign, source in zip(places, signs, sources, strict=True):
-        own = np.flatnonzero(state.log.problems == source)
-        log = state.log[own]
-        parts.append((own, replace(log, problems=np.full(own.size, place), taus=sign * log.taus)))
-        clock[place], squares[place] = state.clock[source], state.squares[source]
-        mistakes[place], damage[place] = state.mistakes[source], state.damage[source]
-    log = Log.joined([part for _, part in parts])
-    if len(log):
-        log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
-    if multiclass != "ovo":
-        clock[:] = state.clock[0]
-    return replace(
-        state, log=log, clock=clock, squares=squares, mistakes=mistakes, damage=damage
-    )  # fmt: skip
