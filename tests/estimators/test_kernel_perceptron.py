@@ -104,7 +104,7 @@ def test_neither_block_size_nor_memory_changes_the_result(data, options, block, 
                 self.block_rows, self.pending_rows, self.chunk_rows = block, pending, 2
                 self.cache = self.cache[:pending]
 
-        patch.setattr("rosenblatt.estimators.kernel_perceptron.GramBlocks", Small)
+        patch.setattr("rosenblatt.estimators._dual_training.GramBlocks", Small)
         blocked = KernelPerceptron(**POLY, degree=2, **options).fit(X, y)
     for name in ("problems", "rows", "taus", "times"):
         assert np.array_equal(getattr(plain.state_.log, name), getattr(blocked.state_.log, name))
@@ -320,6 +320,8 @@ def test_what_partial_fit_cannot_do_it_does_not_have():
     model = KernelPerceptron(warm_start=True).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="warm_start"):
         model.fit([[0.0], [1.0]], [1, 2])
+    with pytest.raises(ValueError, match="2 features, but KernelPerceptron is expecting 1"):
+        model.fit([[0.0, 1.0], [1.0, 1.0]], [0, 1])
     with pytest.raises(ValueError, match="not between"):
         model.rewound(10**6)
 
@@ -351,3 +353,15 @@ def test_the_norm_is_that_of_the_weights_in_feature_space(seed):
     K = rbf_kernel(model.support_vectors_, gamma=0.5)
     squares = np.einsum("ps,st,pt->", model.dual_coef_, K, model.dual_coef_)
     assert model.history_["weight_norm"][-1] == pytest.approx(np.sqrt(squares))
+
+
+def test_the_lifted_boundary_is_drawn_from_the_estimator():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from rosenblatt.viz import BoundaryDisplay
+
+    X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]
+    model = KernelPerceptron(degree=2, gamma=1, keep="last", shuffle=False).fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y)
+    assert display.lines_
+    assert not display.mistaken.any()
+    plt.close("all")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -19,10 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
-from rosenblatt.engine.rows import CsrRows, rows_of
+from rosenblatt.engine.rows import rows_of
 from rosenblatt.engine.tasks import Setting, Task, task_of, votes
-from rosenblatt.estimators._classes import arrivals, moves, n_problems
-from rosenblatt.estimators._gram_blocks import GramBlocks
+from rosenblatt.estimators._classes import n_problems
+from rosenblatt.estimators._dual_training import learn_rows, train, validation_error
 from rosenblatt.estimators._input import (
     FLOATS,
     callbacks_of,
@@ -35,9 +33,9 @@ from rosenblatt.estimators._judging import coefficients, judged
 from rosenblatt.estimators._kernels import gamma_of, kernel_of, working_dtype
 from rosenblatt.estimators._preparation import hold_out, order_of
 from rosenblatt.estimators._progress import progress
-from rosenblatt.estimators._row_by_row import by_class
 from rosenblatt.training import History, Plan
-from rosenblatt.training.dual import DualState, DualTask, Log, feed_dual, run_dual
+from rosenblatt.training.budget import POLICIES
+from rosenblatt.training.dual import DualState
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:
@@ -101,8 +99,14 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     cache_size : float, default=200
         Memory for Gram entries in MiB: half for the blocks at work, half for rows of the Gram
         matrix to be used again. The result does not depend on it.
+    max_support : int or None, default=None
+        The most support rows of each class (or pair), for streams; needs ``keep="last"``.
+    forget : {"random", "oldest", "project"}, default="random"
+        What happens to a mistake when the support rows are that many: a random one makes room;
+        the oldest does after all have shrunk (the Forgetron); or the example is projected on the
+        span of those kept. Sources and guarantees: :mod:`rosenblatt.training.budget`.
     random_state : int, RandomState or None, default=None
-        Seed of the orders and of the validation split.
+        Seed of the orders, of the validation split and of what is forgotten.
     warm_start : bool, default=False
         Go on from the mistakes of the last fit; averages and votes go on too.
     verbose : int, default=0
@@ -177,6 +181,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "max_support": [Interval(Integral, 1, None, closed="left"), None],
+        "forget": [StrOptions(set(POLICIES))],
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
@@ -202,6 +208,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         n_iter_no_change=5,
         class_weight=None,
         cache_size=200,
+        max_support=None,
+        forget="random",
         random_state=None,
         warm_start=False,
         verbose=0,
@@ -224,6 +232,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.max_support = max_support
+        self.forget = forget
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -257,7 +267,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "state_")
             known = self.classes_ if goes_on else np.empty(0)
-            X, y = self._checked(X, y, reset=True)
+            X, y = self._checked(X, y, reset=not goes_on)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             if goes_on and not np.array_equal(known, self.classes_):
@@ -270,7 +280,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             if not goes_on:
                 X = self._settle_kernel(X, check_weights(sample_weight, len(y)))
             validation, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
-            judge = None if validation is None else partial(self._validation_error, X, validation)
+            judge = None if validation is None else partial(validation_error, self, X, validation)
             order, draw, omega = order_of(self, rows_of(X), codes, omega)
             seed = int(random.randint(2**31))
             if goes_on:
@@ -279,7 +289,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
                 self._forget()
                 start = DualState.start(n_problems(len(self.classes_), self.multiclass), seed)
             with progress("KernelPerceptron", self.max_iter, self.verbose) as bar:
-                state, history = self._train(start, X, codes, omega, order, draw, judge, bar)
+                state, history = train(self, start, X, codes, omega, order, draw, judge, bar)
             self._show(state, history)
         return self
 
@@ -318,38 +328,16 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
                 self.classes_ = np.unique(y[:0] if classes is None else classes)
                 X = self._settle_kernel(X, check_weights(sample_weight, len(y)))
                 self._forget()
-                self.state_ = DualState.start(n_problems(len(self.classes_), self.multiclass))
+                seed = int(check_random_state(self.random_state).randint(2**31))
+                n = n_problems(len(self.classes_), self.multiclass)
+                self.state_ = DualState.start(n, seed)
             elif classes is not None and not np.isin(classes, self.classes_).all():
                 raise ValueError(
                     f"classes={np.asarray(classes)} is not what the first call to partial_fit "
                     f"said: {self.classes_}. Leave it out; new labels are welcome as they come."
                 )
-            self._learn_rows(X, y, check_weights(sample_weight, len(y)))
+            learn_rows(self, X, y, check_weights(sample_weight, len(y)))
         return self
-
-    def _learn_rows(self, X, y, weights) -> None:
-        """Learn row by row; where a new label comes up, a problem for it comes into being."""
-        found = arrivals(y, self.classes_)
-        ends = [*(row for row, _ in found[1:]), len(y)]
-        for (start, classes), end in zip(found, ends, strict=True):
-            if start == end:
-                continue
-            state = _grown(self.state_, self.classes_, classes, self.multiclass)
-            state = replace(state, kept=None, stop_reason=None)
-            self.classes_, part = classes, slice(start, end)
-            codes = np.searchsorted(classes, y[part])
-            some = weights[part] if weights.size > 1 else weights
-            omega = by_class(some, self.class_weight, classes, codes)
-            order = np.arange(end - start, dtype=np.uint64)
-            order = order[omega > 0] if omega.size > 1 else order
-            if len(classes) > 1:
-                state = self._train(state, X[part], codes, omega, order, "fixed", None, (), True)[0]
-            else:
-                passed = np.broadcast_to(omega, codes.shape)[order].sum()
-                state = state.idle(float(passed), order.size)
-                self._rows_seen += end - start
-            self._show(state, History())
-        self.n_iter_ = 1
 
     def decision_function(self, X):
         """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
@@ -407,6 +395,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         array([[-1.,  1.,  1., -1.]])
         """
         check_is_fitted(self)
+        if self.max_support is not None:
+            raise ValueError("rewound needs all mistakes, but max_support has forgotten some.")
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             raise ValueError(
                 "rewound is not for multiclass='ovo', where each pair has its own time."
@@ -423,7 +413,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         state = replace(
             self.state_, log=replace(chosen, rows=places), clock=np.full(n, float(steps)),
             steps=float(steps), visits=round(steps), kept=None, stop_reason=None,
-            updates=_count(chosen, n).sum(), squares=np.full(n, np.nan),
+            updates=int(chosen.updates(n).sum()), mistakes=chosen.updates(n),
+            squares=np.full(n, np.nan),
         )  # fmt: skip
         model._describe(state, History())
         return model
@@ -431,6 +422,11 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         check_options(self)
+        if self.max_support is not None and (self.keep != "last" or self.early_stopping):
+            raise ValueError(
+                "max_support forgets support rows, but averages, votes and the return to the best "
+                "epoch need all there ever were. Use keep='last' and early_stopping=False."
+            )
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:
         """X, and y where there is one, as the rest wants them."""
@@ -475,54 +471,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             return np.zeros((X.shape[0], clock.size)) - (self.keep == "vote")
         return judged(entries, X.shape[0], log, clock, self.keep, n_support, self.cache_size)
 
-    def _validation_error(self, X, validation, log, clock) -> float:
-        """The share of the held-out rows, by weight, that a log over the rows X gets wrong."""
-        rows = validation.rows
-        held = rows.matrix if isinstance(rows, CsrRows) else rows.arrays
-        used, places = np.unique(log.rows, return_inverse=True)
-        support = used if self.kernel == "precomputed" else self._stacked(X)[used]
-        scores = self._judged(held, replace(log, rows=places), clock, support)
-        weights = np.broadcast_to(validation.omega, validation.codes.shape)
-        wrong = validation.decide(scores) != validation.codes
-        return float(weights[wrong].sum() / weights.sum())
-
     def _task(self, rows, codes, omega, n_classes) -> Task:
         return task_of(self.multiclass, rows, codes, omega, n_classes, 1)
-
-    def _stacked(self, X) -> Any:
-        """The support rows so far, then the rows at hand."""
-        if not self.support_.size or self.kernel == "precomputed":
-            return X
-        if sparse.issparse(X) or sparse.issparse(self.support_vectors_):
-            return sparse.vstack([self.support_vectors_, X], format="csr", dtype=self._dtype)
-        return np.concatenate([self.support_vectors_, X])
-
-    def _train(self, state, X, codes, omega, order, draw, judge, bar, online=False) -> Any:
-        """Train on the rows at hand, after the support rows so far; keep those ever mistaken."""
-        if self.kernel == "precomputed" and self.support_.size:
-            raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
-        old, n_old = self.support_, self.support_.size
-        stacked = self._stacked(X)
-        if n_old:
-            codes = np.concatenate([np.zeros(n_old, codes.dtype), codes])
-            omega = np.concatenate([np.zeros(n_old), np.broadcast_to(omega, len(codes) - n_old)])
-            order = order + np.uint64(n_old)
-        n_classes = len(self.classes_)
-        task = self._task(rows_of(stacked), codes, omega, n_classes)
-        gram = GramBlocks(self._function(), stacked, self.cache_size)
-        dual = DualTask(task, _signs(n_classes, self.multiclass), gram, judge)
-        plan = self._plan(order, draw, bar)
-        if online:
-            state, history = feed_dual(state, dual, plan), History()
-        else:
-            state, history = run_dual(state, dual, plan)
-        used, places = np.unique(state.log.rows, return_inverse=True)
-        here = np.arange(X.shape[0]) + self._rows_seen
-        self.support_ = np.concatenate([old, here])[used]
-        if self.kernel != "precomputed":
-            self.support_vectors_ = stacked[used]
-        self._rows_seen += X.shape[0]
-        return replace(state, log=replace(state.log, rows=places)), history
 
     def _plan(self, order, draw, bar) -> Plan:
         below, above = rules.thresholds(self.mistake, self.threshold)
@@ -548,7 +498,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self.state_ = state
         kept = state.at_best()
         self.dual_coef_ = coefficients(kept.log, kept.clock, self.keep, self.support_.size)
-        self.n_mistakes_ = _count(state.log, state.n_problems)
+        self.n_mistakes_ = state.mistakes
         self.n_iter_, self.n_updates_, self.t_ = state.epoch, state.updates, round(state.steps)
         self.history_, self.stop_reason_ = history, state.stop_reason
         self.converged_ = state.stop_reason == "separated"
@@ -558,47 +508,3 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def _signs(n_classes: int, multiclass: str) -> np.ndarray:
-    """What each class is to each problem: -1, +1, or 0 for none of its business.
-
-    >>> _signs(3, "ovo")
-    array([[-1, -1,  0],
-           [ 1,  0, -1],
-           [ 0,  1,  1]], dtype=int8)
-    """
-    if n_classes <= 2:
-        return np.array([[-1], [1]], np.int8)
-    if multiclass == "ovr":
-        return (2 * np.eye(n_classes) - 1).astype(np.int8)
-    pairs = list(combinations(range(n_classes), 2))
-    signs = np.zeros((n_classes, len(pairs)), np.int8)
-    for problem, (negative, positive) in enumerate(pairs):
-        signs[negative, problem], signs[positive, problem] = -1, 1
-    return signs
-
-
-def _count(log: Log, n_problems: int) -> np.ndarray:
-    """The updates of each problem: one for each copy of a row that was answered."""
-    copies = np.maximum(1.0, np.ceil(np.abs(log.taus)))
-    return np.bincount(log.problems, weights=copies, minlength=n_problems).astype(np.int64)
-
-
-def _grown(state: DualState, old: np.ndarray, new: np.ndarray, multiclass: str) -> DualState:
-    """The state with the problems of classes that have come up."""
-    if len(new) <= 2 or len(new) == len(old):
-        return state
-    places, signs, sources, total = moves(old, new, multiclass)
-    parts, clock, squares = [], np.zeros(total), np.zeros(total)
-    for place, sign, source in zip(places, signs, sources, strict=True):
-        own = np.flatnonzero(state.log.problems == source)
-        log = state.log[own]
-        parts.append((own, replace(log, problems=np.full(own.size, place), taus=sign * log.taus)))
-        clock[place], squares[place] = state.clock[source], state.squares[source]
-    log = Log.joined([part for _, part in parts])
-    if len(log):
-        log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
-    if multiclass != "ovo":
-        clock[:] = state.clock[0]
-    return replace(state, log=log, clock=clock, squares=squares)

@@ -64,6 +64,12 @@ class Log:
             np.concatenate([log.times for log in parts]),
         )
 
+    def updates(self, n_problems: int) -> Array:
+        """The updates of each problem: one for each copy of a row that was answered."""
+        copies = np.maximum(1.0, np.ceil(np.abs(self.taus)))
+        counts = np.bincount(self.problems, weights=copies, minlength=n_problems)
+        return counts.astype(np.int64)
+
     def coefficients(self, n_problems: int, n_rows: int) -> Array:
         """The dual coefficients (problems, rows) of the last weights.
 
@@ -119,13 +125,21 @@ class DualState:
         Weighted steps so far.
     squares : array (problems,)
         The squared length of each weight vector.
+    mistakes : array of int (problems,)
+        The updates of each problem.
+    damage : array (problems,)
+        On a budget: what removals may have cost so far, by the books of the Forgetron.
     kept : tuple or None
         How many mistakes there were, and the clock, when the validation error was least.
+    removals : dict or None
+        On a budget: the random generator that chooses what to forget.
     """
 
     log: Log
     clock: Array
     squares: Array
+    mistakes: Array
+    damage: Array
     rng: dict[str, Any]
     steps: float = 0.0
     visits: int = 0
@@ -134,6 +148,7 @@ class DualState:
     progress: Progress = field(default_factory=Progress)
     kept: tuple[int, Array] | None = None
     stop_reason: str | None = None
+    removals: dict[str, Any] | None = None
 
     @classmethod
     def start(cls, n_problems: int, seed: int | None = None) -> DualState:
@@ -144,8 +159,8 @@ class DualState:
         >>> len(DualState.start(3).log)
         0
         """
-        zeros = np.zeros(n_problems)
-        return cls(Log(), zeros, zeros, dict(np.random.PCG64(seed).state))
+        zeros, rng = np.zeros(n_problems), dict(np.random.PCG64(seed).state)
+        return cls(Log(), zeros, zeros, zeros.astype(np.int64), zeros, rng, removals=rng)
 
     @property
     def n_problems(self) -> int:
@@ -197,9 +212,8 @@ class DualTask:
     judge: Callable[[Log, Array], float] | None = None
 
 
-def run_dual(state: DualState, dual: DualTask, plan: Plan) -> tuple[DualState, History]:
+def run_dual(work: DualWork) -> tuple[DualState, History]:
     """Train until a stopping rule ends the run."""
-    work = DualWork(state, dual, plan)
     epochs: list[Epoch] = []
     while work.stop_reason is None:
         work.advance(UNLIMITED)
@@ -208,9 +222,8 @@ def run_dual(state: DualState, dual: DualTask, plan: Plan) -> tuple[DualState, H
     return work.dual_state(), History(epochs)
 
 
-def feed_dual(state: DualState, dual: DualTask, plan: Plan) -> DualState:
-    """Learn from ``plan.rows`` once, in their order, and leave the stopping rules aside."""
-    work = DualWork(state, dual, replace(plan, max_epochs=state.epoch + 1))
+def feed_dual(work: DualWork) -> DualState:
+    """Learn from the rows of the plan once, in their order, and leave the stopping rules aside."""
     while not work.epoch_is_over:
         work.advance(UNLIMITED)
     return work.dual_state()
@@ -227,7 +240,8 @@ class DualWork(Work):
         self.rng, self.best = state.rng, state.kept
         self.kept, self.hare, self.row_updates, self.predictions = None, None, None, None
         self.order, self.next_rng = self._draw()
-        self.clock = state.clock.astype(np.float64)
+        self.clock, self.mistakes = state.clock.astype(np.float64), state.mistakes.copy()
+        self.damage, self.removals = state.damage, state.removals
         self.squares = np.array([state.squares, np.zeros(state.n_problems)])
         self.logs, self.pending, self.n_pending = [state.log], [state.log], 0
         self.scores = np.zeros((state.n_problems, self.task.rows.shape[0]))
@@ -260,14 +274,18 @@ class DualWork(Work):
             G, S, self.start_scores[:, rows], signs, omega, (below, above),
             allowed - self.updates, self.clock, self.squares, found, places,
         )  # fmt: skip
+        self._check_finite(S)
+        predictions = self.task.decide(S[:, :walked].T)
+        self._book(Walk(self.position + walked, updates, mistaken, 0, predictions))
+        self._remember(rows, places[:written], found[:written])
+
+    @staticmethod
+    def _check_finite(S: Array) -> None:
         if not np.isfinite(S).all():
             raise ValueError(
                 "A score is not a finite number: the kernel overflowed. Scale the features, or "
                 "choose a smaller gamma or degree."
             )
-        predictions = self.task.decide(S[:, :walked].T)
-        self._book(Walk(self.position + walked, updates, mistaken, 0, predictions))
-        self._remember(rows, places[:written], found[:written])
 
     def _remember(self, rows: Array, places: Array, found: Array) -> None:
         if not len(places):
@@ -275,6 +293,7 @@ class DualWork(Work):
         log = Log(
             places[:, 0].copy(), rows[places[:, 1]], found[:, 0].copy(), found[:, 1].copy()
         )  # fmt: skip
+        self.mistakes += log.updates(self.clock.size)
         self.logs.append(log)
         self.pending.append(log)
         self.behind |= self.is_last
@@ -365,6 +384,7 @@ class DualWork(Work):
     def dual_state(self) -> DualState:
         """The run as a value."""
         return DualState(
-            Log.joined(self.logs), self.clock.copy(), self.squares[0].copy(), self.rng, self.steps,
-            self.visits, self.updates, self.epoch, self.progress, self.best, self.stop_reason,
+            Log.joined(self.logs), self.clock.copy(), self.squares[0].copy(), self.mistakes,
+            self.damage, self.rng, self.steps, self.visits, self.updates, self.epoch,
+            self.progress, self.best, self.stop_reason, self.removals,
         )  # fmt: skip
