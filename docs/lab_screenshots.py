@@ -96,4 +96,6 @@ def photograph(page: Page, port: int, folder: Path, kind: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        raise SystemExit("usage: python docs/lab_screenshots.py FOLDER")
     main(Path(sys.argv[1]))
