@@ -1,7 +1,7 @@
 """Claim: real data sets are decided exactly, with proofs that fit in a file.
 
-Prints the table of docs/theory/certificates.md: verdict, size of the proof, seconds to find it (with
-margins) and to check it.
+Prints the table of docs/theory/certificates.md: verdict, size of the proof, seconds to find it
+(with margins) and to check it.
 
     ROSENBLATT_DATA=../shared/data python benchmarks/bench_certify_data.py
 """
@@ -13,9 +13,9 @@ import json
 import time
 
 import numpy as np
-from common import data_folder, machine, mnist
 from sklearn.datasets import load_iris, load_svmlight_file
 
+from common import data_folder, machine, mnist
 from rosenblatt import certify, verify
 
 TABLES = ("sonar", "ionosphere", "banknote_authentication", "pima-indians-diabetes")

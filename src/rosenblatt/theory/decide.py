@@ -22,7 +22,7 @@ from rosenblatt.theory.exact import (
     orthogonal_vector,
     positive_combination,
 )
-from rosenblatt.theory.problem import Problem, primitive
+from rosenblatt.theory.problem import Problem, active_columns, primitive
 from rosenblatt.theory.proposal import Clock, OutOfTimeError, Proposal, propose
 from rosenblatt.theory.simplex import decide_exactly
 from rosenblatt.theory.table import Floats, Indices, clear_denominators
@@ -162,16 +162,6 @@ def as_given(problem: Problem, rows: Indices, coefficients: list[int]) -> Contra
     order = np.argsort(rows, kind="stable").tolist()
     whole = primitive(clear_denominators([weights[k] for k in order]))
     return Contradiction(tuple(int(rows[k]) for k in order), tuple(whole))
-
-
-def active_columns(problem: Problem, rows: Indices) -> Indices:
-    """The columns that are not zero in all of these rows, of a sparse table; all of a dense one."""
-    table = problem.table
-    if not table.is_sparse:
-        return np.arange(problem.width)
-    part = table.values[rows]
-    columns = np.unique(part.indices[part.data != 0]).astype(np.intp)
-    return np.append(columns, table.d) if table.padded else columns
 
 
 def simplest(problem: Problem, v: Floats) -> list[int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf, isqrt, lcm, nextafter
 
+import flint
 import numpy as np
 
-from rosenblatt.theory.problem import Problem
+from rosenblatt.theory.problem import Problem, active_columns
 from rosenblatt.theory.table import Indices, fraction
 
 _FEW = 64
@@ -41,25 +42,22 @@ def _factors(problem: Problem, rows: Indices, exact: list[int]) -> list[Fraction
 
 def upper_end(problem: Problem, kind: str, rows: Indices, coefficients: list[int]) -> float:
     """The length of the exact combination of the rows, rounded up."""
-    table, y = problem.table, problem.y
-    sides = [sum(c for c, i in zip(coefficients, rows, strict=True) if y[i] == s) for s in (1, -1)]
     by_class = kind == "geometric"
-    total: dict[int, Fraction] = {}
-    for i, c in zip(rows.tolist(), coefficients, strict=True):
-        sign = 1 if y[i] > 0 else -1
-        weight = Fraction(c * sign, sides[0 if sign > 0 else 1] if by_class else sum(sides))
-        row = table.values[[i]]
-        if table.is_sparse:
-            entries = zip(row.indices.tolist(), row.data.tolist(), strict=True)
-        else:
-            entries = zip(range(table.d), row[0].tolist(), strict=True)
-        for j, x in entries:
-            if x:
-                total[j] = total.get(j, Fraction(0)) + weight * fraction(x)
-        if table.padded and not by_class:
-            total[table.d] = total.get(table.d, Fraction(0)) + weight
-    square = sum((x * x for x in total.values()), Fraction(0))
-    return root(square / 4 if by_class else square, up=True)
+    signs = problem.y[rows].tolist()
+    halves = {s: sum(c for c, t in zip(coefficients, signs, strict=True) if t == s) for s in signs}
+    both = sum(halves.values())
+    columns = active_columns(problem, rows)
+    if by_class:
+        # Each class has the weight 1/2 in all, and there is no pad.
+        columns = columns[columns < problem.table.d]
+    weights = [
+        Fraction(c, 2 * halves[s] if by_class else both) / f
+        for c, s, f in zip(coefficients, signs, problem.table.row_factors(rows), strict=True)
+    ]
+    common = lcm(*(w.denominator for w in weights))
+    whole = [w.numerator * (common // w.denominator) for w in weights]
+    total = flint.fmpz_mat([whole]) * flint.fmpz_mat(problem.integers(rows, columns))
+    return root(Fraction(sum(int(x) ** 2 for x in total.entries()), common**2), up=True)
 
 
 def root(square: Fraction, up: bool) -> float:

@@ -16,11 +16,12 @@ from math import ldexp
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.optimize import nnls
 
 from rosenblatt.theory.enclosure import lower_end, upper_end
 from rosenblatt.theory.labels import binary_signs
+from rosenblatt.theory.newton import hard_margin
 from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.proposal import Clock, OutOfTimeError, propose
 from rosenblatt.theory.table import (
@@ -31,6 +32,9 @@ from rosenblatt.theory.table import (
     clear_denominators,
     column_top,
 )
+
+# From this many rows and columns on, Newton's method takes the place of active sets.
+_MANY = 48
 
 KINDS = ("augmented", "geometric")
 
@@ -136,26 +140,32 @@ def enclose(
         kind = "augmented"
     plane = _Plane(problem, kind)
     w, b = plane.doubles(start)
-    rows = plane.nearest(w, b, max(64, plane.d))
-    lower, upper, best, weights = -np.inf, np.inf, (w, b), np.ones(len(rows))
+    rows = plane.nearest(w, b, max(64, 2 * plane.d))
+    lower, upper, best, weights = plane.margin(w, b), np.inf, (w, b), np.ones(len(rows))
     best_rows = rows
     for _ in range(200):
-        coefficients = plane.shortest(rows)
+        coefficients = plane.shortest(rows, lower)
         if kind == "geometric":
             coefficients = _balanced(coefficients, problem.y[rows])
         w, b, low, high = plane.bounds(rows, coefficients)
         if low > lower:
             lower, best = low, (w, b)
         if upper - lower > rtol * upper:
-            w, b = plane.level(rows[coefficients > 0])
+            support = coefficients > 0
+            w, b = plane.level(rows[support])
             low = plane.margin(w, b)
             if low > lower:
                 lower, best = low, (w, b)
+            polished = np.zeros(len(rows))
+            polished[support] = plane.weigh(rows[support], w, b)
+            length = plane.bounds(rows, polished)[3] if polished.any() else np.inf
+            if length < high:
+                high, coefficients = length, polished
         if high < upper:
             upper, best_rows, weights = high, rows, coefficients
         if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
             break
-        fresh = np.setdiff1d(plane.nearest(w, b, max(64, plane.d // 2)), rows)
+        fresh = np.setdiff1d(plane.nearest(w, b, max(64, plane.d)), rows)
         if len(fresh) == 0 or _out_of_time(clock):
             break
         rows = np.concatenate([rows[coefficients > 0], fresh])
@@ -213,15 +223,20 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def shortest(self, rows: Indices) -> Floats:
-        """λ >= 0 whose combination of these rows is shortest, up to a factor."""
+    def shortest(self, rows: Indices, margin: float) -> Floats:
+        """λ >= 0 whose combination of these rows is shortest, up to a factor.
+
+        `margin` is about the length of that combination, if it is known.
+        """
         y = self.problem.y[rows]
         part = self.X[rows]
         if sparse.issparse(part):
             part = part[:, np.unique(part.indices)].toarray()
         if self.kind == "geometric":
             part = part - part.mean(axis=0)
-            pad = 1e4 * max(float(np.abs(part).max(initial=0.0)), 1e-300)
+            # A large pad keeps the classes' sums equal; `weigh` makes up for what is missing.
+            many = min(part.shape) >= _MANY
+            pad = (1e2 if many else 1e4) * max(float(np.abs(part).max(initial=0.0)), 1e-300)
         else:
             pad = self.pad
         Z = part * y[:, None]
@@ -230,6 +245,9 @@ class _Plane:
         if Z.shape[1] > Z.shape[0]:
             Z = np.asarray(np.linalg.qr(Z.T, mode="r")).T
         size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
+        if min(Z.shape) >= _MANY and margin > 0:
+            weights = hard_margin(Z / size, margin / size)
+            return weights if weights.max() > 0 else np.ones(len(rows))
         weights = np.full(len(rows), 1.0 / len(rows))
         rho = float(np.linalg.norm(Z.mean(axis=0))) or size
         for _ in range(3):
@@ -269,12 +287,28 @@ class _Plane:
             part = part[:, columns].toarray()
         w = np.zeros(self.d)
         if self.kind == "geometric":
-            w[columns] = np.linalg.lstsq(part[1:] - part[0], y[1:] - y[0], rcond=None)[0]
+            w[columns] = _lstsq(part[1:] - part[0], y[1:] - y[0])
             return w, float(y[0] - part[0] @ w[columns])
         Z = np.hstack([part, np.full((len(rows), int(self.padded)), self.pad)])
-        v = np.linalg.lstsq(Z * y[:, None], np.ones(len(rows)), rcond=None)[0]
+        v = _lstsq(Z * y[:, None], np.ones(len(rows)))
         w[columns] = v[: len(columns)]
         return w, float(v[-1]) * self.pad if self.padded else 0.0
+
+    def weigh(self, rows: Indices, w: Floats, b: float) -> Floats:
+        """λ >= 0 whose combination of these rows is nearest to the weights that level them."""
+        y, part = self.problem.y[rows], self.X[rows]
+        if sparse.issparse(part):
+            columns = np.unique(part.indices)
+            part, w = part[:, columns].toarray(), w[columns]
+        size = float(np.abs(part).max(initial=0.0)) or 1.0
+        A, right = (part * y[:, None]).T / size, w / size
+        if self.kind == "geometric":
+            A, right = np.vstack([A, y]), np.append(right, 0.0)
+        elif self.padded and self.pad > 0:
+            A = np.vstack([A, y * self.pad / size])
+            right = np.append(right, b / self.pad / size)
+        found = np.maximum(_lstsq(A, right), 0.0)
+        return _balanced(found, y) if self.kind == "geometric" else found
 
     def margin(self, w: Floats, b: float) -> float:
         """The least margin of any row under these weights."""
@@ -282,6 +316,12 @@ class _Plane:
         if self.kind == "augmented" and self.padded and self.pad > 0:
             size = float(np.hypot(size, b / self.pad))
         return float(self.margins(w, b).min()) / max(size, 1e-300)
+
+
+def _lstsq(A: Floats, right: Floats) -> Floats:
+    """The shortest least-squares solution."""
+    found = linalg.lstsq(A, right, lapack_driver="gelsy", check_finite=False)
+    return np.asarray(found[0] if found is not None else np.zeros(A.shape[1]))
 
 
 def _common_scale(table: Table) -> tuple[int, Any]:

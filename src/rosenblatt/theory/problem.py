@@ -139,6 +139,16 @@ class Problem:
         return held and one and all(abs(x) < 2**53 for x in exact)
 
 
+def active_columns(problem: Problem, rows: Indices) -> Indices:
+    """The columns that are not zero in all of these rows, of a sparse table; all of a dense one."""
+    table = problem.table
+    if not table.is_sparse:
+        return np.arange(problem.width)
+    part = table.values[rows]
+    columns = np.unique(part.indices[part.data != 0]).astype(np.intp)
+    return np.append(columns, table.d) if table.padded else columns
+
+
 def primitive(numbers: Sequence[int]) -> list[int]:
     """Whole numbers divided by their greatest common divisor.
 
