@@ -31,6 +31,7 @@ from rosenblatt.theory.table import (
     check_matrix,
     clear_denominators,
     column_top,
+    scaled_double,
 )
 
 # From this many rows and columns on, Newton's method takes the place of active sets.
@@ -191,16 +192,21 @@ class _Plane:
         if table.row_exponent is None:
             self.X = table.approx
         else:
-            self.exponent, self.X = _common_scale(table)
+            floor = 0 if table.padded and kind == "augmented" else -900
+            self.exponent, self.X = _common_scale(table, floor)
         self.pad = ldexp(1.0, -self.exponent) if self.exponent < 1000 else 0.0
         top = float(column_top(self.X).max(initial=0.0))
-        self.radius = max(top, self.pad if self.padded else 0.0)
+        self.radius = max(top, self.pad) if self.padded and kind == "augmented" else top
 
     def doubles(self, exact: list[int]) -> tuple[Floats, float]:
-        """Exact weights as (w, b) for the doubles kept here."""
-        top = max((abs(x).bit_length() for x in exact), default=0)
-        w = np.array([float(Fraction(x, 1 << top)) for x in exact])
-        return (w[:-1], float(w[-1]) * self.pad) if self.padded else (w, 0.0)
+        """Exact weights as (w, b) for the doubles kept here, the largest of w about one."""
+        top = max((abs(x).bit_length() for x in exact[: self.d]), default=0)
+        w = np.array([scaled_double(Fraction(x), top) for x in exact[: self.d]])
+        try:
+            b = scaled_double(Fraction(exact[self.d]), top + self.exponent) if self.padded else 0.0
+        except OverflowError:
+            b = 0.0
+        return w, b
 
     def whole(self, w: Floats, b: float) -> list[int]:
         """The inverse of `doubles`, up to a factor and without a rounding."""
@@ -324,19 +330,27 @@ def _lstsq(A: Floats, right: Floats) -> Floats:
     return np.asarray(found[0] if found is not None else np.zeros(A.shape[1]))
 
 
-def _common_scale(table: Table) -> tuple[int, Any]:
-    """All values times one power of two that brings the largest to about one."""
+def _common_scale(table: Table, floor: int) -> tuple[int, Any]:
+    """All values times one power of two that brings the largest to about one.
+
+    The power is at most ``2**-floor``, for the sake of the pad.
+    """
     assert table.row_exponent is not None
-    top = int(table.column_exponent.max(initial=0) + table.row_exponent.max(initial=0))
+    X = table.approx.copy()
+    if table.is_sparse:
+        data = X.data
+        rows = np.repeat(table.row_exponent, np.diff(X.indptr))
+        exponents = rows + table.column_exponent[X.indices]
+    else:
+        data = X
+        exponents = table.row_exponent[:, None] + table.column_exponent
+    top = max(floor, int(exponents[data != 0].max(initial=floor)))
     with np.errstate(under="ignore"):
-        if table.is_sparse:
-            X = table.approx.copy()
-            rows = np.repeat(table.row_exponent, np.diff(X.indptr))
-            shift = rows + table.column_exponent[X.indices] - top
-            X.data = np.ldexp(X.data, np.clip(shift, -3000, 0).astype(np.int32))
-            return top, X
-        shift = table.row_exponent[:, None] + table.column_exponent - top
-        return top, np.ldexp(table.approx, np.clip(shift, -3000, 0).astype(np.int32))
+        scaled = np.ldexp(data, np.clip(exponents - top, -3000, 3000).astype(np.int32))
+    if table.is_sparse:
+        X.data = scaled
+        return top, X
+    return top, scaled
 
 
 def _balanced(weights: Floats, y: Floats) -> Floats:
