@@ -21,7 +21,6 @@ from scipy.optimize import nnls
 
 from rosenblatt.theory.enclosure import lower_end, upper_end
 from rosenblatt.theory.labels import binary_signs
-from rosenblatt.theory.newton import hard_margin
 from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.proposal import Clock, OutOfTimeError, propose
 from rosenblatt.theory.table import (
@@ -33,9 +32,6 @@ from rosenblatt.theory.table import (
     column_top,
     scaled_double,
 )
-
-# From this many rows and columns on, Newton's method takes the place of active sets.
-_MANY = 48
 
 KINDS = ("augmented", "geometric")
 
@@ -141,11 +137,11 @@ def enclose(
         kind = "augmented"
     plane = _Plane(problem, kind)
     w, b = plane.doubles(start)
-    rows = plane.nearest(w, b, max(64, 2 * plane.d))
+    rows = plane.nearest(w, b, max(64, plane.d))
     lower, upper, best, weights = plane.margin(w, b), np.inf, (w, b), np.ones(len(rows))
     best_rows = rows
     for _ in range(200):
-        coefficients = plane.shortest(rows, lower)
+        coefficients = plane.shortest(rows)
         if kind == "geometric":
             coefficients = _balanced(coefficients, problem.y[rows])
         w, b, low, high = plane.bounds(rows, coefficients)
@@ -153,12 +149,12 @@ def enclose(
             lower, best = low, (w, b)
         if upper - lower > rtol * upper:
             support = coefficients > 0
-            w, b = plane.level(rows[support])
-            low = plane.margin(w, b)
+            level = plane.level(rows[support])
+            low = plane.margin(*level)
             if low > lower:
-                lower, best = low, (w, b)
+                lower, best = low, level
             polished = np.zeros(len(rows))
-            polished[support] = plane.weigh(rows[support], w, b)
+            polished[support] = plane.weigh(rows[support], *level)
             length = plane.bounds(rows, polished)[3] if polished.any() else np.inf
             if length < high:
                 high, coefficients = length, polished
@@ -166,7 +162,7 @@ def enclose(
             upper, best_rows, weights = high, rows, coefficients
         if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
             break
-        fresh = np.setdiff1d(plane.nearest(w, b, max(64, plane.d)), rows)
+        fresh = np.setdiff1d(plane.nearest(w, b, max(64, plane.d // 2)), rows)
         if len(fresh) == 0 or _out_of_time(clock):
             break
         rows = np.concatenate([rows[coefficients > 0], fresh])
@@ -229,11 +225,8 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def shortest(self, rows: Indices, margin: float) -> Floats:
-        """λ >= 0 whose combination of these rows is shortest, up to a factor.
-
-        `margin` is about the length of that combination, if it is known.
-        """
+    def shortest(self, rows: Indices) -> Floats:
+        """λ >= 0 whose combination of these rows is shortest, up to a factor."""
         y = self.problem.y[rows]
         part = self.X[rows]
         if sparse.issparse(part):
@@ -241,8 +234,7 @@ class _Plane:
         if self.kind == "geometric":
             part = part - part.mean(axis=0)
             # A large pad keeps the classes' sums equal; `weigh` makes up for what is missing.
-            many = min(part.shape) >= _MANY
-            pad = (1e2 if many else 1e4) * max(float(np.abs(part).max(initial=0.0)), 1e-300)
+            pad = 1e4 * max(float(np.abs(part).max(initial=0.0)), 1e-300)
         else:
             pad = self.pad
         Z = part * y[:, None]
@@ -251,9 +243,6 @@ class _Plane:
         if Z.shape[1] > Z.shape[0]:
             Z = np.asarray(np.linalg.qr(Z.T, mode="r")).T
         size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
-        if min(Z.shape) >= _MANY and margin > 0:
-            weights = hard_margin(Z / size, margin / size)
-            return weights if weights.max() > 0 else np.ones(len(rows))
         weights = np.full(len(rows), 1.0 / len(rows))
         rho = float(np.linalg.norm(Z.mean(axis=0))) or size
         for _ in range(3):

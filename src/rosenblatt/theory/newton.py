@@ -58,28 +58,6 @@ def fit(Z: Any) -> Fit:
     return Fit("unsure", w, np.maximum(0.0, 1.0 - scores))
 
 
-def hard_margin(Z: Any, margin: float) -> Floats:
-    """Weights λ >= 0 of rows that separate with about this margin, Z'λ nearly the shortest.
-
-    The losses of the least-squares fit tend to a multiple of them as ε falls.
-    """
-    w, scores = np.zeros(Z.shape[1]), np.zeros(Z.shape[0])
-    for epsilon in (1e-3 * margin**2, 1e-8 * margin**2):
-        active, last = scores < 1.0, np.inf
-        for _ in range(STEPS // 4):
-            step = _least_squares(Z[active], epsilon) - w
-            slopes = np.asarray(Z @ step)
-            length = _line_search(w, step, scores, slopes, epsilon)
-            w, scores = w + length * step, scores + length * slopes
-            losses = np.maximum(0.0, 1.0 - scores)
-            value = float(losses @ losses + epsilon * (w @ w))
-            active = scores < 1.0
-            if value > (1.0 - 1e-9) * last:
-                break
-            last = value
-    return np.maximum(0.0, 1.0 - scores)
-
-
 def _least_squares(part: Any, epsilon: float) -> Floats:
     """The w that minimises ``ε‖w‖² + ‖1 - part·w‖²``, by the smaller of the two systems."""
     m, k = part.shape
