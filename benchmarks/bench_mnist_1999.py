@@ -32,9 +32,9 @@ RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
 EPOCHS = {1: (0.1, 1, 4), 2: (0.1, 1, 4, 10), 3: (0.1, 1, 4, 10)} | dict.fromkeys(
     (4, 5, 6), (0.1, 1, 4)
 )
-SEED = 1999
+SEED = 1  # the permutation that THEORY.md was made with
 COEF0 = 1 / 255**2
-# What this project's THEORY.md says: vote, average, last, SupVec, Mistake, by another permutation.
+# What this project's THEORY.md says: vote, average, last, SupVec, Mistake.
 EXPECTED = {
     (1, 1): (8.54, 8.60, 14.16, 19637, 25329),
     (1, 4): (8.15, 8.23, 14.30, 28391, 93096),
@@ -63,19 +63,15 @@ def voted(degree: int, epochs: int, verbose: int = 0) -> KernelPerceptron:
 def cells_of(degree: int, train, test) -> list[dict]:
     """The cells of one degree, by one run."""
     (X, y), (X_test, y_test) = train, test
-    began = time.perf_counter()
     model = voted(degree, max(EPOCHS[degree]), verbose=1).fit(X, y)
-    seconds = time.perf_counter() - began
     moments = [round(T * len(y)) for T in EPOCHS[degree] if round(T * len(y)) <= model.t_]
     errors = test_errors(model, degree, moments, X_test, y_test)
     cells = []
     for T, moment in zip(EPOCHS[degree], moments, strict=False):
         then = model.rewound(moment)
-        cells.append(
-            {"degree": degree, "epochs": T, "support": int(then.support_.size),
-             "mistakes": int(then.n_mistakes_.sum()), "run_seconds": round(seconds, 1)}
-            | {keep: round(100 * errors[moment, keep], 2) for keep in KEEPS}
-        )  # fmt: skip
+        counts = {"support": int(then.support_.size), "mistakes": int(then.n_mistakes_.sum())}
+        rates = {keep: round(100 * errors[moment, keep], 2) for keep in KEEPS}
+        cells.append({"degree": degree, "epochs": T} | counts | rates)
     return cells
 
 

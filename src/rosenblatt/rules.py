@@ -77,6 +77,11 @@ def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: flo
 
     >>> step(-3.0, 0.0, 1.0, 1.0, 2.0), step(-3.0, 0.0, 1.0, 5.0, 2.0)
     (1.0, 2.0)
+
+    With the sign rule a score of zero is right for y = -1, so that one update is enough here:
+
+    >>> step(-1.0, thresholds("sign", 0.0)[0], 1.0, 5.0, 1.0)
+    1.0
     """
     if not margin <= threshold:
         return 0.0
@@ -85,7 +90,10 @@ def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: flo
     gain = eta * sqnorm
     if gain <= 0.0:
         return eta * weight
-    return eta * min(weight, math.floor((threshold - margin) / gain) + 1.0)
+    needed = math.floor((threshold - margin) / gain) + 1.0
+    if margin + (needed - 1.0) * gain > threshold:  # the difference was rounded up
+        needed -= 1.0
+    return eta * min(weight, needed)
 
 
 def lag(tau: float, eta: float, time: float) -> float:

@@ -332,14 +332,13 @@ class DualWork(Work):
             self.start_scores = self.scores.copy()
         return record
 
-    def _train_error(self, finished: bool) -> float:
-        if self.tally.updates or not finished:
-            return math.nan
-        omega = np.broadcast_to(self.task.omega, self.task.rows.shape[0])
-        if self.plan.draw != "random" and np.unique(self.order).size == (omega > 0).sum():
-            return 0.0
-        wrong = self.task.missed(self._scores_of_all().T, self.task.codes)
-        return float(omega[wrong].sum() / omega.sum())
+    def _nothing_mistaken(self, chosen: Array) -> bool:
+        if np.unique(self.order).size == chosen.sum():
+            return True
+        scores = self._scores_of_all()[:, chosen]
+        signs = self.dual.signs[self.task.codes[chosen]].T
+        below, above, *_ = self.plan.setting
+        return not np.any((signs != 0) & (signs * scores <= np.where(signs > 0, above, below)))
 
     def _validate(self) -> float:
         if self.dual.judge is None:
