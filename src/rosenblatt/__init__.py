@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DataError": "rosenblatt.errors",
+    "HashedNgrams": "rosenblatt.estimators",
     "ModelFormatError": "rosenblatt.errors",
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",

@@ -1,0 +1,1 @@
+"""Sources of batches: files of any format and size, their columns, and the on-disk cache."""
