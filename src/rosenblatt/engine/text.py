@@ -164,6 +164,22 @@ def hash_ngrams(
     return Rows(indptr, indices, values)
 
 
+def hash_values(
+    offsets: np.ndarray, data: np.ndarray, bits: int, seed: np.uint64 = SEED
+) -> np.ndarray:
+    """The column of each string taken as a whole, as it stands: one category, one column.
+
+    >>> data = np.frombuffer(b"tech", dtype=np.uint8)
+    >>> hash_values(np.array([0, 4]), data, 22, named_seed("job")).tolist()
+    [1062021]
+    >>> column(["job=tech"], 22)
+    1062021
+    """
+    columns = np.empty(len(offsets) - 1, dtype=np.uint32)
+    _hash_values(offsets.astype(np.uint64), data, seed, np.uint64((1 << bits) - 1), columns)
+    return columns
+
+
 def spell(
     offsets: np.ndarray,
     data: np.ndarray,
@@ -222,6 +238,21 @@ def _decode(data, i, end):
     if (extra == 2 and code < 0x800) or (extra == 3 and code < 0x10000):
         return np.uint32(0), 1
     return code, extra + 1
+
+
+@kernel
+def _hash_values(offsets, data, seed, mask, columns):
+    for row in range(len(columns)):
+        h = seed
+        i = offsets[row]
+        while i < offsets[row + 1]:
+            c = np.uint32(data[i])
+            width = 1
+            if c >= 128:
+                c, width = _decode(data, i, offsets[row + 1])
+            h = (h ^ np.uint64(c)) * PRIME
+            i += np.uint64(width)
+        columns[row] = np.uint32(_mixed(h) & mask)
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -182,7 +183,7 @@ def _split(offsets: np.ndarray, data: np.ndarray, jobs: int) -> list[tuple[np.nd
         return [(offsets, data)]
     cuts = np.searchsorted(offsets, offsets[0] + size * np.arange(1, parts) // parts)
     edges = np.unique([0, *cuts, len(offsets) - 1])
-    return [(offsets[a : b + 1], data) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(offsets[a : b + 1], data) for a, b in pairwise(edges)]
 
 
 def _stack(parts: list[Rows], columns: int) -> sparse.csr_matrix:
