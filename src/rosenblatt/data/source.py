@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import BLOCK_BYTES
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, expand
+from rosenblatt.data.files import FORMATS, STDIN, expand
 from rosenblatt.data.kinds import check_chunk, guess_columns
 from rosenblatt.data.lines import Lines
 from rosenblatt.data.readers import SPARSE, Piece, Reader
@@ -175,13 +178,26 @@ class Source:
         """The format of the files."""
         return self._reader.format
 
+    def expect(self, classes: Iterable[str]) -> None:
+        """From now on take these classes, in this order, and no others."""
+        self.classes, self._closed = list(classes), True
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Which files these are: their names, sizes and how they begin."""
+        return {"format": self.format, "files": [_fingerprint(path) for path in self.files]}
+
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
+        return self.batches()
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on; the counts go on from where they are."""
         workers = min(2, os.cpu_count() or 1)
         with ThreadPoolExecutor(workers) as pool:
             waiting: deque[Future[_Prepared]] = deque()
             try:
-                for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
+                pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits)
+                for piece in islice(pieces, start, None):
                     waiting.append(pool.submit(self._prepare, piece))
                     if len(waiting) > workers:
                         yield self._finish(waiting.popleft().result())
@@ -326,6 +342,14 @@ def _must_have(name: str, names: list[str], path: str) -> None:
     if name not in names:
         message = f"there is no column {name!r}; the columns are {', '.join(names)}"
         raise DataError(message, path=path)
+
+
+def _fingerprint(path: str) -> dict[str, Any]:
+    if path == STDIN or not Path(path).is_file():
+        return {"name": path}
+    with Path(path).open("rb") as file:
+        begins = hashlib.sha256(file.read(1 << 16)).hexdigest()
+    return {"name": Path(path).name, "size": Path(path).stat().st_size, "begins": begins}
 
 
 def _plain_number(value: float) -> str:

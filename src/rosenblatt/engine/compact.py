@@ -1,0 +1,113 @@
+"""Hashed columns renumbered in the order in which they are first met.
+
+Frequent features are met early, so that their weights end up close together: of the table of 2²²
+weights an epoch then touches a small hot part most of the time, and no model holds a weight that
+no row ever had a use for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rosenblatt.engine._jit import kernel
+from rosenblatt.engine.text import Rows
+
+
+class Numbering:
+    """The places of columns, handed out as columns are met.
+
+    Parameters
+    ----------
+    bits : int
+        There are ``2**bits`` columns.
+    columns : uint32 array, optional
+        Columns that have places already: the i-th has place i.
+
+    Examples
+    --------
+    >>> numbering = Numbering(bits=10)
+    >>> places = np.array([700, 3, 700], dtype=np.uint32)
+    >>> numbering.number(places)
+    >>> places.tolist(), len(numbering), numbering.columns.tolist()
+    ([0, 1, 0], 2, [700, 3])
+    >>> numbering.translated(np.array([3, 4], dtype=np.uint32)).tolist()
+    [1, 2]
+    """
+
+    def __init__(self, bits: int, columns: np.ndarray | None = None) -> None:
+        self._places = np.zeros(1 << bits, dtype=np.uint32)
+        self._columns = np.empty(0, dtype=np.uint32)
+        self._count = 0
+        if columns is not None:
+            self._columns = np.array(columns, dtype=np.uint32)
+            self._count = len(columns)
+            self._places[self._columns] = np.arange(1, self._count + 1, dtype=np.uint32)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns that have places, by place."""
+        return self._columns[: self._count]
+
+    def number(self, columns: np.ndarray) -> None:
+        """Replace columns by their places; new ones get the next."""
+        room = min(self._count + len(columns), len(self._places))
+        if room > len(self._columns):
+            grown = np.empty(min(2 * room, len(self._places)), dtype=np.uint32)
+            grown[: self._count] = self.columns
+            self._columns = grown
+        self._count = int(_number(columns, self._places, self._columns, np.uint32(self._count)))
+
+    def translated(self, columns: np.ndarray) -> np.ndarray:
+        """The places of columns; all those never met share the place after the last."""
+        return _translated(columns, self._places, np.uint32(self._count))
+
+
+def score(rows: Rows, numbering: Numbering, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Scores (rows, problems) with the weights of numbered columns; others weigh nothing.
+
+    >>> numbering = Numbering(bits=4, columns=np.array([7], np.uint32))
+    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([7, 9], np.uint32), np.ones(2, np.float32))
+    >>> score(rows, numbering, np.array([[2.5]], np.float32), np.array([-1.0])).tolist()
+    [[1.5]]
+    """
+    out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
+    _score(rows.indptr, rows.indices, rows.values, numbering._places, W, bias, out)
+    return out
+
+
+@kernel
+def _score(pointers, columns, values, places, W, bias, out):
+    for row in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            out[row, c] = bias[c]
+        for j in range(pointers[row], pointers[row + 1]):
+            place = places[columns[j]]
+            if place > 0:
+                for c in range(out.shape[1]):
+                    out[row, c] += values[j] * W[place - np.uint32(1), c]
+
+
+@kernel
+def _number(columns, places, met, count):
+    for j in range(columns.size):
+        column = columns[j]
+        place = places[column]
+        if place == 0:
+            met[count] = column
+            count += np.uint32(1)
+            place = count
+            places[column] = place
+        columns[j] = place - np.uint32(1)
+    return count
+
+
+@kernel
+def _translated(columns, places, count):
+    out = np.empty_like(columns)
+    for j in range(columns.size):
+        place = places[columns[j]]
+        out[j] = place - np.uint32(1) if place > 0 else count
+    return out
