@@ -212,6 +212,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     }
     shapes = {"W": (np.float32, (n, problems)), "U": (np.float64, (n, problems))}
     shapes |= {"bias": (np.float64, (3, problems)), "clock": (np.float64, (1,))}
+    shapes["scale"] = (np.float32, (n,))
     for name, array in state.items():
         _expect(f"state.{name}", array, *shapes[name])
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):

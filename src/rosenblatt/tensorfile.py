@@ -35,7 +35,7 @@ def write(
     start = 0
     laid = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        for name, array in arrays.items()
+        for name, array in sorted(arrays.items())
     }
     for name, array in laid.items():
         header[name] = {

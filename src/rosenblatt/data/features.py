@@ -63,6 +63,11 @@ class Features:
     label: str | None = None
     ngrams: Ngrams = field(default_factory=Ngrams)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether there is nothing but text."""
+        return self.origin == "table" and all(c.kind == "text" for c in self.columns)
+
     def rows(self, table: pa.Table) -> Rows:
         """The sparse rows of a table."""
         parts = [

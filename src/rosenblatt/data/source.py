@@ -120,9 +120,9 @@ def open(
     >>> _ = path.write_text('stars,review\\n5,"good, not bad"\\n1,not good at all\\n')
     >>> source = open(path, label="stars")
     >>> [(len(batch), batch.labels.tolist(), batch.rows.indptr.tolist()) for batch in source]
-    [(2, [0, 1], [0, 5, 12])]
+    [(2, [1, 0], [0, 5, 12])]
     >>> source.classes, source.features.columns
-    (['5', '1'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
+    (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
     """
     if format is not None and format not in FORMATS:
         raise DataError(f"{format!r} is no format; the formats are {', '.join(FORMATS)}")
@@ -141,7 +141,7 @@ class Source:
     features : Features
         How rows become features.
     classes : list of str
-        The labels, in the order in which they were first seen.
+        The labels, in the order in which batches brought them, sorted within a batch.
     labelled : bool
         Whether the file has the label column.
     keep_table : bool
@@ -207,6 +207,14 @@ class Source:
                 for future in waiting:
                     future.cancel()
 
+    def first_table(self) -> pa.Table | None:
+        """The table of the first batch once more; None where there is none."""
+        if self.features.origin != "table" or STDIN in self.files:
+            return None
+        for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
+            return self._prepare(piece).batch.table
+        return None
+
     def _wanted(self) -> list[str] | None:
         if self.keep_table or self.features.origin != "table":
             return None
@@ -252,7 +260,7 @@ class Source:
     def _known(self, prepared: _Prepared) -> list[int]:
         """The code of each name in a batch; new names become classes."""
         known = {name: code for code, name in enumerate(self.classes)}
-        for name in prepared.names:
+        for name in sorted_labels(prepared.names):
             if name in known:
                 continue
             if self._closed:
@@ -350,6 +358,19 @@ def _fingerprint(path: str) -> dict[str, Any]:
     with Path(path).open("rb") as file:
         begins = hashlib.sha256(file.read(1 << 16)).hexdigest()
     return {"name": Path(path).name, "size": Path(path).stat().st_size, "begins": begins}
+
+
+def sorted_labels(names: Iterable[str]) -> list[str]:
+    """Labels in their order: by number where all are numbers, else as strings.
+
+    >>> sorted_labels(["10", "9", "-1"]), sorted_labels(["10", "9", "x"])
+    (['-1', '9', '10'], ['10', '9', 'x'])
+    """
+    labels = list(names)
+    try:
+        return sorted(labels, key=float)
+    except ValueError:
+        return sorted(labels)
 
 
 def _plain_number(value: float) -> str:

@@ -65,6 +65,54 @@ class Numbering:
         return _translated(columns, self._places, np.uint32(self._count))
 
 
+class Rarity:
+    """Scales that let rare features count for more than frequent ones: inverse frequencies.
+
+    A feature that d of the first n rows have is scaled by ``log((2 + n) / (1 + d))``, one that
+    none of them has by ``log(2 + n)``; all of it times the constant that gives those rows a mean
+    squared length of 1. To learn with scaled values and to scale the weights afterwards is to
+    give each feature a learning rate of its own: the model itself needs no scales.
+
+    Parameters
+    ----------
+    scales : float32 array
+        The scale of each place that the first rows had.
+    rest : float
+        The scale of all other places.
+
+    Examples
+    --------
+    >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], np.uint32), np.ones(3, "f4"))
+    >>> rarity = Rarity.of(rows)
+    >>> rarity.scales.round(2).tolist(), round(rarity.rest, 2)
+    ([0.5099999904632568, 1.2200000286102295], 2.44)
+    """
+
+    def __init__(self, scales: np.ndarray, rest: float) -> None:
+        self.scales, self.rest = scales, rest
+
+    @classmethod
+    def of(cls, rows: Rows) -> Rarity:
+        """The scales by the frequencies in these rows, whose columns are numbered."""
+        n = len(rows.indptr) - 1
+        frequencies = np.bincount(rows.indices) if len(rows.indices) else np.empty(0)
+        scales = np.log((2 + n) / (1.0 + frequencies))
+        squares = float(np.sum((rows.values * scales[rows.indices]) ** 2.0)) if n else 0.0
+        unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
+        return cls((unit * scales).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+
+    def apply(self, rows: Rows) -> None:
+        """Scale the values of rows whose columns are numbered, in place."""
+        _rescale(rows.indices, rows.values, self.scales, np.float32(self.rest))
+
+    def of_places(self, count: int) -> np.ndarray:
+        """The scales of the first `count` places."""
+        scales = np.full(count, self.rest, dtype=np.float32)
+        known = min(count, len(self.scales))
+        scales[:known] = self.scales[:known]
+        return scales
+
+
 def score(rows: Rows, numbering: Numbering, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """Scores (rows, problems) with the weights of numbered columns; others weigh nothing.
 
@@ -102,6 +150,13 @@ def _number(columns, places, met, count):
             places[column] = place
         columns[j] = place - np.uint32(1)
     return count
+
+
+@kernel
+def _rescale(places, values, scales, rest):
+    for j in range(places.size):
+        place = places[j]
+        values[j] *= scales[place] if place < scales.size else rest
 
 
 @kernel

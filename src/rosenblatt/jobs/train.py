@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.cache import Store
-from rosenblatt.data.source import Batch, Source
-from rosenblatt.engine.compact import Numbering
+from rosenblatt.data.source import Batch, Source, sorted_labels
+from rosenblatt.engine.compact import Numbering, Rarity
+from rosenblatt.engine.text import Rows
 from rosenblatt.errors import DataError
 from rosenblatt.models import Model
 from rosenblatt.training.history import Epoch
@@ -44,7 +45,10 @@ class Settings:
     padding : float
         The padding constant c, small because the rows have length 1.
     averaged : bool
-        Whether the model is the average of the weights over all steps, or the last weights.
+        Whether the model is an average of the weights, or the last weights. The average is the
+        mean over all steps since the number of epochs last doubled, about the last half of the
+        run: weights from before much was learned would only hold it back. (Averaging a suffix:
+        A. Rakhlin, O. Shamir, K. Sridharan (2012).)
     holdout : float or None
         The share of rows held out, at most 50,000 rows; None is a tenth if `epochs` is None.
     max_epochs, patience : int
@@ -56,7 +60,7 @@ class Settings:
     """
 
     epochs: int | None = None
-    threshold: float = 0.5
+    threshold: float = 2.0
     padding: float = 0.1
     averaged: bool = True
     holdout: float | None = None
@@ -117,7 +121,7 @@ class Trainer:
     >>> _ = path.write_text("label,text\\n" + "pos,good and fun\\nneg,bad and dull\\n" * 20)
     >>> model = Trainer(data.open(path, text="text"), Settings(epochs=3)).run()
     >>> model.predict(["good", "dull"]).tolist(), len(model.columns)
-    (['pos', 'neg'], 10)
+    (['pos', 'neg'], 8)
     """
 
     def __init__(
@@ -135,12 +139,16 @@ class Trainer:
         self.store = Store(settings.memory, folder)
         columns = start.columns if start is not None else None
         self.numbering = Numbering(source.features.ngrams.bits, columns)
+        self.rarity = _rarity_of(start) if start is not None else None
         self.learner: Learner | None = None
         self.progress = Progress()
         self.outcome = Outcome()
         self.history: list[Epoch] = []
         self.best: tuple[np.ndarray, np.ndarray] | None = None
-        self._start, self._table, self._valid_store = start, None, None
+        self._start = start
+        self._valid_store: Store | None = None
+        self._table: Any = None
+        self.nameable = 0
         self._held: np.ndarray | None = None
         self._clock = monotonic()
 
@@ -167,9 +175,9 @@ class Trainer:
     def _read(self) -> Iterator[None]:
         """The first pass: hash, learn, keep."""
         for batch in self.source.batches(self.progress.batches):
-            if self._table is None:
-                self._table = batch.table
             self._take(batch)
+            if self.progress.batches == 0:
+                self._table, self.nameable = batch.table, len(self.numbering)
             self.progress.batches += 1
             self.progress.bytes += batch.size
             self.progress.visits += len(batch)
@@ -190,7 +198,7 @@ class Trainer:
     def _take(self, batch: Batch) -> None:
         assert batch.labels is not None, "training needs labels"
         first = len(self.store)
-        self.numbering.number(batch.rows.indices)
+        self._number(batch.rows, first == 0 and self._start is None)
         known = len(self.source.classes)
         changed = self.learner is None or self.learner.n_classes != known
         if changed and known > 1 and self.progress.restarts < _MOST_RESTARTS:
@@ -203,6 +211,14 @@ class Trainer:
         self.learner.reserve(len(self.numbering))
         order = np.flatnonzero(~self._is_held(first, len(batch))).astype(np.uint64)
         self.outcome += self.learner.learn(Examples(rows, batch.labels, omega), order)
+
+    def _number(self, rows: Rows, first: bool = False) -> None:
+        """Give the columns their places and the values of text their scales."""
+        self.numbering.number(rows.indices)
+        if first and self.source.features.is_text:
+            self.rarity = Rarity.of(rows)
+        if self.rarity is not None:
+            self.rarity.apply(rows)
 
     def _begin_again(self) -> None:
         """Start over, from the rows kept so far, because another class has turned up.
@@ -275,6 +291,9 @@ class Trainer:
             p.phase = "epochs"
         if p.phase == "epochs" and p.stop_reason:
             self._finish_epochs()
+        if p.phase != "done" and p.epoch > 1 and _is_power_of_two(p.epoch - 1):
+            assert self.learner is not None
+            self.learner.restart_average()
 
     def _reason(self, record: Epoch) -> str:
         s = self.settings
@@ -325,7 +344,7 @@ class Trainer:
             for batch in self.valid:
                 if batch.labels is None:
                     raise DataError("the validation file has no labels", path=self.valid.files[0])
-                self.numbering.number(batch.rows.indices)
+                self._number(batch.rows)
                 self._valid_store.append(batch.rows, batch.labels, batch.weights)
         return self._valid_store
 
@@ -362,16 +381,19 @@ class Trainer:
         weights, bias = self.best or self.learner.weights(self.settings.averaged)
         weights = _padded(weights, self.learner.n_features)
         state = self.learner.arrays()
+        if self.rarity is not None:
+            state["scale"] = self.rarity.of_places(len(weights))
+            weights = weights * state["scale"][:, None]
         used = weights.any(axis=1) | state["W"].any(axis=1)
         if "U" in state:
             used |= state["U"].any(axis=1)
         names, turn = _sorted_classes(self.source.classes)
         columns = self.numbering.columns[: len(used)][used]
         weights, bias = turn(weights[used]), turn(bias)
-        state = {
-            name: turn(array[used] if name in ("W", "U") else array) if name != "clock" else array
-            for name, array in state.items()
-        }
+        for name in ("W", "U", "scale"):
+            if name in state:
+                state[name] = state[name][used]
+        state |= {name: turn(state[name]) for name in ("W", "U", "bias") if name in state}
         return Model(
             classes=names,
             features=self.source.features,
@@ -379,7 +401,7 @@ class Trainer:
             weights=np.ascontiguousarray(weights),
             bias=np.array(bias, dtype=np.float64),
             parameters=asdict(self.settings) | {"stop_reason": self.progress.stop_reason},
-            history=[_finite(asdict(epoch)) for epoch in self.history],
+            history=[_told(asdict(epoch)) for epoch in self.history],
             fingerprint=self.source.fingerprint(),
             words=self._words(names, columns, weights),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
@@ -389,22 +411,38 @@ class Trainer:
         self, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
     ) -> dict[str, list[tuple[str, float]]]:
         """The features that speak most for each class, of those the first rows can name."""
-        pulls = np.hstack([-weights, weights]) if len(names) == 2 else weights
-        tops = [_largest(pulls[:, c], 8 * _WORDS) for c in range(len(names))]
-        wanted = np.unique(columns[np.concatenate(tops)]) if len(columns) else columns
+        # Columns are numbered as they are met, so those of the first rows come first.
+        weights = weights[: self.nameable]
+        pulls = [-weights[:, 0], weights[:, 0]] if len(names) == 2 else list(weights.T)
+        tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
+        wanted = np.unique(columns[np.concatenate(tops)])
+        if self._table is None:
+            self._table = self.source.first_table()
         spelled = self.source.features.names(self._table, wanted.tolist())
         return {
             name: [
-                (spelled[int(columns[i])], round(float(pulls[i, c]), 6))
-                for i in tops[c]
-                if int(columns[i]) in spelled and pulls[i, c] > 0
+                (spelled[int(columns[i])], round(float(pull[i]), 6))
+                for i in top
+                if int(columns[i]) in spelled and pull[i] > 0
             ][:_WORDS]
-            for c, name in enumerate(names)
+            for name, pull, top in zip(names, pulls, tops, strict=True)
         }
 
 
+def _rarity_of(model: Model) -> Rarity | None:
+    """The scales a model was trained with; features it never met get the largest of them."""
+    scales = model.state.get("scale")
+    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
+
+
+def _is_power_of_two(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    count = min(count, len(values))
+    values, count = np.ascontiguousarray(values), min(count, len(values))
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
     top = np.argpartition(values, len(values) - count)[len(values) - count :]
     return top[np.argsort(-values[top], kind="stable")]
 
@@ -421,21 +459,22 @@ def _padded(weights: np.ndarray, rows: int) -> np.ndarray:
 def _sorted_classes(
     classes: list[str],
 ) -> tuple[tuple[str, ...], Callable[[np.ndarray], np.ndarray]]:
-    """The classes sorted, by number where all are numbers, and how arrays follow them."""
-    try:
-        order = sorted(range(len(classes)), key=lambda i: float(classes[i]))
-    except ValueError:
-        order = sorted(range(len(classes)), key=lambda i: classes[i])
-    names = tuple(classes[i] for i in order)
+    """The classes sorted, and how arrays follow them."""
+    names = sorted_labels(classes)
+    order = [classes.index(name) for name in names]
+    if order == list(range(len(order))):
+        return tuple(names), lambda array: array
     if len(classes) == 2:
-        sign = 1 if order[1] == 1 else -1
-        return names, lambda array: array * array.dtype.type(sign)
-    return names, lambda array: array[..., order]
+        return tuple(names), np.negative
+    return tuple(names), lambda array: array[..., order]
 
 
-def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN: what is not known is left out."""
-    return {k: v for k, v in record.items() if not (isinstance(v, float) and math.isnan(v))}
+def _told(record: dict[str, Any]) -> dict[str, Any]:
+    """An epoch for the model file, without what is not known (JSON has no NaN) and without the
+    time it took: the same run gives the same file, byte for byte.
+    """
+    unknown = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
+    return {k: v for k, v in record.items() if k not in unknown | {"seconds"}}
 
 
 __all__ = ["Progress", "Settings", "Trainer"]

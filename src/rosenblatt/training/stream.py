@@ -114,14 +114,19 @@ class Learner:
         return self._walk(examples, order, never, arrays)[0]
 
     def weights(self, averaged: bool) -> tuple[Array, Array]:
-        """Weights (features, problems) and biases: the last, or their mean over all steps."""
+        """Weights (features, problems) and biases: the last, or the mean since the average began."""
         W = self.W[: self.n_features]
         if not averaged:
             return W, self.bias[0]
         N = max(float(self.clock[0]), 1.0)
-        return (W - self.U[: self.n_features] / N).astype(np.float32), self.bias[0] - self.bias[
-            2
-        ] / N
+        b = self.bias[0] - self.bias[2] / N
+        return (W - self.U[: self.n_features] / N).astype(np.float32), b
+
+    def restart_average(self) -> None:
+        """Let the average begin with the next step."""
+        self.U[:] = 0.0
+        self.bias[2] = 0.0
+        self.clock[:] = 0.0
 
     def arrays(self) -> dict[str, Array]:
         """All that is needed to go on learning."""
