@@ -107,7 +107,9 @@ path, folder, out = sys.argv[1:]
 checkpoint = Checkpoint(Path(folder), rows=300)
 checkpoint.folder.mkdir(exist_ok=True)
 source = data.open(path, text="text", block_bytes=1 << 13)
-trainer = Trainer(source, Settings(max_epochs=6, memory=1 << 16), folder=None if checkpoint.file.exists() else checkpoint.row_folder, report=checkpoint.step)
+settings = Settings(max_epochs=6, memory=1 << 16)
+rows = None if checkpoint.file.exists() else checkpoint.row_folder
+trainer = Trainer(source, settings, folder=rows, report=checkpoint.step)
 checkpoint.resume(trainer)
 print("ready", flush=True)
 save(trainer.run(), out)

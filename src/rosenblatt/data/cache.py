@@ -47,7 +47,7 @@ class Store:
     Examples
     --------
     >>> store = Store()
-    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, np.float32))
+    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, "f4"))
     >>> store.append(rows, np.array([1]))
     >>> store.append(rows, np.array([0]))
     >>> len(store), store.entries, [order.tolist() for order in store.orders(None)]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.kinds import KINDS, Column, to_numbers
-from rosenblatt.data.strings import string_buffers
+from rosenblatt.data.strings import make_strings, string_buffers
 from rosenblatt.data.tables import as_strings, plain_strings
 from rosenblatt.engine.text import (
     SEED,
@@ -188,9 +188,9 @@ class Features:
                 values[:, j] = np.where(absent, unit, (numbers - c.mean) * (unit / c.scale))
             else:
                 coded = as_strings(table[c.name]).dictionary_encode(null_encoding="encode")
-                known = coded.dictionary.fill_null("?")
+                known = make_strings([name or "?" for name in coded.dictionary.to_pylist()])
                 hashed = hash_values(*string_buffers(known), bits, named_seed(c.name))
-                indices[:, j] = hashed[coded.indices.to_numpy()]
+                indices[:, j] = hashed[np.from_dlpack(coded.indices)]
         indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
         return Rows(indptr, indices.ravel(), values.ravel())
 

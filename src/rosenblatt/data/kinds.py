@@ -91,7 +91,7 @@ def _guess(column: pa.ChunkedArray) -> str:
     if _numbers(strings) is not None:
         return "number"
     present = strings.drop_null()[:_ENOUGH]
-    words = pc.mean(pc.add(pc.count_substring_regex(present, r"\W+"), 1)).as_py()
+    words = 1 + pc.mean(pc.count_substring_regex(present, r"\W+")).as_py()
     distinct = pc.count_distinct(present).as_py()
     return "text" if words > 2 and distinct > 0.3 * len(present) else "category"
 
@@ -165,9 +165,12 @@ def to_numbers(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, np.ndarr
 
 
 def _finite(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    values = array.fill_null(float("nan")).to_numpy(zero_copy_only=False) if isinstance(
-        array, pa.Array
-    ) else array.fill_null(float("nan")).to_numpy()  # fmt: skip
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if array.null_count:
+        values = array.to_numpy(zero_copy_only=False)
+    else:
+        values = np.from_dlpack(array)
     return np.where(np.isfinite(values), values, np.nan)
 
 

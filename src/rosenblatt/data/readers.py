@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
@@ -19,7 +18,6 @@ from rosenblatt.data.tables import (
     read_columnar,
     sniff_dialect,
 )
-from rosenblatt.engine.parsers import row_starts
 from rosenblatt.errors import DataError
 
 SPARSE = ("svmlight", "vw")
@@ -173,6 +171,9 @@ def _whole_rows(head: bytes, path: str, quote: bool) -> Block:
 def _without_header(block: Block, dialect: Dialect) -> Block:
     if not dialect.header:
         return block
-    starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quote)
-    end = int(starts[1]) if len(starts) > 1 else len(block.data)
+    end = len(block.data) - len(block.data.lstrip(b"\r\n"))
+    while True:
+        end = block.data.index(b"\n", end) + 1
+        if not dialect.quote or block.data.count(b'"', 0, end) % 2 == 0:
+            break
     return Block(block.data[end:], block.path, block.line + block.data.count(b"\n", 0, end))

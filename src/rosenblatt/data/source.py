@@ -207,6 +207,16 @@ class Source:
                 for future in waiting:
                     future.cancel()
 
+    def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
+        """The rows as they stand in the file, all columns, and what each column is."""
+        head = self._reader.head()
+        columns = guess_columns(head, None)
+        kinds = {c.name: c.kind for c in columns}
+        for piece in self._reader.pieces(None, self.features.ngrams.bits):
+            found, _ = piece()
+            assert not isinstance(found, Lines), "sparse formats have no columns"
+            yield check_chunk(found, columns, None, self._skip), kinds
+
     def first_table(self) -> pa.Table | None:
         """The table of the first batch once more; None where there is none."""
         if self.features.origin != "table" or STDIN in self.files:
@@ -232,7 +242,7 @@ class Source:
         names, codes = [], None
         if label is not None:
             coded = as_strings(chunk.table[label]).dictionary_encode()
-            names, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
+            names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
         batch = Batch(features.rows(chunk.table), None, None, chunk.table, size)
         return _Prepared(batch, names, codes, chunk, chunk.bad, features.missing(chunk.table))
 

@@ -26,3 +26,15 @@ def string_buffers(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         offsets, dtype=kind, count=len(strings) + 1, offset=strings.offset * kind.itemsize
     )
     return first, np.frombuffer(data if data is not None else b"", dtype=np.uint8)
+
+
+def make_strings(values: list[str]) -> pa.Array:
+    """An Arrow array of strings, made without ``pa.array``, whose first call imports pandas.
+
+    >>> make_strings(["a", "bc"]).to_pylist()
+    ['a', 'bc']
+    """
+    encoded = [value.encode() for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    data = pa.py_buffer(b"".join(encoded))
+    return pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), data)

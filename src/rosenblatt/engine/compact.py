@@ -82,7 +82,7 @@ class Rarity:
 
     Examples
     --------
-    >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], np.uint32), np.ones(3, "f4"))
+    >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], "u4"), np.ones(3, "f4"))
     >>> rarity = Rarity.of(rows)
     >>> rarity.scales.round(2).tolist(), round(rarity.rest, 2)
     ([0.5099999904632568, 1.2200000286102295], 2.44)
@@ -117,7 +117,7 @@ def score(rows: Rows, numbering: Numbering, W: np.ndarray, bias: np.ndarray) -> 
     """Scores (rows, problems) with the weights of numbered columns; others weigh nothing.
 
     >>> numbering = Numbering(bits=4, columns=np.array([7], np.uint32))
-    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([7, 9], np.uint32), np.ones(2, np.float32))
+    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([7, 9], np.uint32), np.ones(2, "f4"))
     >>> score(rows, numbering, np.array([[2.5]], np.float32), np.array([-1.0])).tolist()
     [[1.5]]
     """

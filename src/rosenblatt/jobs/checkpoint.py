@@ -118,7 +118,11 @@ class Checkpoint:
             s = trainer.settings
             trainer.learner = Learner(about["learner"], s.threshold, s.padding, s.averaged)
             trainer.learner.restore(
-                {k.removeprefix("learner."): v for k, v in arrays.items() if k.startswith("learner.")}
+                {
+                    k.removeprefix("learner."): v
+                    for k, v in arrays.items()
+                    if k.startswith("learner.")
+                }
             )
         if "best.weights" in arrays:
             trainer.best = arrays["best.weights"], arrays["best.bias"]
@@ -141,4 +145,3 @@ def _restore_source(source: Source, about: dict[str, Any]) -> None:
     source.classes = list(about["classes"])
     rows, bad, missing = about["counts"]
     source.rows, source.bad, source.missing = rows, bad, Counter(missing)
-

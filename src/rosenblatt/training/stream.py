@@ -114,7 +114,7 @@ class Learner:
         return self._walk(examples, order, never, arrays)[0]
 
     def weights(self, averaged: bool) -> tuple[Array, Array]:
-        """Weights (features, problems) and biases: the last, or the mean since the average began."""
+        """Weights (features, problems) and biases: the last, or the average so far."""
         W = self.W[: self.n_features]
         if not averaged:
             return W, self.bias[0]
