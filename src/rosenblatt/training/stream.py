@@ -131,7 +131,7 @@ class Learner:
     def arrays(self) -> dict[str, Array]:
         """All that is needed to go on learning."""
         n = self.n_features
-        kept = {"W": self.W[:n], "bias": self.bias, "clock": self.clock}
+        kept: dict[str, Array] = {"W": self.W[:n], "bias": self.bias, "clock": self.clock}
         return kept | ({"U": self.U[:n]} if self.averaging else {})
 
     def restore(self, arrays: dict[str, Array]) -> None:
