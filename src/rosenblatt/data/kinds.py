@@ -85,12 +85,14 @@ def _guess(column: pa.ChunkedArray) -> str:
         return "ignore"
     if not (_is_stringlike(kind) or pa.types.is_dictionary(kind)):
         return "number"
-    strings = _valid_strings(column)
-    if len(strings) == strings.null_count:
-        return "category"
+    strings = _valid_strings(column[:_ENOUGH])
     if _numbers(strings) is not None:
-        return "number"
-    present = strings.drop_null()[:_ENOUGH]
+        strings = _valid_strings(column)
+        if len(strings) == strings.null_count:
+            return "category"
+        if _numbers(strings) is not None:
+            return "number"
+    present = strings.drop_null()
     words = 1 + pc.mean(pc.count_substring_regex(present, r"\W+")).as_py()
     distinct = pc.count_distinct(present).as_py()
     return "text" if words > 2 and distinct > 0.3 * len(present) else "category"

@@ -38,3 +38,18 @@ def make_strings(values: list[str]) -> pa.Array:
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     data = pa.py_buffer(b"".join(encoded))
     return pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), data)
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8, at the speed of Arrow's own check.
+
+    >>> is_utf8("déjà vu".encode()), is_utf8(b"\\xff")
+    (True, False)
+    """
+    offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
+    parts = [None, offsets, pa.py_buffer(data)]
+    try:
+        pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, parts).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True

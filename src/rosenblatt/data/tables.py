@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.blocks import Block
-from rosenblatt.data.strings import make_strings
+from rosenblatt.data.strings import is_utf8, make_strings
 from rosenblatt.engine.parsers import row_starts
 from rosenblatt.errors import DataError
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_LINES = 50
+_SAMPLE_BYTES = 1 << 16
 
 
 class Chunk(NamedTuple):
@@ -67,7 +68,8 @@ def sniff_dialect(head: bytes, format: str, path: str, header: bool | None = Non
     >>> sniff_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult")
     Dialect(delimiter=';', quote=True, names=('1', '2', '3'), header=False)
     """
-    text = head.decode("utf-8", errors="replace")
+    end = head.find(b"\n", _SAMPLE_BYTES)
+    text = (head if end < 0 else head[: end + 1]).decode("utf-8", errors="replace")
     lines = text.splitlines()[:_SAMPLE_LINES]
     if not lines:
         raise DataError("the file is empty", path=path)
@@ -196,11 +198,7 @@ def _readable(
 
     Returns the other rows, their numbers in the block (None if all are there), and what was wrong.
     """
-    try:
-        block.data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    else:
+    if is_utf8(block.data):
         return block.data, None, []
     starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quote)
     edges = [*starts.tolist(), len(block.data)]

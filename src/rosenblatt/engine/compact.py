@@ -126,6 +126,26 @@ def score(rows: Rows, numbering: Numbering, W: np.ndarray, bias: np.ndarray) -> 
     return out
 
 
+def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """The places whose weights, or averaging sums, are not all zero.
+
+    >>> used_places(np.array([[0.0], [2.0]]), np.zeros((2, 1))).tolist()
+    [1]
+    """
+    return np.flatnonzero(_is_used(W, U))
+
+
+@kernel
+def _is_used(W, U):
+    out = np.zeros(W.shape[0], np.bool_)
+    for i in range(W.shape[0]):
+        for c in range(W.shape[1]):
+            if W[i, c] != 0 or (i < U.shape[0] and U[i, c] != 0):
+                out[i] = True
+                break
+    return out
+
+
 @kernel
 def _score(pointers, columns, values, places, W, bias, out):
     for row in range(out.shape[0]):

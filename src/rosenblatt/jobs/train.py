@@ -19,7 +19,7 @@ import numpy as np
 
 from rosenblatt.data.cache import Store
 from rosenblatt.data.source import Batch, Source, sorted_labels
-from rosenblatt.engine.compact import Numbering, Rarity
+from rosenblatt.engine.compact import Numbering, Rarity, used_places
 from rosenblatt.engine.text import Rows
 from rosenblatt.errors import DataError
 from rosenblatt.models import Model
@@ -30,6 +30,7 @@ _ROWS_A_STEP = 1 << 16
 _MOST_RESTARTS = 10
 _MOST_HELD = 50_000
 _WORDS = 25
+_NAMEABLE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -384,16 +385,15 @@ class Trainer:
         if self.rarity is not None:
             state["scale"] = self.rarity.of_places(len(weights))
             weights = weights * state["scale"][:, None]
-        used: Any = weights.any(axis=1) | state["W"].any(axis=1)
-        if "U" in state:
-            used |= state["U"].any(axis=1)
-        names, turn = _sorted_classes(self.source.classes)
-        columns = self.numbering.columns[: len(used)][used]
-        weights, bias = turn(weights[used]), turn(bias)
-        for name in ("W", "U", "scale"):
-            if name in state:
+        columns = self.numbering.columns[: len(weights)]
+        used = used_places(state["W"], state.get("U", weights))
+        if len(used) < 0.9 * len(weights):
+            columns, weights = columns[used], weights[used]
+            for name in {"W", "U", "scale"} & state.keys():
                 state[name] = state[name][used]
-        state |= {name: turn(state[name]) for name in ("W", "U", "bias") if name in state}
+        names, turn = _sorted_classes(self.source.classes)
+        weights, bias = turn(weights), turn(bias)
+        state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
         return Model(
             classes=names,
             features=self.source.features,
@@ -411,9 +411,10 @@ class Trainer:
         self, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
     ) -> dict[str, list[tuple[str, float]]]:
         """The features that speak most for each class, of those the first rows can name."""
-        # Columns are numbered as they are met, so those of the first rows come first.
-        weights = weights[: self.nameable]
-        pulls = [-weights[:, 0], weights[:, 0]] if len(names) == 2 else list(weights.T)
+        # Columns are numbered as they are met: those of the first rows, frequent ones, come first.
+        weights = weights[: min(self.nameable, _NAMEABLE)]
+        apart = np.ascontiguousarray(weights.T)
+        pulls = [-apart[0], apart[0]] if len(names) == 2 else list(apart)
         tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
         wanted = np.unique(columns[np.concatenate(tops)])
         if self._table is None:
@@ -440,11 +441,12 @@ def _is_power_of_two(n: int) -> bool:
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    values, count = np.ascontiguousarray(values), min(count, len(values))
-    if count == 0:
+    """The places of the largest values, largest first."""
+    if len(values) == 0:
         return np.empty(0, dtype=np.int64)
-    top = np.argpartition(values, len(values) - count)[len(values) - count :]
-    return top[np.argsort(-values[top], kind="stable")]
+    rank = max(0, len(values) - count)
+    top = np.flatnonzero(values >= np.partition(values, rank)[rank])
+    return top[np.argsort(-values[top], kind="stable")][:count]
 
 
 def _padded(weights: np.ndarray, rows: int) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.engine import csr
+from rosenblatt.engine.averages import mean_weights
 
 Array = npt.NDArray[Any]
 
@@ -94,7 +95,8 @@ class Learner:
         """Make room for so many features; new ones weigh nothing."""
         self.n_features = max(self.n_features, n_features)
         if self.n_features > len(self.W):
-            room = max(self.n_features, len(self.W) + len(self.W) // 2)
+            # Room that no feature has come for yet is no memory: zeros are handed out when touched.
+            room = max(self.n_features, 2 * len(self.W))
             self.W = _taller(self.W, room)
             self.U = _taller(self.U, room) if self.averaging else self.U
 
@@ -119,8 +121,7 @@ class Learner:
         if not averaged:
             return W, self.bias[0]
         N = max(float(self.clock[0]), 1.0)
-        b = self.bias[0] - self.bias[2] / N
-        return (W - self.U[: self.n_features] / N).astype(np.float32), b
+        return mean_weights(W, self.U[: self.n_features], N), self.bias[0] - self.bias[2] / N
 
     def restart_average(self) -> None:
         """Let the average begin with the next step."""
