@@ -3,7 +3,7 @@
     python benchmarks/bench_streaming.py [gigabytes]
 
 The file is made of the IMDB reviews, each time in another order and with some words replaced. It
-is trained on with the default 256 MB for rows, so that they go to disk; the small file that fits
+is trained on with the default 128 MB for rows, so that they go to disk; the small file that fits
 into memory is trained on in the same way. Peak resident memory is that of the whole process, the
 operating system's own count.
 """

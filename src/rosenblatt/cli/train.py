@@ -43,7 +43,7 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Decides orders and held-out rows.")] = 0,
     memory: Annotated[
         int, typer.Option(min=1, help="MB of hashed rows to keep in memory; more go to disk.")
-    ] = 256,
+    ] = 128,
     checkpoint: Annotated[
         Path | None, typer.Option(help="A folder to save the run in while it goes on.")
     ] = None,

@@ -83,6 +83,10 @@ def read_blocks(
 
 
 def _end_of_rows(data: bytes, quote: bool) -> int:
-    if quote and b'"' in data:
-        return int(last_row_end(np.frombuffer(data, dtype=np.uint8)))
-    return data.rfind(b"\n") + 1
+    end = data.rfind(b"\n") + 1
+    quotes = data.count(b'"') if quote else 0
+    if quotes == 0 or end == 0:
+        return end
+    if (quotes - data.count(b'"', end)) % 2 == 0:
+        return end
+    return int(last_row_end(np.frombuffer(data, dtype=np.uint8)))

@@ -55,7 +55,7 @@ class Store:
     """
 
     def __init__(
-        self, memory: int = 256 << 20, folder: str | os.PathLike[str] | None = None
+        self, memory: int = 128 << 20, folder: str | os.PathLike[str] | None = None
     ) -> None:
         self.memory = memory
         self.blocks = [0]

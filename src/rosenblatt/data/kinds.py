@@ -14,7 +14,7 @@ from rosenblatt.data.tables import Chunk, as_strings, plain_strings
 from rosenblatt.errors import DataError
 
 # So many values tell text from categories.
-_ENOUGH = 1000
+_ENOUGH = 300
 
 KINDS = ("text", "category", "number", "ignore")
 

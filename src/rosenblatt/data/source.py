@@ -209,12 +209,13 @@ class Source:
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
-        head = self._reader.head()
-        columns = guess_columns(head, None)
-        kinds = {c.name: c.kind for c in columns}
+        columns = None
         for piece in self._reader.pieces(None, self.features.ngrams.bits):
             found, _ = piece()
             assert not isinstance(found, Lines), "sparse formats have no columns"
+            if columns is None:
+                columns = guess_columns(found.table, None)
+                kinds = {c.name: c.kind for c in columns}
             yield check_chunk(found, columns, None, self._skip), kinds
 
     def first_table(self) -> pa.Table | None:

@@ -231,7 +231,11 @@ def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block.data) + 1)
     try:
         table = arrow_json.read_json(pa.py_buffer(block.data), reading, options)
-        if table.num_rows == sum(1 for line in block.data.split(b"\n") if line.strip()):
+        # One object a line: else lines could not be named, and two on a line are a mistake.
+        lines = block.data.count(b"\n")
+        if table.num_rows != lines:
+            lines = sum(1 for line in block.data.split(b"\n") if line.strip())
+        if table.num_rows == lines:
             return Chunk(table, block.path, block.line_of)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         pass

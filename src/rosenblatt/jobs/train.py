@@ -68,7 +68,7 @@ class Settings:
     max_epochs: int = 20
     patience: int = 3
     seed: int = 0
-    memory: int = 256 << 20
+    memory: int = 128 << 20
 
     def held_share(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
