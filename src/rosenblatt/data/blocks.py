@@ -22,15 +22,13 @@ class Block(NamedTuple):
     path: str
     line: int
 
-    def line_of(self, row: int, quote: bool = False) -> int:
-        """The line on which a row begins; empty lines are no rows."""
-        starts = row_starts(np.frombuffer(self.data, dtype=np.uint8), quote)
+    def line_of(self, row: int, quoting: int = 0) -> int:
+        """The line on which a row begins; empty lines are no rows. `quoting`: as for reading."""
+        starts = row_starts(np.frombuffer(self.data, dtype=np.uint8), quoting)
         return self.line + self.data.count(b"\n", 0, int(starts[row]))
 
 
-def read_blocks(
-    source: ByteSource, size: int = BLOCK_BYTES, quote: bool = False
-) -> Iterator[Block]:
+def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -> Iterator[Block]:
     """Cut a file into blocks of about `size` bytes.
 
     Parameters
@@ -39,15 +37,16 @@ def read_blocks(
         Where the bytes come from.
     size : int
         A block holds at least this many bytes, but for the last.
-    quote : bool
-        Whether line breaks between double quotes belong to a value, as in CSV.
+    quoting : int
+        The code of the delimiter of a format in which line breaks between double quotes belong
+        to a value, as in CSV; 0 for others.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
-    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 5, quote=True)]
+    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 5, quoting=ord(","))]
     [(b'1,2\\n', 1), (b'"3\\n",4\\n5,6\\n', 2)]
     """
     line, rest = 1, b""
@@ -65,7 +64,7 @@ def read_blocks(
         if len(data) < size:
             rest = data
             continue
-        cut = _end_of_rows(data, quote)
+        cut = _end_of_rows(data, quoting)
         if cut == 0:
             if len(data) > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"
@@ -82,11 +81,7 @@ def read_blocks(
         line += data.count(b"\n", 0, cut)
 
 
-def _end_of_rows(data: bytes, quote: bool) -> int:
-    end = data.rfind(b"\n") + 1
-    quotes = data.count(b'"') if quote else 0
-    if quotes == 0 or end == 0:
-        return end
-    if (quotes - data.count(b'"', end)) % 2 == 0:
-        return end
-    return int(last_row_end(np.frombuffer(data, dtype=np.uint8)))
+def _end_of_rows(data: bytes, quoting: int) -> int:
+    if quoting and b'"' in data:
+        return int(last_row_end(np.frombuffer(data, dtype=np.uint8), quoting))
+    return data.rfind(b"\n") + 1

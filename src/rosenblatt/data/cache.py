@@ -29,7 +29,7 @@ FIELDS: dict[str, np.dtype[Any]] = {
 }
 _WIDE = ("indices", "values")
 _ENTRY_BYTES = 8
-GROUP_BYTES = 64 << 20
+GROUP_BYTES = 48 << 20
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14; Python does not name it yet
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
@@ -18,6 +19,7 @@ from rosenblatt.data.tables import (
     read_columnar,
     sniff_dialect,
 )
+from rosenblatt.engine.parsers import row_starts
 from rosenblatt.errors import DataError
 
 SPARSE = ("svmlight", "vw")
@@ -74,11 +76,11 @@ class Reader:
         head, path = self._first.head(self._block_bytes), self._first.path
         if self.format in ("csv", "tsv"):
             dialect = self._dialect(self._first)
-            block = _without_header(_whole_rows(head, path, dialect.quote), dialect)
+            block = _without_header(_whole_rows(head, path, dialect.quoting), dialect)
             if not block.data:
                 return pa.table({})
             return parse_csv(block, dialect, list(dialect.names), True).table
-        block = _whole_rows(head, path, False)
+        block = _whole_rows(head, path)
         if self.format == "fasttext":
             return read_fasttext(block, True).table
         return parse_json(block, None, True).table
@@ -112,7 +114,7 @@ class Reader:
             message = f"the columns are {', '.join(dialect.names)}, not as in the first file"
             raise DataError(message, path=source.path, line=1)
         is_first = True
-        for block in read_blocks(source, self._block_bytes, dialect.quote):
+        for block in read_blocks(source, self._block_bytes, dialect.quoting):
             rows = _without_header(block, dialect) if is_first else block
             is_first = False
             if rows.data:
@@ -163,9 +165,9 @@ class _Head:
         return data
 
 
-def _whole_rows(head: bytes, path: str, quote: bool) -> Block:
+def _whole_rows(head: bytes, path: str, quoting: int = 0) -> Block:
     """The rows of a file's beginning that are there to their end."""
-    for block in read_blocks(_Head(head, path), max(1, len(head)), quote):  # type: ignore[arg-type]
+    for block in read_blocks(_Head(head, path), max(1, len(head)), quoting):  # type: ignore[arg-type]
         return block
     raise DataError("the file is empty", path=path)
 
@@ -173,9 +175,6 @@ def _whole_rows(head: bytes, path: str, quote: bool) -> Block:
 def _without_header(block: Block, dialect: Dialect) -> Block:
     if not dialect.header:
         return block
-    end = len(block.data) - len(block.data.lstrip(b"\r\n"))
-    while True:
-        end = block.data.index(b"\n", end) + 1
-        if not dialect.quote or block.data.count(b'"', 0, end) % 2 == 0:
-            break
+    starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quoting)
+    end = int(starts[1]) if len(starts) > 1 else len(block.data)
     return Block(block.data[end:], block.path, block.line + block.data.count(b"\n", 0, end))

@@ -45,6 +45,11 @@ class Dialect(NamedTuple):
     names: tuple[str, ...]
     header: bool
 
+    @property
+    def quoting(self) -> int:
+        """The code of the delimiter where quotes mean something, else 0."""
+        return ord(self.delimiter) if self.quote else 0
+
 
 def sniff_dialect(head: bytes, format: str, path: str, header: bool | None = None) -> Dialect:
     """Find out delimiter, quoting and column names from the beginning of a file.
@@ -141,7 +146,8 @@ def parse_csv(block: Block, dialect: Dialect, columns: list[str], skip: bool) ->
     ragged: list[tuple[int, str]] = []
 
     def note(row: Any) -> str:
-        ragged.append((row.number - 1, _ragged(row.expected_columns, row.actual_columns)))
+        message = f"expected {row.expected_columns} values, found {row.actual_columns}"
+        ragged.append((row.number - 1, message))
         return "skip"
 
     if not data:
@@ -172,49 +178,48 @@ def parse_csv(block: Block, dialect: Dialect, columns: list[str], skip: bool) ->
     def original(row: int) -> int:
         return row if places is None else int(places[row])
 
-    bad = sorted([*broken, *((original(row), message) for row, message in ragged)])
+    bad = [*broken, *((original(row), message, None) for row, message in ragged)]
     if bad and not skip:
-        row, message = bad[0]
-        raise DataError(message, path=block.path, line=block.line_of(row, dialect.quote))
+        row, message, name = min(bad, key=lambda entry: entry[0])
+        line = block.line_of(row, dialect.quoting)
+        raise DataError(message, path=block.path, line=line, column=name)
 
     def line_of(row: int) -> int:
         # Ragged rows stand in the block and not in the table: step over those before this one.
         place = row
         while (shifted := row + int(np.searchsorted(dropped, place, side="right"))) != place:
             place = shifted
-        return block.line_of(original(place), dialect.quote)
+        return block.line_of(original(place), dialect.quoting)
 
     return Chunk(table, block.path, line_of, len(bad))
 
 
-def _ragged(expected: int, found: int) -> str:
-    return f"expected {expected} values, found {found}"
-
-
 def _readable(
     block: Block, dialect: Dialect
-) -> tuple[bytes, np.ndarray | None, list[tuple[int, str]]]:
-    """Take ragged rows that are not UTF-8 out of a block: Arrow cannot report them.
+) -> tuple[bytes, np.ndarray | None, list[tuple[int, str, str | None]]]:
+    """Take rows that are not UTF-8 out of a block: Arrow could not report them.
 
-    Returns the other rows, their numbers in the block (None if all are there), and what was wrong.
+    Returns the other rows, their numbers in the block (None if all are there), and for each row
+    taken out its number, what is wrong, and in which column.
     """
     if is_utf8(block.data):
         return block.data, None, []
-    starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quote)
-    edges = [*starts.tolist(), len(block.data)]
-    rows = [block.data[a:b] for a, b in pairwise(edges)]
-    quoting: Any = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
-    broken = []
-    for number, row in enumerate(rows):
-        text = row.decode("latin-1").rstrip("\r\n").replace("\0", " ")
-        # The csv module ends rows at a lone carriage return, which is part of a value here.
-        cells = csv.reader([text.replace("\r", " ")], delimiter=dialect.delimiter, quoting=quoting)
-        found = len(next(cells, []))
-        if not row.isascii() and found != len(dialect.names):
-            broken.append((number, _ragged(len(dialect.names), found)))
-    gone = {number for number, _ in broken}
+    starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quoting)
+    rows = [block.data[a:b] for a, b in pairwise([*starts.tolist(), len(block.data)])]
+    broken = [
+        (number, *_not_utf8(row, dialect)) for number, row in enumerate(rows) if not is_utf8(row)
+    ]
+    gone = {number for number, _, _ in broken}
     places = np.array([i for i in range(len(rows)) if i not in gone], dtype=np.int64)
     return b"".join(rows[i] for i in places), places, broken
+
+
+def _not_utf8(row: bytes, dialect: Dialect) -> tuple[str, str | None]:
+    """What is wrong with a row that is not UTF-8, and in which column, as far as it has them."""
+    for name, cell in zip(dialect.names, row.split(dialect.delimiter.encode()), strict=False):
+        if not is_utf8(cell):
+            return f"expected UTF-8, found {cell[:40]!r}", name
+    return "expected UTF-8", None
 
 
 def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:

@@ -89,38 +89,51 @@ def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
     )  # fmt: skip
 
 
+@inlined
+def _quoted(inside, fresh, closed, c, delimiter):
+    """Whether the next byte is between quotes, at the start of a value, after a closing quote.
+
+    As in RFC 4180 a quote opens a value only at its start; a doubled one is part of the value.
+    Without a delimiter (0) quotes mean nothing.
+    """
+    if c == _QUOTE and delimiter != 0:
+        if inside:
+            return False, False, True
+        if fresh or closed:
+            return True, False, False
+    if inside:
+        return True, False, False
+    return False, c in (delimiter, _NEWLINE, _RETURN), False
+
+
 @kernel
-def last_row_end(data):
-    """The place after the last line break that stands outside double quotes; 0 if none does."""
-    inside = False
+def last_row_end(data, delimiter):
+    """The place after the last line break that is not between quotes; 0 if there is none."""
+    inside, fresh, closed = False, True, False
     end = 0
     for i in range(len(data)):
-        c = data[i]
-        if c == _QUOTE:
-            inside = not inside
-        elif c == _NEWLINE and not inside:
+        inside, fresh, closed = _quoted(inside, fresh, closed, data[i], delimiter)
+        if data[i] == _NEWLINE and not inside:
             end = i + 1
     return end
 
 
 @kernel
-def row_starts(data, quote):
-    """Where each row begins; empty lines are no rows."""
+def row_starts(data, delimiter):
+    """Where each row begins; empty lines are no rows, and a lone carriage return ends one, too."""
     starts = np.empty(len(data), dtype=np.uint64)
     n = 0
-    inside = False
-    fresh = True
+    inside, fresh, closed = False, True, False
+    new_row = True
     for i in range(len(data)):
         c = data[i]
-        if c == _NEWLINE and not inside:
-            fresh = True
-            continue
-        if fresh and c != _RETURN:
+        inside, fresh, closed = _quoted(inside, fresh, closed, c, delimiter)
+        if c in (_NEWLINE, _RETURN) and not inside:
+            new_row = True
+        elif new_row:
             starts[n] = i
             n += 1
-            fresh = False
-        if quote and c == _QUOTE:
-            inside = not inside
+            new_row = False
     return starts[:n]
 
 
