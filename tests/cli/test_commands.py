@@ -121,6 +121,20 @@ def test_convert_writes_numbers_as_numbers(folder):
     assert set(table["size"].to_pylist()) == {"high", "low"}
 
 
+def test_a_cache_gives_the_model_of_the_file_it_was_made_from(folder, model):
+    cache, out = folder / "train.cache", folder / "from-cache.model"
+    run("convert", folder / "train.csv", "--label", "sentiment", "--out", cache)
+    run("train", cache, "--out", out, "--quiet")
+    one, other = load(model), load(out)
+    assert np.array_equal(one.weights, other.weights)
+    assert one.words == other.words
+    told = json.loads(run("evaluate", out, cache, "--json"))
+    assert told["rows"] == 300
+    (cache / "rows" / "values").write_bytes(b"short")
+    result = CliRunner().invoke(app, ["train", str(cache)])
+    assert "is no cache that can be read" in str(result.exception)
+
+
 def test_export_to_onnx_says_what_the_model_says(folder):
     model, out = folder / "numbers.model", folder / "numbers.onnx"
     run("train", folder / "numbers.csv", "--label", "size", "--epochs", 20, "--out", model)

@@ -161,6 +161,8 @@ class Store:
     def flush(self, sync: bool = False) -> None:
         """Hand what was appended to the operating system, and on request to the disk."""
         for file in self._files.values():
+            if not file.writable():
+                return
             file.flush()
             if sync:
                 os.fsync(file.fileno())
@@ -170,8 +172,13 @@ class Store:
         return {"blocks": list(self.blocks), "entries": self.entries, "memory": self.memory}
 
     @classmethod
-    def restored(cls, folder: str | os.PathLike[str], summary: dict[str, Any]) -> Store:
-        """The store as it was when the summary was taken; what came later is cut off."""
+    def restored(
+        cls, folder: str | os.PathLike[str], summary: dict[str, Any], writable: bool = True
+    ) -> Store:
+        """The store as it was when the summary was taken; what came later is cut off.
+
+        One that is not writable must have the lengths of the summary, else ValueError is raised.
+        """
         store = cls.__new__(cls)
         store.memory, store.folder = int(summary["memory"]), Path(folder)
         store.blocks, store.entries = list(summary["blocks"]), int(summary["entries"])
@@ -180,7 +187,11 @@ class Store:
         rows = store.blocks[-1]
         for name, kind in FIELDS.items():
             count = store.entries if name in _WIDE else rows
-            os.truncate(store.folder / name, count * kind.itemsize)
+            size = count * kind.itemsize
+            if writable:
+                os.truncate(store.folder / name, size)
+            elif (store.folder / name).stat().st_size != size:
+                raise ValueError(f"{name} is not {size} bytes long")
         read = {
             name: np.fromfile(store.folder / name, FIELDS[name])
             for name in FIELDS
@@ -193,7 +204,7 @@ class Store:
             "codes": [read["codes"]],
             "weights": [np.ones(1) if plain else read["weights"]],
         }
-        store._open_files("ab")
+        store._open_files("ab" if writable else "rb")
         return store
 
     def close(self) -> None:

@@ -130,8 +130,6 @@ def detect_format(path: str, source: ByteSource) -> str:
     >>> detect_format(path, ByteSource(path))
     'svmlight'
     """
-    if Path(path).is_dir():
-        return "cache"
     for suffix in reversed(Path(path).suffixes):
         if suffix.lower() in _SUFFIXES:
             return _SUFFIXES[suffix.lower()]

@@ -96,7 +96,8 @@ def open(
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
         ``"category"``, ``"number"`` or ``"ignore"``; the others are found out.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw; found out by default.
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
+        written by `rosenblatt convert`; found out by default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -126,7 +127,12 @@ def open(
     """
     if format is not None and format not in FORMATS:
         raise DataError(f"{format!r} is no format; the formats are {', '.join(FORMATS)}")
-    reader = Reader(expand(paths), format, header, skip_bad_rows, block_bytes)
+    files = expand(paths)
+    if format == "cache" or (format is None and Path(files[0]).is_dir()):
+        from rosenblatt.data.cached import CachedSource
+
+        return CachedSource(files[0], features, classes)
+    reader = Reader(files, format, header, skip_bad_rows, block_bytes)
     if features is not None:
         return Source(reader, *_fitted(reader, features), classes, skip_bad_rows)
     found = _look(reader, label, text, columns, ngrams or Ngrams())

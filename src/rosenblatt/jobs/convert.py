@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt import data
+from rosenblatt.data.cached import write_cache
 from rosenblatt.data.kinds import to_numbers
 from rosenblatt.data.tables import plain_strings
 from rosenblatt.errors import DataError
@@ -24,7 +25,8 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     ----------
     files : paths
     out : path
-        A .parquet, .arrow, .csv, .tsv or .jsonl file.
+        A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder, into which the rows
+        are hashed for training.
     **reading
         Options of :func:`rosenblatt.data.open`.
 
@@ -33,6 +35,11 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     rows, bad : int
         Rows written and rows left out.
     """
+    if Path(out).suffix == ".cache":
+        hashed = data.open(files, **reading)
+        return write_cache(hashed, out), hashed.bad
+    for name in ("label", "text", "columns", "ngrams"):
+        reading.pop(name, None)
     source = data.open(files, label=1, **reading)
     if source.features.origin != "table":
         raise DataError(f"{source.format} files are no tables", path=source.files[0])
