@@ -26,44 +26,42 @@ SCREENS: dict[str, Any] = {
 
 def states(page: Page) -> Any:
     """Bring the page into one state after the other, and name each."""
-    yield "start"
+
+    def settled(name: str) -> str:
+        page.wait_for_timeout(100)
+        page.locator('.lab-page[aria-busy="false"]').wait_for()
+        return name
+
+    def end_of(example: str, **settings: str) -> None:
+        page.locator(".example").select_option(example)
+        settled(example)
+        for setting, value in settings.items():
+            page.locator(f"#setting-{setting}").select_option(value)
+            settled(setting)
+        page.locator(".finish").click()
+
+    yield settled("start")
     for _ in range(3):
-        page.get_by_role("button", name="step ▶").click()
-        page.wait_for_timeout(150)
-    yield "three-steps"
+        page.locator(".step").click()
+    yield settled("three-steps")
     page.locator(".finish").click()
-    page.wait_for_timeout(300)
-    yield "separated"
-    page.locator(".example").select_option("xor")
-    page.wait_for_timeout(300)
-    page.locator(".finish").click()
-    page.wait_for_timeout(300)
-    yield "xor-contradiction"
-    page.locator("#setting-lift").select_option("products")
-    page.wait_for_timeout(300)
-    page.locator(".finish").click()
-    page.wait_for_timeout(300)
-    yield "xor-lifted"
+    yield settled("separated")
+    end_of("xor")
+    yield settled("xor-contradiction")
+    end_of("xor", lift="products")
+    yield settled("xor-lifted")
     page.locator(".example").select_option("movies")
-    page.wait_for_timeout(300)
-    page.get_by_role("button", name="step ▶").click()
-    page.wait_for_timeout(300)
-    yield "movies"
-    page.locator(".example").select_option("iris")
-    page.wait_for_timeout(300)
+    page.locator(".step").click()
+    yield settled("movies")
+    end_of("iris")
     page.locator("#setting-bias").uncheck()
-    page.wait_for_timeout(300)
     page.locator(".finish").click()
-    page.wait_for_timeout(500)
-    yield "iris-weight-space"
-    page.locator(".file").set_input_files(
-        files=[{"name": "bad.csv", "mimeType": "text/csv", "buffer": b"a,b,label\n1,x,0\n"}]
-    )
-    page.wait_for_timeout(300)
-    yield "bad-upload"
+    yield settled("iris-weight-space")
+    bad = {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"a,b,label\n1,x,0\n"}
+    page.locator(".file").set_input_files(files=[bad])
+    yield settled("bad-upload")
     page.locator(".help").click()
-    page.wait_for_timeout(200)
-    yield "help"
+    yield settled("help")
 
 
 def main(folder: Path) -> None:
@@ -98,4 +96,6 @@ def photograph(page: Page, port: int, folder: Path, kind: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        raise SystemExit("usage: python docs/lab_screenshots.py FOLDER")
     main(Path(sys.argv[1]))

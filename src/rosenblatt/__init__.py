@@ -5,14 +5,14 @@ Names are imported when they are first used, so that ``import rosenblatt`` costs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from rosenblatt._lazy import lazily
 
 __version__ = "0.1.0"
 
 _HOME = {
     "DataError": "rosenblatt.errors",
     "HashedNgrams": "rosenblatt.estimators",
+    "KernelPerceptron": "rosenblatt.estimators",
     "ModelFormatError": "rosenblatt.errors",
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
@@ -20,6 +20,7 @@ _HOME = {
     "data": None,
     "error_bracket": "rosenblatt.theory",
     "examples": None,
+    "find_lift": "rosenblatt.estimators",
     "lab": None,
     "learn_online": "rosenblatt.estimators",
     "load": "rosenblatt.models",
@@ -36,16 +37,4 @@ _HOME = {
 }
 
 __all__ = sorted([*_HOME, "__version__"])
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'rosenblatt' has no attribute {name!r}")
-    home = _HOME[name]
-    value = getattr(import_module(home), name) if home else import_module(f"rosenblatt.{name}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazily(__name__, _HOME, globals())

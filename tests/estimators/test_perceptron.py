@@ -133,6 +133,13 @@ class TestStopping:
             assert model.converged_
             assert model.score(X, y) == 1.0
 
+    def test_the_sign_rule_is_content_with_scores_of_zero_in_any_order(self):
+        movies = examples.load("movies")
+        model = Perceptron(
+            mistake="sign", fit_intercept=False, shuffle="random", tol=None, random_state=1
+        )
+        assert model.fit(movies.X, movies.y).converged_
+
     def test_a_given_order_that_leaves_rows_out_cannot_claim_to_have_separated_them(self):
         X = np.array([[1.0], [-1.0], [5.0]])
         model = Perceptron(shuffle=[0, 1], fit_intercept=False, tol=None).fit(X, [1, 0, 0])

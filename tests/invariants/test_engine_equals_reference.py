@@ -170,10 +170,14 @@ def test_joint(data, layout, options, weighted, draw):
 
 
 class Recording(Binary):
-    """A task that remembers the orders it was walked in."""
+    """A task that remembers the orders in which its first weights were walked with."""
+
+    weights, orders = None, ()
 
     def walk(self, parts, route):
-        self.orders = [*getattr(self, "orders", []), route.order.tolist()]
+        self.weights = self.weights or parts
+        if parts is self.weights:
+            self.orders = [*self.orders, route.order.tolist()]
         return super().walk(parts, route)
 
 

@@ -64,7 +64,7 @@ def test_a_click_adds_a_point_and_a_drag_moves_it(page):
     page.mouse.move(x + 40, y - 30, steps=4)
     page.mouse.move(x + 120, y - 90, steps=8)
     page.mouse.up()
-    page.wait_for_timeout(300)
+    page.locator('.lab-page[aria-busy="false"]').wait_for()
     after = grip.bounding_box()
     assert after["x"] - before["x"] == pytest.approx(120, abs=5)
     assert after["y"] - before["y"] == pytest.approx(-90, abs=5)
@@ -211,6 +211,18 @@ def test_a_bad_upload_gives_a_message_and_changes_nothing(page):
     assert page.locator(".message").is_hidden()
 
 
+def test_names_in_a_file_cannot_become_part_of_the_page(page):
+    attack = "<img src=x onerror=document.title='taken'>"
+    upload(page, f"row,{attack},b,label\n{attack},1,2,{attack}\nplain,3,4,other\n", attack)
+    wait_for_points(page, 2)
+    page.locator(".step").click()
+    wait_for(page, step=1)
+    upload(page, f"row,{attack},b,c,label\n{attack},1,2,3,{attack}\nplain,3,4,5,other\n")
+    page.locator(".rows", has_text="onerror").wait_for()
+    assert page.locator("img").count() == 0
+    assert page.title() == "Perceptron lab"
+
+
 def test_500_points_can_be_uploaded_and_stepped_through(page):
     rows = "".join(f"{i % 25},{i // 25},{int(i % 25 > i // 25)}\n" for i in range(500))
     upload(page, "a,b,label\n" + rows)
@@ -238,7 +250,7 @@ def test_everything_can_be_done_with_the_keyboard(page):
     page.locator('.point.selected[data-row="4"]').wait_for()
     before = page.locator('.point[data-row="4"] .grip').bounding_box()
     page.keyboard.press("Shift+ArrowRight")
-    page.wait_for_timeout(300)
+    page.locator('.lab-page[aria-busy="false"]').wait_for()
     assert page.locator('.point[data-row="4"] .grip').bounding_box()["x"] > before["x"] + 20
     page.keyboard.press("f")
     page.locator('.point.negative[data-row="4"]').wait_for()

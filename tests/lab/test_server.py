@@ -2,10 +2,14 @@
 
 import http.client
 import socket
+import subprocess
+import sys
 from urllib.parse import urlsplit
 
 import pytest
 
+from rosenblatt import lab
+from rosenblatt.errors import DataError, MissingExtraError
 from rosenblatt.lab.component import Lab
 from rosenblatt.lab.server import serve
 
@@ -50,6 +54,37 @@ def test_a_port_that_is_taken_is_said_so(address):
         serve(port=urlsplit(address).port, show=False)
 
 
+def test_without_panel_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(lab, "find_spec", lambda name: None)
+    for feature in (lab.serve, lab.notebook):
+        with pytest.raises(MissingExtraError, match=r'pip install "rosenblatt\[lab\]"'):
+            feature()
+
+
+def test_importing_pictures_and_lab_imports_no_extra():
+    code = (
+        "import sys, rosenblatt.viz, rosenblatt.lab, rosenblatt.lab.session; "
+        "print([name for name in ('matplotlib', 'panel', 'bokeh') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_file_or_an_example_to_begin_with_is_checked_before_anything_is_served(tmp_path):
+    (tmp_path / "bad.csv").write_text("a,b,label\n1,x,0\n")
+    with pytest.raises(DataError, match="line 2, column 'b'"):
+        lab.serve(file=tmp_path / "bad.csv", show=False)
+    with pytest.raises(ValueError, match="no example 'nand'"):
+        lab.serve(example="nand", show=False)
+
+
+def test_a_notebook_takes_rows_of_its_own():
+    shown = lab.notebook([[0.0, 1.0], [2.0, 3.0]], ["a", "b"], threshold=1.0)
+    assert shown.session.data.class_names == ("a", "b")
+    assert shown.session.settings.threshold == 1.0
+    assert not shown.in_page
+
+
 @pytest.mark.parametrize(
     "wish",
     [None, 7, "step", [], {}, {"do": "sudo"}, {"do": "move"}, {"do": "move", "row": 0, "to": 3},
@@ -58,17 +93,17 @@ def test_a_port_that_is_taken_is_said_so(address):
      {"do": "example", "name": {}}],
 )  # fmt: skip
 def test_a_wish_that_makes_no_sense_gives_a_message(wish):
-    lab = Lab()
-    before = lab.session.data
-    lab.do(wish)
-    assert lab.view["message"]
-    assert lab.session.data == before
+    shown = Lab()
+    before = shown.session.data
+    shown.do(wish)
+    assert shown.view["message"]
+    assert shown.session.data == before
 
 
 def test_every_wish_is_answered_by_a_new_view():
-    lab = Lab()
+    shown = Lab()
     seen = []
-    lab.param.watch(lambda event: seen.append(event.new["reply"]), "view")
+    shown.param.watch(lambda event: seen.append(event.new["reply"]), "view")
     for wish in ({"do": "back"}, {"do": "back"}, {"do": "nonsense"}):
-        lab.do(wish)
+        shown.do(wish)
     assert len(seen) == 3

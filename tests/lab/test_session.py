@@ -177,6 +177,21 @@ def test_the_exported_code_comes_to_the_weights_on_screen(settings, keep):
     assert space["b"] == pytest.approx(b)
 
 
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"update": "batch", "eta": 0.5}, {"lift": "products", "padding": 2.0}]
+)
+def test_the_exported_estimator_comes_to_the_same_weights(settings, keep):
+    session = Session(cloud(25), Settings(keep=keep, **settings))
+    session.finish()
+    assert session.run.stop_reason == "separated"
+    space = {}
+    exec(python_code(session), space)
+    w, b = session.weights
+    assert np.allclose(space["model"].coef_[0], w)
+    assert space["model"].intercept_[0] == pytest.approx(b)
+
+
 def test_everything_can_be_exported(session):
     for kind, start in [
         ("csv", b"row,p,q,label"), ("py", b'"""Made by'), ("md", b"## The rows"),

@@ -3,8 +3,8 @@
 import pytest
 
 from rosenblatt.errors import DataError
-from rosenblatt.tracing import parse_csv
-from rosenblatt.tracing.tables import MOST_CELLS
+from rosenblatt.tracing import parse_csv, read_csv
+from rosenblatt.tracing.tables import MOST_BYTES, MOST_CELLS
 
 
 def test_the_last_column_holds_the_labels_unless_another_is_named():
@@ -46,6 +46,16 @@ def test_bad_files_are_refused_with_the_place_named(text, message):
 def test_a_label_column_that_does_not_exist_is_refused():
     with pytest.raises(DataError, match="no column 'z' among a, b"):
         parse_csv("a,b\n1,2\n", label="z")
+
+
+def test_a_file_that_is_no_text_or_huge_is_refused(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"a,label\n\xff\xfe,1\n")
+    with pytest.raises(DataError, match="not a text in UTF-8"):
+        read_csv(file)
+    file.write_bytes(b"a" * (MOST_BYTES + 1))
+    with pytest.raises(DataError, match="larger than 10 MB"):
+        read_csv(file)
 
 
 def test_a_file_too_large_to_follow_is_refused():

@@ -165,6 +165,14 @@ def test_a_certificate_of_a_run_brings_its_bounds(run):
     assert list(display.bounds.values()) == [bound.value for bound in found.bounds]
 
 
+def test_a_fitted_perceptron_is_drawn_with_the_bounds_of_its_certificate(run):
+    X, y = np.array(run.problem.X, dtype=float), run.problem.signs
+    model = Perceptron(shuffle=False).fit(X, y)
+    display = BoundsDisplay.from_estimator(model, X, y)
+    assert display.mistakes == model.n_updates_
+    assert display.bounds
+
+
 def test_a_certificate_is_drawn_by_its_contradicting_rows():
     generator = np.random.default_rng(2)
     X = generator.normal(size=(60, 3))

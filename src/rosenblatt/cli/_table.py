@@ -6,6 +6,7 @@ Whole numbers stay whole; decimal fractions become the nearest double.
 from __future__ import annotations
 
 import os
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,9 +49,10 @@ def _svmlight(path: Path) -> Labelled:
 
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
-            X, y = load_svmlight_file(stream)
+            X, y = load_svmlight_file(BytesIO(stream.read()))
     except (ValueError, OSError) as error:
-        raise DataError(f"expected svmlight lines, {error}", path=path) from None
+        message = f"expected svmlight lines such as '1 3:0.5 7:2': {error}"
+        raise DataError(message, path=path) from None
     return Labelled(X, y, tuple(str(j + 1) for j in range(X.shape[1])), "")
 
 
@@ -72,12 +74,12 @@ def _delimited(path: Path, delimiter: str, label: str | None, header: bool) -> L
     if names.count(wanted) != 1:
         listed = ", ".join(names[:20])
         raise DataError(f"expected one column {wanted!r}, found the columns {listed}", path=path)
+    if len(names) < 2 or table.num_rows == 0:
+        raise DataError("expected rows with a label and at least one number", path=path)
     place = names.index(wanted)
     numbers = [
         _numbers(table.column(j), path, names[j]) for j in range(len(names)) if j != place
     ]  # fmt: skip
-    if not numbers or table.num_rows == 0:
-        raise DataError("expected rows with a label and at least one number", path=path)
     y = table.column(place).to_numpy()
     columns = tuple(name for j, name in enumerate(names) if j != place)
     return Labelled(_stack(numbers), y.astype(str) if y.dtype == object else y, columns, wanted)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
 def lab(
+    file: Annotated[
+        Path | None, typer.Argument(help="A CSV file with a line of headings to begin with.")
+    ] = None,
+    example: Annotated[
+        str | None,
+        typer.Option(
+            help="Or begin with movies, not-good, not-good-bigrams, and, or, xor or iris."
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
     address: Annotated[
         str, typer.Option(help="The address to listen at; loopback is reachable by you alone.")
@@ -21,4 +31,4 @@ def lab(
     """Open the perceptron lab: add points, step, play, prove, in a local web page."""
     from rosenblatt.lab import serve
 
-    serve(port=port, address=address, origins=origin or [], show=show)
+    serve(file=file, example=example, port=port, address=address, origins=origin or [], show=show)

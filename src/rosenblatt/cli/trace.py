@@ -70,7 +70,7 @@ def trace(
         source: Any = examples.load(example)
     else:
         assert file is not None
-        source = tracing.parse_csv(file.read_text("utf-8-sig"), label=label, path=str(file))
+        source = tracing.read_csv(file, label=label)
     options: dict[str, Any] = {
         "mistake": mistake or getattr(source, "mistake", "margin"),
         "fit_intercept": getattr(source, "fit_intercept", True) if bias is None else bias,

@@ -1,7 +1,18 @@
 """The scikit-learn face: check the input, train, show what came of it."""
 
-from rosenblatt.estimators.hashed_ngrams import HashedNgrams
-from rosenblatt.estimators.online import OneByOne, OnlineRun, learn_online
-from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt._lazy import lazily
 
-__all__ = ["HashedNgrams", "OneByOne", "OnlineRun", "Perceptron", "learn_online"]
+_HOME = {
+    "Attempt": "rosenblatt.estimators.lift",
+    "HashedNgrams": "rosenblatt.estimators.hashed_ngrams",
+    "KernelPerceptron": "rosenblatt.estimators.kernel_perceptron",
+    "Lift": "rosenblatt.estimators.lift",
+    "OneByOne": "rosenblatt.estimators.online",
+    "OnlineRun": "rosenblatt.estimators.online",
+    "Perceptron": "rosenblatt.estimators.perceptron",
+    "find_lift": "rosenblatt.estimators.lift",
+    "learn_online": "rosenblatt.estimators.online",
+}
+
+__all__ = sorted(_HOME)
+__getattr__, __dir__ = lazily(__name__, _HOME, globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -89,3 +89,20 @@ def initial_weights(
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity.")
     return array.reshape(shape).copy()
+
+
+def check_options(estimator: Any) -> None:
+    """What scikit-learn's constraints cannot say: options that contradict each other."""
+    if estimator.mistake == "sign" and estimator.threshold != 0:
+        raise ValueError(
+            f"threshold={estimator.threshold} has no meaning with mistake='sign', which asks only "
+            "for the predicted sign. Use mistake='margin', or threshold=0."
+        )
+    if not all(callable(callback) for callback in callbacks_of(estimator)):
+        raise TypeError(f"callbacks must be callables, got {estimator.callbacks!r}.")
+
+
+def callbacks_of(estimator: Any) -> tuple[Callable, ...]:
+    """The callbacks of an estimator, which may have been given as one, several or none."""
+    given = estimator.callbacks if estimator.callbacks is not None else ()
+    return (given,) if callable(given) else tuple(given)

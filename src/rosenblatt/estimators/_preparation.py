@@ -63,7 +63,7 @@ def order_of(model, rows, codes, omega) -> tuple[np.ndarray, str, np.ndarray]:
     chosen = chosen.astype(np.uint64)
     if omega.size > 1:
         chosen = chosen[omega[chosen] > 0]
-    return chosen, "random" if model.shuffle == "random" else "fixed", omega
+    return chosen, "random" if isinstance(model.shuffle, str) else "fixed", omega
 
 
 def starting_state(model, start, task, seed) -> State:

@@ -80,7 +80,7 @@ def _learn_rows(
         state, known = grow(state, known, classes, model.multiclass), classes
         codes = np.zeros(len(y), np.int32)
         codes[start:end] = np.searchsorted(classes, y[start:end])
-        omega = _by_class(weights, model.class_weight, classes, codes)
+        omega = by_class(weights, model.class_weight, classes, codes)
         order = np.arange(start, end, dtype=np.uint64)
         order = order[omega[start:end] > 0] if omega.size > 1 else order
         task = model._task(rows, codes, omega, len(classes))
@@ -109,7 +109,7 @@ def _guess(model, rows, row, state, known) -> int:
     return int(task.decide(scores)[0])
 
 
-def _by_class(weights, class_weight, classes, codes) -> np.ndarray:
+def by_class(weights, class_weight, classes, codes) -> np.ndarray:
     """The weights of rows times those of their classes, which may be given for some only."""
     if class_weight is None:
         return weights

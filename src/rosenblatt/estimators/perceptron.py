@@ -21,7 +21,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt import rules, training
 from rosenblatt.engine.rows import rows_of
 from rosenblatt.engine.tasks import Setting, Task, task_of, votes
-from rosenblatt.estimators._input import FLOATS, example_weights, untouched_on_failure
+from rosenblatt.estimators._input import (
+    FLOATS,
+    callbacks_of,
+    check_options,
+    example_weights,
+    untouched_on_failure,
+)
 from rosenblatt.estimators._preparation import hold_out, order_of, starting_state
 from rosenblatt.estimators._progress import progress
 from rosenblatt.estimators._row_by_row import learn, learns_online
@@ -381,14 +387,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.mistake == "sign" and self.threshold != 0:
-            raise ValueError(
-                f"threshold={self.threshold} has no meaning with mistake='sign', which asks only "
-                "for the predicted sign. Use mistake='margin', or threshold=0."
-            )
-        callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else ()
-        if not all(callable(callback) for callback in callbacks):
-            raise TypeError(f"callbacks must be callables, got {self.callbacks!r}.")
+        check_options(self)
 
     def _averages(self) -> bool:
         return self.keep == "average"
@@ -412,8 +411,6 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             eta = self.learning_rate
         elif self.learning_rate != "constant":
             eta = partial(schedules[self.learning_rate], self.eta0)
-        callbacks = self.callbacks if self.callbacks is not None else ()
-        callbacks = (callbacks,) if callable(callbacks) else tuple(callbacks)
         below, above = rules.thresholds(self.mistake, self.threshold)
         padding = self.intercept_scaling**2 if self.fit_intercept else 0.0
         return Plan(
@@ -428,7 +425,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             patience=self.n_iter_no_change,
             early_stopping=self.early_stopping,
             validation=validation,
-            callbacks=(*bar, *callbacks),
+            callbacks=(*bar, *callbacks_of(self)),
         )
 
     def _show(self, state, plan, history) -> None:

@@ -7,6 +7,7 @@ browser.
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,12 +19,31 @@ def _need_panel() -> None:
         raise MissingExtraError("the lab", "lab")
 
 
-def serve(**options: Any) -> Any:
-    """Serve the lab to a browser; see :func:`rosenblatt.lab.server.serve` for the options."""
+def serve(
+    *, file: str | os.PathLike[str] | None = None, example: str | None = None, **options: Any
+) -> Any:
+    """Serve the lab to a browser.
+
+    Parameters
+    ----------
+    file
+        A CSV file to begin with.
+    example
+        Or an example of the notes by its name.
+    **options
+        Those of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
+    """
     _need_panel()
     from rosenblatt.lab.server import serve
+    from rosenblatt.lab.session import Session
+    from rosenblatt.lab.state import Data
 
-    return serve(**options)
+    session = Session()
+    if example is not None:
+        session.load_example(example)
+    if file is not None:
+        session = Session(Data.file(file))
+    return serve(session.data, session.settings, **options)
 
 
 def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **settings: Any) -> Any:

@@ -69,9 +69,40 @@ def python_code(session: Session) -> str:
         f"steps = run[:{session.position}]",
         *_kept(session),
         "print(run.stop_reason, w, b)",
+        *_estimator(session),
         "",
     ]
     return "\n".join(lines)
+
+
+def _estimator(session: Session) -> list[str]:
+    """The lines that come to the same weights at memory speed, where the estimator has them.
+
+    It draws its random orders from NumPy, has another pocket, and may notice a cycle later.
+    """
+    s = session.settings
+    ended = session.run is not None and session.run.stop_reason in ("separated", "budget")
+    if not (session.ended and ended and s.order == "in order" and s.keep != "best"):
+        return []
+    return [
+        "",
+        "# The same run by the estimator, at memory speed.",
+        "from rosenblatt import Perceptron",
+        "",
+        "model = Perceptron(",
+        f"    eta0={s.eta!r},",
+        f"    threshold={s.threshold!r},",
+        f"    mistake={s.mistake!r},",
+        f"    update={s.update!r},",
+        f"    keep={s.keep!r},",
+        f"    fit_intercept={s.bias!r},",
+        f"    intercept_scaling={s.padding!r},",
+        "    shuffle=False,",
+        f"    max_iter={s.max_epochs!r},",
+        "    tol=None,",
+        ").fit(X, y)",
+        "print(model.stop_reason_, model.coef_, model.intercept_)",
+    ]
 
 
 def _kept(session: Session) -> list[str]:

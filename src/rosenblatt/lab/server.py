@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from rosenblatt.lab.state import MOST_CHARACTERS
+from rosenblatt.lab.session import Session
+from rosenblatt.lab.state import MOST_CHARACTERS, Data, Settings
 
 LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -31,18 +32,21 @@ _PAGE = """
 """
 
 
-def page() -> Any:
+def page(data: Data | None = None, settings: Settings | None = None) -> Any:
     """One page with a lab of its own: what Panel serves to each tab."""
     import panel as pn
 
     from rosenblatt.lab.component import Lab
 
     template = pn.Template(_PAGE)
-    template.add_panel("lab", Lab(in_page=True, sizing_mode="stretch_width"))
+    lab = Lab(Session(data, settings), in_page=True, sizing_mode="stretch_width")
+    template.add_panel("lab", lab)
     return template
 
 
 def serve(
+    data: Data | None = None,
+    settings: Settings | None = None,
     *,
     port: int = 0,
     address: str = "127.0.0.1",
@@ -54,6 +58,8 @@ def serve(
 
     Parameters
     ----------
+    data, settings
+        What each tab begins with.
     port
         Where; 0 takes a free one.
     address
@@ -74,7 +80,7 @@ def serve(
         hosts.append(f"{address}:{port}")
     hosts += [origin if ":" in origin else f"{origin}:{port}" for origin in origins]
     server = pn.serve(
-        {"/": page},
+        {"/": lambda: page(data, settings)},
         port=port,
         address=address,
         websocket_origin=hosts,

@@ -6,15 +6,17 @@ import base64
 import binascii
 import json
 import math
+import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from rosenblatt import examples
 from rosenblatt.lab.lifts import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
-from rosenblatt.tracing import parse_csv
+from rosenblatt.tracing import SmallTable, parse_csv, read_csv
 
 MOST_POINTS = 500
 MOST_FEATURES = 100
@@ -132,7 +134,15 @@ class Data:
         """The rows of an uploaded file."""
         if len(text) > MOST_CHARACTERS:
             raise ValueError(f"the file is larger than {MOST_CHARACTERS // 1_000_000} MB")
-        table = parse_csv(text)
+        return cls._table(parse_csv(text), title)
+
+    @classmethod
+    def file(cls, path: str | os.PathLike[str]) -> Data:
+        """The rows of a file on this machine."""
+        return cls._table(read_csv(path), Path(path).name)
+
+    @classmethod
+    def _table(cls, table: SmallTable, title: str) -> Data:
         kinds = sorted(set(table.y), key=str if isinstance(table.y[0], str) else None)
         if len(kinds) != 2:
             shown = ", ".join(str(kind) for kind in kinds[:4])

@@ -103,6 +103,7 @@ def error_bracket(
         search.put_back()
         search.pocket(n_starts, np.random.default_rng(random_state))
         search.put_back()
+        search.peel_around()
     except OutOfTimeError:
         pass
     d = values.shape[1]
@@ -155,10 +156,28 @@ class _Search:
             if isinstance(answer, list):
                 self.offer(answer)
                 return
-            rows = rest[list(answer.rows)]
-            signs = tuple(1 if self.problem.y[i] > 0 else -1 for i in rows)
-            self.sets.append(Combination(tuple(rows.tolist()), signs, answer.coefficients))
-            rest = np.setdiff1d(rest, rows)
+            self.sets.append(self._combination(rest, answer))
+            rest = np.setdiff1d(rest, self.sets[-1].rows)
+
+    def peel_around(self) -> None:
+        """Look for sets that each hold one mistaken row of the best hyperplane."""
+        if self.closed or len(self.mistaken) > _FEW:
+            return
+        found: list[Combination] = []
+        rest = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
+        for i in self.mistaken.tolist():
+            rest = np.append(rest, i)
+            answer = self.separate(rest)
+            if not isinstance(answer, list):
+                found.append(self._combination(rest, answer))
+                rest = np.setdiff1d(rest, found[-1].rows)
+        if len(found) > len(self.sets):
+            self.sets = found
+
+    def _combination(self, rows: Indices, found: Contradiction) -> Combination:
+        numbers = rows[list(found.rows)]
+        signs = tuple(1 if self.problem.y[i] > 0 else -1 for i in numbers)
+        return Combination(tuple(numbers.tolist()), signs, found.coefficients)
 
     def put_back(self) -> None:
         """Add mistaken rows to the others, one by one, where they stay separable."""

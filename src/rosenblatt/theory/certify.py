@@ -76,11 +76,11 @@ def certify(
     ('separable', 410, 0.2685)
     >>> print(certify([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]))
     INSEPARABLE: no hyperplane has class 0 on one side and class 1 on the other.
-    Data: 4 rows, 2 columns.
+    Data: 4 rows, numbered from 0, and 2 columns.
     These 4 rows contradict each other: 0, 1, 2 and 3.
     1/4·row 0 + 1/4·row 3 (class 0) = 1/4·row 1 + 1/4·row 2 (class 1): the same point twice.
     Drop any one of them, and a hyperplane separates the rest of them.
-    Nor has any hyperplane all rows on their side or on itself, unless it holds them all.
+    The classes overlap: none does even if rows may lie on the hyperplane.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")

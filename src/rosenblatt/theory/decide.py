@@ -118,12 +118,13 @@ def separate(problem: Problem, clock: Clock) -> list[int] | Contradiction:
         dots = problem.integers(zero[:1])[0]
         if not any(dots):
             return Contradiction((int(zero[0]),), (1,))
-    proposal = propose(problem, clock)
-    if proposal.clear:
-        return simplest(problem, proposal.v)
-    found = _confirm(problem, proposal.rows, proposal.weights)
-    if found is not None:
-        return found
+    for quick in (True, False):
+        proposal = propose(problem, clock, quick=quick)
+        if proposal.clear:
+            return simplest(problem, proposal.v)
+        found = _confirm(problem, proposal.rows, proposal.weights)
+        if found is not None:
+            return found
     if any(v := problem.exact_weights(proposal.v)) and (problem.exact_signs(v) > 0).all():
         return v
     answer = decide_exactly(problem, clock, proposal.rows)

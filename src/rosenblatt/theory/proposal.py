@@ -16,8 +16,12 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from rosenblatt.theory.newton import fit
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import Floats, Indices
+from rosenblatt.theory.table import Floats, Indices, column_top
+
+# From this many columns on, least squares are tried before the linear program.
+_MANY_COLUMNS = 32
 
 
 class OutOfTimeError(Exception):
@@ -61,22 +65,26 @@ class Proposal:
 
 
 def propose(
-    problem: Problem, clock: Clock, held: Indices | None = None, outside: Any = None
+    problem: Problem,
+    clock: Clock,
+    held: Indices | None = None,
+    outside: Any = None,
+    quick: bool = True,
 ) -> Proposal:
     """Solve the linear program by adding rows.
 
     `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
-    (all, unless given).
+    (all, unless given). With `quick`, least squares come first where there are many columns.
     """
     held = np.empty(0, dtype=np.intp) if held is None else held
     candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
     batch = max(64, 2 * problem.width)
     working = _first_rows(problem, candidates, 2 * batch)
     while True:
-        v, t, weights = _solve(problem, working, held, clock)
+        v, weights, contradicted = _solve(problem, working, held, clock, quick)
         support = weights > 1e-9 * weights.max(initial=0.0)
         here = Proposal(v, False, working[support], weights[support])
-        if t <= 1e-9:
+        if contradicted:
             return here
         scores, slack = problem.scores(v), problem.slack(v)
         wrong = ~(scores > slack)
@@ -85,12 +93,15 @@ def propose(
         if not wrong.any():
             return Proposal(v, True, here.rows, here.weights)
         wrong[working] = False
-        fresh = np.flatnonzero(wrong)
-        if len(fresh) == 0:
+        if not wrong.any():
             return here
-        depth = scores[fresh] / problem.norms[fresh]
-        if len(fresh) > batch:
-            fresh = fresh[np.argpartition(depth, batch)[:batch]]
+        # Besides the rows that are wrong come those that would be next.
+        depth = scores / np.maximum(problem.norms, 1e-300)
+        depth[working] = np.inf
+        if outside is not None:
+            depth[~outside] = np.inf
+        fresh = np.argpartition(depth, min(batch, problem.n - 1))[:batch]
+        fresh = fresh[np.isfinite(depth[fresh])]
         working = np.concatenate([working, fresh])
 
 
@@ -114,14 +125,43 @@ def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
 
 
 def _solve(
-    problem: Problem, working: Indices, held: Indices, clock: Clock
-) -> tuple[Floats, float, Floats]:
-    """The program on some rows: v, t and the dual values of the rows."""
+    problem: Problem, working: Indices, held: Indices, clock: Clock, quick: bool
+) -> tuple[Floats, Floats, bool]:
+    """On some rows: v, the weights of the rows, and whether these are a contradiction."""
     Z = problem.block(np.concatenate([working, held]))
     Z, columns, scale, rows_scale = _equilibrate(Z)
-    m, k = len(working), Z.shape[1]
+    if quick and Z.shape[1] >= _MANY_COLUMNS and len(held) == 0:
+        outcome, w, weights = fit(Z)
+        if outcome == "unsure":
+            # The rows that contradict each other, if any do, are most likely among these.
+            hard = np.flatnonzero(weights > 1e-4 * weights.max())
+            w, t, duals = _program(Z[hard], len(hard), clock)
+            outcome = "contradicted" if t <= 1e-9 else outcome
+            weights = np.zeros(len(working))
+            weights[hard] = duals
+        if outcome != "unsure":
+            v = _spread(w * scale, columns, problem.width)
+            return v, weights * rows_scale, outcome == "contradicted"
+    x, t, weights = _program(Z, len(working), clock)
+    return (
+        _spread(x * scale, columns, problem.width),
+        weights * rows_scale[: len(working)],
+        t <= 1e-9,
+    )
+
+
+def _spread(part: Floats, columns: Indices, width: int) -> Floats:
+    """Weights of some columns as weights of all, the largest of them one."""
+    v = np.zeros(width)
+    v[columns] = part
+    return v / max(float(np.abs(v).max()), 1e-300)
+
+
+def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
+    """The linear program: v, t and the dual values of the first m rows; the others are held."""
+    k, held = Z.shape[1], Z.shape[0] - m
     A = _with_column(-Z[:m], 1.0)
-    E = _with_column(Z[m:], 0.0) if len(held) else None
+    E = _with_column(Z[m:], 0.0) if held else None
     options: dict[str, Any] = {
         "primal_feasibility_tolerance": 1e-10,
         "dual_feasibility_tolerance": 1e-10,
@@ -134,18 +174,15 @@ def _solve(
         A_ub=A,
         b_ub=np.zeros(m),
         A_eq=E,
-        b_eq=np.zeros(len(held)) if len(held) else None,
+        b_eq=np.zeros(held) if held else None,
         bounds=[(-1.0, 1.0)] * k + [(0.0, None)],
         method="highs-ds",
         options=options,
     )
     if result.x is None:
         clock.left()
-        return np.zeros(problem.width), 0.0, np.ones(m)
-    v = np.zeros(problem.width)
-    v[columns] = result.x[:-1] * scale
-    weights = np.maximum(-result.ineqlin.marginals, 0.0) * rows_scale[:m]
-    return v / max(np.abs(v).max(), 1e-300), float(result.x[-1]), weights
+        return np.zeros(k), 0.0, np.ones(m)
+    return result.x[:-1], float(result.x[-1]), np.maximum(-result.ineqlin.marginals, 0.0)
 
 
 def _with_column(Z: Any, value: float) -> Any:
@@ -157,20 +194,15 @@ def _with_column(Z: Any, value: float) -> Any:
 
 
 def _equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
-    """Drop zero columns; scale rows and columns by powers of two to entries of about one."""
-    size = abs(Z)
-    top = _top(size, 0)
+    """Drop zero columns; scale columns to entries of about one and rows to length one."""
+    top = column_top(Z)
     columns = np.flatnonzero(top)
     scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
     Z = Z[:, columns]
     Z = Z @ sparse.diags_array(scale) if sparse.issparse(Z) else Z * scale
-    high = _top(abs(Z), 1)
-    rows_scale = np.where(high > 0, np.ldexp(1.0, -np.frexp(high)[1]), 1.0)
+    squares = Z.multiply(Z).sum(axis=1) if sparse.issparse(Z) else np.einsum("ij,ij->i", Z, Z)
+    size = np.sqrt(np.asarray(squares).ravel())
+    rows_scale = 1.0 / np.where(size > 0, size, 1.0)
     if sparse.issparse(Z):
         return sparse.csr_array(sparse.diags_array(rows_scale) @ Z), columns, scale, rows_scale
     return Z * rows_scale[:, None], columns, scale, rows_scale
-
-
-def _top(size: Any, axis: int) -> Floats:
-    top = size.max(axis=axis)
-    return np.asarray(top.toarray()).ravel() if sparse.issparse(top) else np.asarray(top)

@@ -15,7 +15,8 @@ def report(certificate: Certificate) -> str:
     """A short report for people who are not mathematicians."""
     c = certificate
     one, other = _side(c.negative), _side(c.positive)
-    rows = f"{c.n_rows:,} rows, {c.n_columns:,} column{'s' * (c.n_columns != 1)}"
+    plural = "s" if c.n_columns != 1 else ""
+    rows = f"{c.n_rows:,} rows, numbered from 0, and {c.n_columns:,} column{plural}"
     lines = [f"{c.verdict.upper()}: {_headline(c, one, other)}", f"Data: {rows}."]
     if not c.exact and c.verdict != "undecided":
         lines.append("Not proven: this is what floating-point arithmetic suggests.")
@@ -31,9 +32,7 @@ def report(certificate: Certificate) -> str:
     if c.contradiction is not None:
         lines += _contradiction(c, c.contradiction, one, other)
     if c.verdict == "inseparable" and c.exact:
-        lines.append(
-            "Nor has any hyperplane all rows on their side or on itself, unless it holds them all."
-        )
+        lines.append("The classes overlap: none does even if rows may lie on the hyperplane.")
     return "\n".join(lines)
 
 

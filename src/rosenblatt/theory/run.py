@@ -23,6 +23,9 @@ from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.proposal import Clock
 from rosenblatt.theory.table import Table, check_matrix, clear_denominators
 
+# Bounds in doubles may fall short of a tight one by a few roundings.
+_ROUNDING = 1.0 + 1e-9
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -159,7 +162,7 @@ def run_certificate(
         margin_lower=low,
         margin_upper=high,
         radius=R,
-        bounds=tuple(Bound(name, value, updates <= value) for name, value in found),
+        bounds=tuple(Bound(name, value, updates <= value * _ROUNDING) for name, value in found),
     )
 
 

@@ -8,7 +8,7 @@ from rosenblatt.tracing.problem import Problem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace
 from rosenblatt.tracing.run import Run, Step
-from rosenblatt.tracing.tables import SmallTable, parse_csv
+from rosenblatt.tracing.tables import SmallTable, parse_csv, read_csv
 
 __all__ = [
     "Problem",
@@ -20,5 +20,6 @@ __all__ = [
     "Trace",
     "parse_csv",
     "prove",
+    "read_csv",
     "trace",
 ]

@@ -79,42 +79,34 @@ def _text_block(block: Block) -> str:
     return "\n".join([written[0], "  ".join("-" * width for width in widths), *written[1:], ""])
 
 
-def _markdown_line(line: Line) -> str:
-    return "".join(
-        _dollars(piece) if isinstance(piece, Math) else _escape(piece, _MARKDOWN_TEXT)
-        for piece in line
-    )
-
-
 def _markdown_block(block: Block) -> str:
     if isinstance(block, Heading):
         return f"## {_escape(block.text, _MARKDOWN_TEXT)}\n"
     if isinstance(block, Paragraph):
-        return f"{_markdown_line(block.line)}\n"
+        return f"{_set(block.line, _MARKDOWN_TEXT)}\n"
     if isinstance(block, Item):
-        lines = "".join(f"    - {_markdown_line(line)}\n" for line in block.lines)
-        return f"{block.number}. {_markdown_line(block.title)}\n{lines}"
-    rows = [" | ".join(_markdown_line(cell) for cell in row) for row in (block.header, *block.rows)]
+        lines = "".join(f"    - {_set(line, _MARKDOWN_TEXT)}\n" for line in block.lines)
+        return f"{block.number}. {_set(block.title, _MARKDOWN_TEXT)}\n{lines}"
+    rows = [
+        " | ".join(_set(cell, _MARKDOWN_TEXT) for cell in row)
+        for row in (block.header, *block.rows)
+    ]
     rule = " | ".join("---:" for _ in block.header)
     return "\n".join(f"| {row} |" for row in (rows[0], rule, *rows[1:])) + "\n"
-
-
-def _latex_line(line: Line) -> str:
-    return "".join(
-        _dollars(piece) if isinstance(piece, Math) else _escape(piece, _TEX_TEXT) for piece in line
-    )
 
 
 def _latex_block(block: Block) -> str:
     if isinstance(block, Heading):
         return f"\\subsection*{{{_escape(block.text, _TEX_TEXT)}}}\n"
     if isinstance(block, Paragraph):
-        return f"{_latex_line(block.line)}\n"
+        return f"{_set(block.line, _TEX_TEXT)}\n"
     if isinstance(block, Item):
-        lines = "".join(f"  \\item {_latex_line(line)}\n" for line in block.lines)
-        head = f"\\paragraph{{{block.number}.}} {_latex_line(block.title)}\n"
+        lines = "".join(f"  \\item {_set(line, _TEX_TEXT)}\n" for line in block.lines)
+        head = f"\\paragraph{{{block.number}.}} {_set(block.title, _TEX_TEXT)}\n"
         return f"{head}\\begin{{itemize}}\n{lines}\\end{{itemize}}\n"
-    rows = [" & ".join(_latex_line(cell) for cell in row) for row in (block.header, *block.rows)]
+    rows = [
+        " & ".join(_set(cell, _TEX_TEXT) for cell in row) for row in (block.header, *block.rows)
+    ]
     body = " \\\\\n".join(
         [f"{rows[0]} \\\\ \\hline\n{rows[1]}" if rows[1:] else rows[0], *rows[2:]]
     )
@@ -148,6 +140,13 @@ def _html_block(block: Block) -> str:
         for i, row in enumerate(block.rows)
     )
     return f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _set(line: Line, escapes: dict[str, str]) -> str:
+    """A line with its formulas between dollars and its words escaped."""
+    return "".join(
+        _dollars(piece) if isinstance(piece, Math) else _escape(piece, escapes) for piece in line
+    )
 
 
 def _dollars(formula: str) -> str:

@@ -13,7 +13,7 @@ from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing.problem import Problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of a run: one row looked at, or, in a batch, all of them.
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from rosenblatt.errors import DataError
 
 MOST_CELLS = 200_000
+MOST_BYTES = 10_000_000
 """More than this is no longer small; `rosenblatt train` reads files of any size."""
 
 
@@ -72,6 +75,18 @@ def parse_csv(text: str, *, label: str | None = None, path: str | None = None) -
         ),
         y=_labels([line[at].strip() for _, line in body]),
     )
+
+
+def read_csv(path: str | os.PathLike[str], *, label: str | None = None) -> SmallTable:
+    """Read a small file of comma-separated values, as :func:`parse_csv` reads a text."""
+    if Path(path).stat().st_size > MOST_BYTES:
+        message = f"the file is larger than {MOST_BYTES // 1_000_000} MB, too large to go through"
+        raise DataError(f"{message} step by step", path=path)
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not a text in UTF-8: {error.reason}", path=path) from None
+    return parse_csv(text, label=label, path=os.fspath(path))
 
 
 def _label_column(header: list[str], label: str | None, path: str | None) -> int:

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.engine.tasks import UNLIMITED, Binary, Part, Route, Setting, Task, norm_and_change
+from rosenblatt.engine.tasks import (
+    UNLIMITED,
+    Binary,
+    Part,
+    Route,
+    Setting,
+    Task,
+    Walk,
+    norm_and_change,
+)
 from rosenblatt.training.history import Epoch, History
 from rosenblatt.training.state import Array, Hare, Snapshot, State, Tally
 
@@ -76,6 +85,7 @@ def run(state: State, task: Task, plan: Plan, *, steps: int | None = None) -> tu
     any sequence of calls is that of a single one. Batch iterations are not divided.
     """
     work = Work(state, task, plan)
+    work.remember(state.before or Snapshot(state.weights, state.bias))
     epochs = []
     left = UNLIMITED if steps is None else steps
     while work.stop_reason is None and left > 0:
@@ -133,17 +143,21 @@ class Work:
         self.kept, self.hare, self.rng = state.kept, state.hare, state.rng
         self.row_updates: Array | None = None
         self.predictions: Array | None = None
-        start = state.before or Snapshot(state.weights, state.bias)
-        self.before = [
-            (task.rows.lay_out(start.weights[share]), start.bias[share].copy())
-            for share in task.shares
-        ]
+        self.before: list[tuple[Array, Array]] = []
         self.order, self.next_rng = self._draw()
+        self.rates: Array | None = None
         if plan.pocketing and self.kept is None:
             weights = Snapshot(state.weights, state.bias)
             self.kept = replace(weights, error=task.count_wrong(weights.weights, weights.bias))
         if plan.repeats and self.hare is None:
             self.hare = Hare(state.weights, state.bias)
+
+    def remember(self, start: Snapshot) -> None:
+        """Keep the weights that the epoch began with, to tell how far they move in it."""
+        self.before = [
+            (self.task.rows.lay_out(start.weights[share]), start.bias[share].copy())
+            for share in self.task.shares
+        ]
 
     @property
     def out_of_updates(self) -> bool:
@@ -186,12 +200,8 @@ class Work:
         if pocket and self.position < stop and not self.out_of_updates:
             self._ratchet()
             past = (self.position, self.position + 1)
-            self._book(
-                self.task.walk(
-                    self.parts, route._replace(span=past, limits=(1, UNLIMITED), run=self.run)
-                ),
-                more=True,
-            )
+            step = route._replace(span=past, limits=(1, UNLIMITED), run=self.run)
+            self._book(self.task.walk(self.parts, step))
 
     def _walk_batch(self) -> None:
         """One iteration: add up the corrections of all rows, then make them."""
@@ -214,7 +224,7 @@ class Work:
                 part.U += clock * eta * heap.astype(np.float64)
                 part.bias[2] += clock * correction
 
-    def _book(self, walk: Any, more: bool = False) -> None:
+    def _book(self, walk: Walk) -> None:
         visited = self.order[self.position : walk.position]
         wrong = (
             math.nan if walk.predictions is None
@@ -226,10 +236,7 @@ class Work:
             mistaken=self.tally.mistaken + walk.mistaken,
             wrong=self.tally.wrong + wrong,
         )
-        keep = more and self.predictions is not None and walk.predictions is not None
-        self.predictions = (
-            np.concatenate([self.predictions, walk.predictions]) if keep else walk.predictions
-        )
+        self.predictions = walk.predictions
         self.updates += walk.updates
         self.position, self.run = walk.position, walk.run
 
@@ -270,7 +277,7 @@ class Work:
         for callback in self.plan.callbacks:
             if callback(record) is True and self.stop_reason is None:
                 self.stop_reason = "callback"
-        self.tally, self.position = Tally(), 0
+        self.tally, self.position, self.rates = Tally(), 0, None
         self.rng = self.next_rng
         self.order, self.next_rng = self._draw()
         return record
@@ -309,11 +316,8 @@ class Work:
     def _train_error(self, finished: bool) -> float:
         """The share of rows that the present weights get wrong, where there is reason to count."""
         omega = np.broadcast_to(self.task.omega, self.task.rows.shape[0])
-        if self.tally.updates == 0 and finished:
-            if self.plan.draw != "random" and np.unique(self.order).size == (omega > 0).sum():
-                return 0.0
-            now = self._snapshot()
-            return self.task.count_wrong(now.weights, now.bias) / float(omega.sum())
+        if self.tally.updates == 0 and finished and self._nothing_mistaken(omega > 0):
+            return 0.0
         if not self.plan.pocketing:
             return math.nan
         assert self.kept is not None
@@ -322,6 +326,16 @@ class Work:
         if wrong < self.kept.error:
             self.kept = replace(now, error=wrong, run=self.run)
         return wrong / float(omega.sum())
+
+    def _nothing_mistaken(self, chosen: Array) -> bool:
+        """Whether none of the chosen rows is mistaken; an epoch may have left some of them out."""
+        if np.unique(self.order).size == chosen.sum():
+            return True
+        now = self.state()
+        parts = self.task.parts(now.weights, now.sums, now.bias, now.bias_sums, now.clock)
+        rows = np.flatnonzero(chosen).astype(np.uint64)
+        route = Route(rows, (0, rows.size), np.ones(1), self.plan.setting)
+        return self.task.walk(parts, route).updates == 0
 
     def _validate(self) -> float:
         plan = self.plan
@@ -373,8 +387,10 @@ class Work:
         """The learning rate of each step of the present order, or the one for all."""
         if not callable(self.plan.eta):
             return np.array([float(self.plan.eta)])
-        first = self.visits - self.position + 1
-        return np.array([float(self.plan.eta(first + i)) for i in range(self.order.size)])
+        if self.rates is None:
+            first, eta = self.visits - self.position + 1, self.plan.eta
+            self.rates = np.array([float(eta(first + i)) for i in range(self.order.size)])
+        return self.rates
 
     def _draw(self) -> tuple[Array, dict[str, Any]]:
         """The order of the present epoch, and the generator as it is for the next."""

@@ -14,6 +14,7 @@ from rosenblatt.viz.style import (
     Display,
     class_names,
     frame,
+    named_rows,
     ring,
     scatter,
 )
@@ -92,9 +93,7 @@ class BoundaryDisplay(Display):
         ax, **options
             As for :meth:`plot`.
         """
-        names = [str(name) for name in getattr(X, "columns", [])]
-        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
-        names = names or [f"x{j + 1}" for j in range(rows.shape[1])]
+        rows, names = named_rows(X)
         labels = np.asarray(y)
         classes = np.searchsorted(estimator.classes_, labels)
         mistaken = estimator.predict(X) != labels

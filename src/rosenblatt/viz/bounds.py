@@ -37,6 +37,13 @@ class BoundsDisplay(Display):
         self.mistakes, self.bounds, self.name = mistakes, dict(bounds), name
 
     @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
+    ) -> BoundsDisplay:
+        """Draw the mistakes of a fitted Perceptron on the rows that it was fitted on."""
+        return cls.from_certificate(estimator.certificate(X, y), ax=ax, **options)
+
+    @classmethod
     def from_certificate(cls, certificate: Any, *, ax: Any = None, **options: Any) -> BoundsDisplay:
         """Draw what :func:`rosenblatt.theory.run_certificate` says of a finished run."""
         bounds = {bound.name: bound.value for bound in certificate.bounds}

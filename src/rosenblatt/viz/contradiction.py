@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, INK, PALETTE, Display, class_names, frame, ring, scatter
+from rosenblatt.viz.style import (
+    GOOD,
+    INK,
+    PALETTE,
+    Display,
+    class_names,
+    frame,
+    named_rows,
+    ring,
+    scatter,
+)
 
 
 class ContradictionDisplay(Display):
@@ -96,9 +106,7 @@ class ContradictionDisplay(Display):
         """
         if certificate.contradiction is None:
             raise ValueError(f"this certificate says {certificate.verdict!r}: nothing contradicts")
-        names = [str(name) for name in getattr(X, "columns", [])]
-        rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
-        names = names or [f"x{j + 1}" for j in range(rows.shape[1])]
+        rows, names = named_rows(X)
         points, axes = _view(rows, names, features)
         labels = [str(label) for label in np.asarray(y).tolist()]
         classes = np.array([int(label in certificate.positive) for label in labels])

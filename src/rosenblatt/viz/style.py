@@ -81,3 +81,10 @@ def class_names(classes: Sequence[Any]) -> list[str]:
     plain = [c.item() if hasattr(c, "item") else c for c in classes]
     signed = any(isinstance(c, int | float) and c < 0 for c in plain)
     return [f"{c:+g}" if signed else str(c) for c in plain]
+
+
+def named_rows(X: Any) -> tuple[Any, list[str]]:
+    """The rows of a data frame, an array or a sparse matrix as floats, and names of the columns."""
+    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    names = [str(name) for name in getattr(X, "columns", [])]
+    return rows, names or [f"x{j + 1}" for j in range(rows.shape[1])]

@@ -85,6 +85,7 @@ const PAGE = (examples) => `
 export function render({ model }) {
   const root = document.createElement("div")
   root.className = "lab-page"
+  root.setAttribute("aria-busy", false)
   root.innerHTML = PAGE(model.examples)
   const $ = (selector) => root.querySelector(selector)
   let view = model.view
@@ -102,6 +103,7 @@ export function render({ model }) {
   const next = () => {
     const wish = line.shift()
     pending = true
+    root.setAttribute("aria-busy", true)
     if (wish.do === "export") say("Working on it…")
     silence = setTimeout(() => say("The lab does not answer. Is the program still running?", "error"), wish.do === "export" ? 60000 : 8000)
     model.send_msg(wish)
@@ -109,8 +111,9 @@ export function render({ model }) {
   const answered = () => {
     clearTimeout(silence)
     pending = false
-    if (line.length) next()
-    else if (playing) timer = setTimeout(tick, 1000 / Math.min(speed, 20))
+    if (line.length) return next()
+    root.setAttribute("aria-busy", false)
+    if (playing) timer = setTimeout(tick, 1000 / Math.min(speed, 20))
   }
   const tick = () => {
     if (!playing || pending) return
@@ -258,11 +261,13 @@ export function render({ model }) {
     const field = event.target.closest("input, select, textarea, dialog")
     if (field) return
     const inPlane = event.target.closest(".plane")
-    if (inPlane && planeKey(event)) return event.preventDefault()
+    // A key that was ours is nobody else's: notebooks have keys of their own.
+    const taken = () => { event.preventDefault(); event.stopPropagation() }
+    if (inPlane && planeKey(event)) return taken()
     const keys = { ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
       End: () => act({ do: "finish" }), " ": () => (playing ? pause() : play()) }
     if (event.key === " " && event.target.closest("button")) return
-    if (keys[event.key]) { keys[event.key](); event.preventDefault() }
+    if (keys[event.key]) { keys[event.key](); taken() }
   })
 
   // Everything else that can be pressed.
@@ -354,6 +359,7 @@ export function render({ model }) {
   })
   const restore = () => { if (location.hash.startsWith("#s=")) { selected = null; act({ do: "restore", link: location.hash.slice(3) }) } }
   if (model.in_page) { addEventListener("hashchange", restore); restore() }
+  else $(".share").hidden = true
   // The picture is as many units wide as it has pixels, so that its letters keep their size.
   new ResizeObserver(([entry]) => {
     const width = Math.round(Math.max(entry.contentRect.width, 260))

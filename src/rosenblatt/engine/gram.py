@@ -1,0 +1,90 @@
+"""Kernels of the dual form: learning from a block of Gram entries, and voting.
+
+In the dual form weights are never written down: the score of a row is the sum of ``τ·K`` over the
+mistakes made so far. A block of rows is scored with one matrix product, then walked through in
+order; a mistake at row i adds ``τ·G[i, i+1:]`` to the scores of the rows that follow. That is the
+sequential algorithm, step by step, at the speed of a matrix product (the block Gram method; for
+the algorithm: M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical foundations of the
+potential function method; Y. Freund, R. Schapire (1999), Large margin classification using the
+perceptron algorithm, Machine Learning 37).
+"""
+
+from __future__ import annotations
+
+import math
+
+from rosenblatt import rules
+from rosenblatt.engine._jit import inlined, kernel
+
+step = inlined(rules.step)
+
+
+@kernel
+def walk(G, S, before, signs, omega, thresholds, allowed, clock, squares, found, places):
+    """Learn from the rows of a block; G (b, b) is their Gram matrix, all problems share it.
+
+    ``S`` (problems, b) holds the scores before the block, and after it the scores each row had
+    when its turn came; `before` those at the start of the epoch. ``signs`` (problems, b) is -1, +1
+    or 0: not a row of this problem. ``clock`` (problems,) counts weighted steps. ``squares``
+    (2, problems) keeps ``‖w‖²`` and the square of its change in this epoch. Each mistake goes to
+    ``places`` (problem, place in the block) and ``found`` (signed τ, time before it).
+
+    The walk stops before a mistake when the updates allowed are used up. Returns (rows walked,
+    mistakes written, updates, mistaken steps).
+    """
+    below, above = thresholds
+    problems, rows = S.shape
+    written = updates = mistaken = 0
+    for i in range(rows):
+        wrong = False
+        for c in range(problems):
+            sign = signs[c, i]
+            wrong |= sign != 0 and sign * S[c, i] <= (above if sign > 0 else below)
+        if wrong and updates >= allowed:
+            return i, written, updates, mistaken
+        mistaken += wrong
+        for c in range(problems):
+            sign, s = signs[c, i], S[c, i]
+            if sign == 0:
+                continue
+            tau = step(sign * s, above if sign > 0 else below, 1.0, omega[i], G[i, i])
+            if tau != 0.0:
+                pull = sign * tau
+                for j in range(i + 1, rows):
+                    S[c, j] += pull * G[i, j]
+                own = tau * tau * G[i, i]
+                squares[0, c] += 2.0 * pull * s + own
+                squares[1, c] += 2.0 * pull * (s - before[c, i]) + own
+                places[written, 0], places[written, 1] = c, i
+                found[written, 0], found[written, 1] = pull, clock[c]
+                written += 1
+                updates += max(1, math.ceil(tau))
+            clock[c] += omega[i]
+    return rows, written, updates, mistaken
+
+
+@kernel
+def vote(K, starts, places, found, clock, out):
+    """The votes ``Σ c·sign(v·x)`` of all weight vectors v there ever were, divided by ``Σ c``.
+
+    c is the number of steps v survived. ``K`` (m, support) holds the kernel of each row to be
+    judged with the support rows; mistakes ``starts[p] : starts[p+1]`` are those of problem p, in
+    order. The v are prefix sums of the mistakes, so that all votes cost one pass over these. A
+    mistake of τ > 1 is as many copies one after the other, with a step for each.
+    """
+    for i in range(K.shape[0]):
+        for p in range(starts.size - 1):
+            s = total = since = 0.0
+            for e in range(starts[p], starts[p + 1]):
+                tau, now = found[e, 0], found[e, 1]
+                size, pull = abs(tau), K[i, places[e]] if tau > 0.0 else -K[i, places[e]]
+                total += (now - since) * (1.0 if s > 0.0 else -1.0)
+                while size > 1.0:
+                    s += pull
+                    total += 1.0 if s > 0.0 else -1.0
+                    now += 1.0
+                    size -= 1.0
+                s += size * pull
+                since = now
+            total += (clock[p] - since) * (1.0 if s > 0.0 else -1.0)
+            out[i, p] = total / max(clock[p], 1e-300)

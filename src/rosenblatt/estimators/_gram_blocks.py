@@ -1,0 +1,115 @@
+"""Gram entries made block by block, and remembered as far as a memory budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.estimators._kernels import Kernel
+
+MIB = 2**20
+BYTES_AN_ENTRY = 24  # an entry in double precision, and what kernels need on the way
+SMALLEST = 8  # rows; blocks do not get smaller than this
+
+
+class GramBlocks:
+    """Gram entries between the rows of one matrix.
+
+    Half of the budget is for blocks at work; the other half keeps whole rows of the Gram matrix,
+    those that were needed first, for when they are mistaken again. Rows are never dropped for
+    newer ones: an epoch meets them in a cycle, and a cycle longer than the memory would drop each
+    row just before it comes again.
+
+    Parameters
+    ----------
+    kernel : callable
+        Makes a block from two matrices; None if X holds the entries themselves.
+    X : array or sparse matrix (n, d)
+    megabytes : float
+        The budget.
+    block_rows : int
+        Rows scored and walked through at a time, if the budget allows.
+
+    Examples
+    --------
+    >>> from rosenblatt.estimators._kernels import kernel_of
+    >>> gram = GramBlocks(kernel_of("linear", 1, 0, 1), np.eye(3), megabytes=1)
+    >>> gram.block(np.array([0]), np.array([0, 1]))
+    array([[1., 0.]])
+    >>> scores = np.zeros((1, 3))
+    >>> gram.add(scores, np.array([2]), np.array([[5.0]]), None)
+    >>> scores
+    array([[0., 0., 5.]])
+    """
+
+    def __init__(
+        self, kernel: Kernel | None, X: Any, megabytes: float, block_rows: int = 256
+    ) -> None:
+        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+        stored = X.nnz * 2 if hasattr(X, "nnz") else X.size
+        width = X.dtype.itemsize * stored / max(1, self.n)
+        budget = megabytes * MIB
+        block, pending, chunk = block_rows, 2 * block_rows, 8 * block_rows
+
+        def working() -> float:
+            entries = block * (block + pending) + pending * chunk
+            return entries * BYTES_AN_ENTRY + width * (2 * block + pending + chunk)
+
+        while working() > budget / 2 and chunk > SMALLEST:
+            block, pending, chunk = (max(SMALLEST, size // 2) for size in (block, pending, chunk))
+        self.block_rows, self.pending_rows, self.chunk_rows = block, pending, chunk
+        spare = 0.0 if kernel is None else budget - min(working(), budget)
+        capacity = int(spare // (self.n * X.dtype.itemsize))
+        self.slots = np.full(self.n, -1, np.int32)
+        self.cache = np.empty((min(capacity, self.n), self.n), X.dtype)
+        self.cached = 0
+
+    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The entries between some rows and some others."""
+        if self.kernel is None:
+            return self.X[np.ix_(rows, columns)]
+        return self.kernel(self.X[rows], self.X[columns])
+
+    def add(
+        self, scores: np.ndarray, rows: np.ndarray, coefficients: np.ndarray, to: np.ndarray | None
+    ) -> None:
+        """Add ``coefficients @ K(rows, to)`` to ``scores[:, to]``; None: to all rows.
+
+        ``scores`` is (problems, n) in double precision, `to` holds each row at most once.
+        """
+        for start in range(0, rows.size, self.pending_rows):
+            some = slice(start, start + self.pending_rows)
+            known = self.slots[rows[some]] >= 0
+            if known.any():
+                self._recall(scores, rows[some][known], coefficients[:, some][:, known], to)
+            if not known.all():
+                self._make(scores, rows[some][~known], coefficients[:, some][:, ~known], to)
+
+    def _recall(self, scores: Any, rows: Any, coefficients: Any, to: Any) -> None:
+        slots = self.slots[rows]
+        for chunk in self._chunks(to):
+            index = (slots, chunk) if isinstance(chunk, slice) else np.ix_(slots, chunk)
+            scores[:, chunk] += coefficients @ self.cache[index].astype(np.float64, copy=False)
+
+    def _make(self, scores: Any, rows: Any, coefficients: Any, to: Any) -> None:
+        first, last = self.cached, self.cached
+        if to is None:
+            last = min(self.cached + rows.size, self.cache.shape[0])
+        left = None if self.kernel is None else self.X[rows]
+        for chunk in self._chunks(to):
+            if self.kernel is None:
+                K = self.X[rows, chunk] if to is None else self.X[np.ix_(rows, chunk)]
+            else:
+                K = self.kernel(left, self.X[chunk])
+            if last > first:
+                self.cache[first:last, chunk] = K[: last - first]
+            scores[:, chunk] += coefficients @ K.astype(np.float64, copy=False)
+        self.slots[rows[: last - first]] = np.arange(first, last)
+        self.cached = last
+
+    def _chunks(self, to: np.ndarray | None) -> Iterator[Any]:
+        for start in range(0, self.n if to is None else to.size, self.chunk_rows):
+            chunk = slice(start, start + self.chunk_rows)
+            yield chunk if to is None else to[chunk]

@@ -1,0 +1,63 @@
+"""Scores by the last, the averaged, or the vote of all weight vectors of a log of mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rosenblatt.engine.gram import vote
+from rosenblatt.estimators._gram_blocks import BYTES_AN_ENTRY, MIB
+from rosenblatt.training.dual import Log
+
+
+def coefficients(log: Log, clock: np.ndarray, keep: str, n_support: int) -> np.ndarray:
+    """The dual coefficients (problems, support) of the averaged weights, else of the last."""
+    if keep == "average":
+        return log.averaged(n_support, clock)
+    return log.coefficients(clock.size, n_support)
+
+
+def judged(
+    entries: Callable[[slice], np.ndarray],
+    n: int,
+    log: Log,
+    clock: np.ndarray,
+    keep: str,
+    n_support: int,
+    megabytes: float,
+) -> np.ndarray:
+    """The scores (n, problems) of rows whose kernel with the support rows `entries` makes.
+
+    One product with the support rows, whatever is kept: all the weight vectors that vote are prefix
+    sums of the same terms.
+
+    Examples
+    --------
+    Two mistakes, at the first and third of four steps; the first vector has two votes, the second
+    two:
+
+    >>> log = Log(np.array([0, 0]), np.array([0, 1]), np.array([1.0, -1.0]), np.array([0.0, 2.0]))
+    >>> K = np.array([[1.0, 3.0]])
+    >>> for keep in ("last", "average", "vote"):
+    ...     print(keep, judged(lambda rows: K, 1, log, np.array([4.0]), keep, 2, 1.0))
+    last [[-2.]]
+    average [[-0.5]]
+    vote [[0.]]
+    """
+    out = np.empty((n, clock.size))
+    if keep == "vote":
+        order = np.argsort(log.problems, kind="stable")
+        starts = np.searchsorted(log.problems[order], np.arange(clock.size + 1))
+        places, found = log.rows[order], np.column_stack([log.taus[order], log.times[order]])
+    else:
+        weights = coefficients(log, clock, keep, n_support).T
+    size = max(1, int(megabytes * MIB / 2 // (BYTES_AN_ENTRY * max(1, n_support))))
+    for start in range(0, n, size):
+        rows = slice(start, min(start + size, n))
+        K = np.ascontiguousarray(entries(rows))
+        if keep == "vote":
+            vote(K, starts, places, found, clock, out[rows])
+        else:
+            out[rows] = K.astype(np.float64, copy=False) @ weights
+    return out

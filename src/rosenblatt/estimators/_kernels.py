@@ -1,0 +1,131 @@
+"""Kernels of matrices, by scikit-learn's names and conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import config_context
+from sklearn.metrics import pairwise
+from sklearn.utils.extmath import safe_sparse_dot
+
+Kernel = Callable[[Any, Any], np.ndarray]
+
+EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
+
+
+def kernel_of(kernel: Any, gamma: float, coef0: float, degree: float) -> Kernel:
+    """The function of two matrices that makes a block of Gram entries.
+
+    >>> kernel_of("poly", gamma=1.0, coef0=1.0, degree=2)(np.eye(2), np.eye(2))
+    array([[4., 1.],
+           [1., 4.]])
+    """
+    if callable(kernel):
+        return partial(_checked, kernel)
+    if kernel == "linear":
+        return _linear
+    if kernel == "poly":
+        return partial(_polynomial, gamma=gamma, coef0=coef0, degree=degree)
+    if kernel == "rbf":
+        return partial(_trusting, pairwise.rbf_kernel, gamma=gamma)
+    return partial(_trusting, pairwise.sigmoid_kernel, gamma=gamma, coef0=coef0)
+
+
+def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
+    """The number behind ``"scale"`` and ``"auto"``, as :class:`sklearn.svm.SVC` has it.
+
+    A row of weight 2 counts as two rows, here as everywhere.
+
+    >>> gamma_of("scale", np.array([[0.0, 2.0], [0.0, 2.0]]), np.ones(1))
+    0.5
+    """
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma != "scale":
+        return float(gamma)
+    weights = np.broadcast_to(weights, X.shape[0])
+    total = float(weights.sum()) * X.shape[1]
+    mean = float(weights @ np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()) / total
+    if sparse.issparse(X):
+        squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+        variance = float(weights @ np.asarray(squares).ravel()) / total - mean**2
+    else:
+        chunks = range(0, X.shape[0], 4096)
+        squared = np.concatenate([((X[i : i + 4096] - mean) ** 2).sum(axis=1) for i in chunks])
+        variance = float(weights @ squared) / total
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def working_dtype(X: Any, kernel: Any, gamma: float, coef0: float, degree: float) -> np.dtype:
+    """Single precision for single-precision data, unless that would spoil whole numbers.
+
+    A linear or polynomial kernel of whole numbers is exact in single precision up to 2²⁴. Where it
+    may be larger (Cauchy-Schwarz: ``|x·y| <= R²``), double precision keeps it exact up to 2⁵³.
+
+    >>> pixels = np.full((2, 784), 255, np.float32)
+    >>> working_dtype(pixels, "poly", 1.0, 1.0, 2), working_dtype(pixels / 255, "poly", 1.0, 1.0, 2)
+    (dtype('float64'), dtype('float32'))
+    """
+    if X.dtype != np.float32 or kernel not in ("linear", "poly"):
+        return np.dtype(X.dtype)
+    if kernel == "poly" and not all(float(v).is_integer() for v in (gamma, coef0, degree)):
+        return np.dtype(np.float32)
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0 or not np.array_equal(values, np.rint(values)):
+        return np.dtype(np.float32)
+    squares = X.multiply(X).sum(axis=1).max() if sparse.issparse(X) else _longest(X)
+    largest = float(squares)
+    if kernel == "poly":
+        largest = (abs(gamma) * largest + abs(coef0)) ** degree
+    return np.dtype(np.float32 if largest <= EXACT_SINGLE else np.float64)
+
+
+def _longest(X: np.ndarray) -> float:
+    return float(np.einsum("ij,ij->i", X, X).max())
+
+
+def _linear(A: Any, B: Any) -> np.ndarray:
+    return safe_sparse_dot(A, B.T, dense_output=True)
+
+
+def _polynomial(A: Any, B: Any, gamma: float, coef0: float, degree: float) -> np.ndarray:
+    """``(gamma·a·b + coef0)^degree``, whole degrees by multiplication: exact, and much faster."""
+    K = _linear(A, B)
+    with np.errstate(over="ignore", invalid="ignore"):  # training says it, with advice
+        K *= K.dtype.type(gamma)
+        K += K.dtype.type(coef0)
+        return _power(K, degree)
+
+
+def _power(K: np.ndarray, degree: float) -> np.ndarray:
+    """K to the power `degree`, in place where that can be."""
+    if not float(degree).is_integer():
+        return np.power(K, K.dtype.type(degree), out=K)
+    if degree == 0:
+        return np.ones_like(K)
+    base = K.copy() if degree > 2 else K
+    for bit in bin(int(degree))[3:]:
+        K *= K
+        if bit == "1":
+            K *= base
+    return K
+
+
+def _trusting(function: Any, A: Any, B: Any, **options: Any) -> np.ndarray:
+    """scikit-learn's function, without looking for NaN again in every block."""
+    with config_context(assume_finite=True):
+        return function(A, B, **options)
+
+
+def _checked(function: Any, A: Any, B: Any) -> np.ndarray:
+    K = np.asarray(function(A, B), dtype=A.dtype)
+    if K.shape != (A.shape[0], B.shape[0]):
+        raise ValueError(
+            f"The kernel returned shape {K.shape} for {A.shape[0]} and {B.shape[0]} rows; it must "
+            "be a function of two matrices that returns one entry for each pair of rows."
+        )
+    return K

@@ -1,0 +1,294 @@
+"""Find the smallest map after which a hyperplane separates the classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
+from sklearn.utils import check_random_state, indexable
+
+from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.theory import Certificate, CertificateSet, certify
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One map that was tried.
+
+    Attributes
+    ----------
+    name : str
+    transformer
+        The map, fitted to the data.
+    size : int
+        The features it makes.
+    verdict : str
+        ``"separable"``, ``"quasi-separable"``, ``"inseparable"``, ``"undecided"`` (out of time) or
+        ``"too large"`` (more features than asked for; not tried).
+    certificate : Certificate, CertificateSet or None
+        The proof; of several classes, one against the rest.
+    validation_error : float
+        The share of held-out rows that an averaged perceptron after this map gets wrong, by
+        stratified cross-validation; NaN where a class has a single row, or nothing was tried.
+    seconds : float
+        What the certificate took.
+    """
+
+    name: str
+    transformer: Any
+    size: int
+    verdict: str
+    certificate: Certificate | CertificateSet | None = field(repr=False, default=None)
+    validation_error: float = math.nan
+    seconds: float = 0.0
+
+    @property
+    def separable(self) -> bool:
+        """Whether a hyperplane separates the classes after this map."""
+        return self.verdict == "separable"
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """The certificates, one for two classes, else one a class."""
+        if isinstance(self.certificate, CertificateSet):
+            return list(self.certificate.values())
+        return [] if self.certificate is None else [self.certificate]
+
+    @property
+    def margin(self) -> float:
+        """A lower end for the largest augmented margin, the least of all classes; else NaN."""
+        found = [c.augmented.lower for c in self.certificates if c.augmented is not None]
+        return min(found) if self.separable and found else math.nan
+
+    @property
+    def mistake_bound(self) -> float:
+        """The most updates a perceptron from zero can make, all classes together; else infinity."""
+        bounds = [c.mistake_bound for c in self.certificates]
+        known = [b for b in bounds if b is not None]
+        return sum(known) if self.separable and len(known) == len(bounds) else math.inf
+
+
+@dataclass(frozen=True)
+class Lift:
+    """What :func:`find_lift` found; ``print`` shows it as a table.
+
+    Attributes
+    ----------
+    found : Attempt or None
+        The smallest map that separates the classes, if any of those tried does.
+    attempts : tuple of Attempt
+        All maps in order of size, up to the one found.
+    """
+
+    found: Attempt | None
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def separable(self) -> bool:
+        """Whether a map was found."""
+        return self.found is not None
+
+    @property
+    def best(self) -> Attempt:
+        """The map found, else the one of least validation error."""
+        if self.found is not None:
+            return self.found
+        tried = [a for a in self.attempts if a.verdict != "too large"] or list(self.attempts)
+        return min(tried, key=lambda a: math.inf if math.isnan(e := a.validation_error) else e)
+
+    def transform(self, X: Any) -> Any:
+        """Rows after the best map."""
+        return self.best.transformer.transform(X)
+
+    def pipeline(self, classifier: Any = None) -> Pipeline:
+        """The best map, unfitted, before a classifier.
+
+        By default that is a :class:`rosenblatt.Perceptron`; after a map that separates, one that
+        runs until it has separated the rows, which the mistake bound promises.
+
+        Examples
+        --------
+        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+        >>> find_lift(X, y).pipeline().fit(X, y).score(X, y)
+        1.0
+        """
+        if classifier is None:
+            bound = math.inf if self.found is None else self.found.mistake_bound
+            epochs = {"tol": None, "max_iter": int(bound) + 1} if math.isfinite(bound) else {}
+            classifier = Perceptron(**epochs)
+        return make_pipeline(clone(self.best.transformer), classifier)
+
+    def __str__(self) -> str:
+        lines = [f"{'map':<28}{'features':>9}  {'verdict':<16}{'validation error':>17}"]
+        for a in self.attempts:
+            error = "-" if math.isnan(a.validation_error) else f"{a.validation_error:.1%}"
+            lines.append(f"{a.name:<28}{a.size:>9,}  {a.verdict:<16}{error:>17}")
+        if self.found is None:
+            return "\n".join([*lines, "None of these maps separates the classes."])
+        found = self.found
+        return "\n".join(
+            [
+                *lines,
+                f"The smallest map that separates is {found.name!r}: {found.size} features, margin "
+                f"{found.margin:.4g}, at most {found.mistake_bound:,} mistakes.",
+            ]
+        )
+
+
+def find_lift(
+    X: Any,
+    y: Any,
+    maps: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    max_features: int = 2000,
+    time_limit: float | None = 60.0,
+    folds: int = 5,
+    random_state: Any = 0,
+) -> Lift:
+    """Try maps in order of size and return the smallest after which the classes are separable.
+
+    Data that no hyperplane separates may be separable after a map φ. Each answer is certified
+    (:func:`rosenblatt.certify`): a separator, or rows that contradict each other, checked in whole
+    numbers against the features as the map computes them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix (n, d), or a sequence of n strings
+    y : array (n,)
+        Labels of two or more classes; with more than two, each is separated from the rest.
+    maps : mapping of names to transformers, or a sequence of transformers, default=None
+        scikit-learn transformers to try. By default, for rows of numbers: identity, pairwise
+        products, polynomials of degree 2 and 3, and Nystroem features of the RBF kernel (100, 500;
+        not for sparse rows). For text: counts of words, of words and pairs, and up to triples.
+    max_features : int, default=2000
+        Maps that make more features than this are not tried, and said so.
+    time_limit : float or None, default=60.0
+        Seconds for each certificate.
+    folds : int, default=5
+        Folds of the cross-validation; fewer where a class has fewer rows, 0 for none.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds and of the Nystroem features.
+
+    Returns
+    -------
+    Lift
+
+    Notes
+    -----
+    With enough features anything is separable (T. Cover, 1965: n points in general position need
+    no more than n - 1), so that separability alone promises nothing about new rows: look at the
+    validation error and at the margin beside it.
+
+    Examples
+    --------
+    XOR needs the product of its two inputs:
+
+    >>> print(find_lift([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0], folds=0))
+    map                          features  verdict          validation error
+    identity                            2  inseparable                     -
+    pairwise products                   3  separable                       -
+    The smallest map that separates is 'pairwise products': 3 features, margin 0.2, at most 100 \
+mistakes.
+
+    "not good" and "not bad" need pairs of words:
+
+    >>> lift = find_lift(["good", "bad", "not good", "not bad"], [1, 0, 0, 1], folds=0)
+    >>> lift.found.name, lift.found.size, lift.found.mistake_bound
+    ('words and pairs', 5, 40)
+    """
+    X, y = indexable(X, y)
+    if not hasattr(X, "shape"):
+        X = np.asarray(X, dtype=object if _is_text(X) else None)
+    y = np.asarray(y)
+    random = check_random_state(random_state)
+    named = _named(maps) if maps is not None else _default_maps(X, random)
+    fitted = [(name, *_fit(transformer, X)) for name, transformer in named]
+    fitted.sort(key=lambda entry: entry[2])
+    attempts: list[Attempt] = []
+    for name, transformer, size in fitted:
+        if size > max_features:
+            attempts.append(Attempt(name, transformer, size, "too large"))
+            continue
+        attempts.append(_attempt(name, transformer, size, X, y, time_limit, folds, random))
+        if attempts[-1].separable:
+            return Lift(attempts[-1], tuple(attempts))
+    return Lift(None, tuple(attempts))
+
+
+def _attempt(name, transformer, size, X, y, time_limit, folds, random) -> Attempt:
+    features = transformer.transform(X)
+    began = perf_counter()
+    certificate = certify(features, y, time_limit=time_limit)
+    seconds = perf_counter() - began
+    error = _validation_error(transformer, X, y, folds, random)
+    return Attempt(name, transformer, size, certificate.verdict, certificate, error, seconds)
+
+
+def _validation_error(transformer, X, y, folds, random) -> float:
+    k = min(folds, int(np.unique(y, return_counts=True)[1].min()))
+    if k < 2:
+        return math.nan
+    seed = int(random.randint(2**31))
+    model = make_pipeline(clone(transformer), Perceptron(keep="average", random_state=seed))
+    split = StratifiedKFold(k, shuffle=True, random_state=seed)
+    return 1.0 - float(cross_val_score(model, X, y, cv=split).mean())
+
+
+def _fit(transformer: Any, X: Any) -> tuple[Any, int]:
+    """A fitted copy, and how many features it makes."""
+    fitted = clone(transformer).fit(X)
+    if isinstance(fitted, PolynomialFeatures):
+        return fitted, int(fitted.n_output_features_)
+    return fitted, int(fitted.transform(X[:1]).shape[1])
+
+
+def _named(maps: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
+    if isinstance(maps, Mapping):
+        return list(maps.items())
+    return [(str(transformer), transformer) for transformer in maps]
+
+
+def _is_text(X: Any) -> bool:
+    """Whether X is a sequence of strings."""
+    if getattr(X, "ndim", 1) != 1:
+        return False
+    return isinstance(X.iloc[0] if hasattr(X, "iloc") else X[0], str)
+
+
+def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]]:
+    if _is_text(X):
+        words = {"token_pattern": r"(?u)\b\w+\b"}
+        names = ("words", "words and pairs", "words, pairs, triples")
+        return [
+            (name, CountVectorizer(ngram_range=(1, longest), **words))
+            for longest, name in enumerate(names, start=1)
+        ]
+    plain = {"include_bias": False}
+    maps = [
+        ("identity", FunctionTransformer(accept_sparse=True)),
+        ("pairwise products", PolynomialFeatures(2, interaction_only=True, **plain)),
+        ("polynomials of degree 2", PolynomialFeatures(2, **plain)),
+        ("polynomials of degree 3", PolynomialFeatures(3, **plain)),
+    ]
+    if sparse.issparse(X):
+        return maps
+    values = np.asarray(X, dtype=float)
+    variance = float(values.var())
+    gamma = 1.0 / (values.shape[1] * variance) if variance > 0 else 1.0
+    for size in (100, 500):
+        if size <= len(values):
+            seed = int(random.randint(2**31))
+            nystroem = Nystroem(gamma=gamma, n_components=size, random_state=seed)
+            maps.append((f"{size} RBF features", nystroem))
+    return maps

@@ -1,0 +1,367 @@
+"""The kernel perceptron against the linear engine, explicit features and brute force."""
+
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kernel
+from sklearn.model_selection import cross_val_score
+
+from rosenblatt import KernelPerceptron, Perceptron, reference
+from rosenblatt.estimators import _gram_blocks
+from rosenblatt.estimators._gram_blocks import GramBlocks
+from rosenblatt.estimators._kernels import kernel_of
+
+POLY = {"kernel": "poly", "gamma": 1, "coef0": 1}
+
+
+@st.composite
+def data_sets(draw, n_classes=2, max_rows=9):
+    """Small whole numbers, so that every sum is exact, with every class among the labels."""
+    n, d = draw(st.integers(n_classes, max_rows)), draw(st.integers(1, 3))
+    entries = st.lists(st.integers(-3, 3), min_size=d, max_size=d)
+    X = np.array(draw(st.lists(entries, min_size=n, max_size=n)), dtype=float)
+    more = draw(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))[n_classes:]
+    return X, np.array(draw(st.permutations([*range(n_classes), *more])))
+
+
+several = st.sampled_from([2, 3]).flatmap(data_sets)
+options = st.fixed_dictionaries(
+    {
+        "threshold": st.integers(0, 3),
+        "mistake": st.just("margin"),
+        "max_iter": st.integers(1, 7),
+        "tol": st.sampled_from([None, 1e-3]),
+        "random_state": st.integers(0, 3),
+        "shuffle": st.sampled_from([False, True, "random"]),
+        "multiclass": st.sampled_from(["ovr", "ovo"]),
+    }
+) | st.just({"mistake": "sign", "shuffle": False, "max_iter": 5})
+
+
+def same_run(dual, primal):
+    """Whether two runs took the same steps, as far as their books tell."""
+    columns = ("mistakes", "updates", "online_error", "train_error", "validation_error")
+    return (
+        dual.n_updates_ == primal.n_updates_
+        and dual.t_ == primal.t_
+        and dual.n_iter_ == primal.n_iter_
+        and dual.stop_reason_ == primal.stop_reason_
+        and all(
+            np.array_equal(dual.history_[c], primal.history_[c], equal_nan=True) for c in columns
+        )
+        and np.allclose(dual.history_["weight_norm"], primal.history_["weight_norm"])
+        and np.allclose(dual.history_["relative_change"], primal.history_["relative_change"])
+    )
+
+
+@given(several, options, st.sampled_from(["last", "average"]), st.booleans())
+def test_the_linear_kernel_takes_the_steps_of_the_perceptron(data, options, keep, weighted):
+    X, y = data
+    weights = np.arange(len(y)) % 4 + 1 if weighted else None
+    dual = KernelPerceptron(kernel="linear", keep=keep, **options).fit(X, y, weights)
+    primal = Perceptron(fit_intercept=False, keep=keep, **options)
+    primal.fit(X, y, sample_weight=weights)
+    if options.get("multiclass") == "ovo" and len(np.unique(y)) > 2:  # counts no mistakes by row
+        assert dual.n_updates_ == primal.n_updates_
+    else:
+        assert same_run(dual, primal)
+    coef = dual.dual_coef_ @ dual.support_vectors_ if dual.support_.size else 0 * primal.coef_
+    assert np.allclose(coef, primal.coef_)
+    if keep == "last":
+        assert np.array_equal(coef, primal.coef_)
+
+
+@given(several, options, st.sampled_from([1, 2, 3]))
+def test_the_polynomial_kernel_is_the_perceptron_on_explicit_features(data, options, degree):
+    X, y = data
+    padded = np.column_stack([X, np.ones(len(X))])
+    features = np.ones((len(X), 1))
+    for _ in range(degree):  # all ordered products: their inner product is (1 + x·y)^degree
+        features = np.einsum("ni,nj->nij", features, padded).reshape(len(X), -1)
+    options = {**options, "shuffle": False}
+    dual = KernelPerceptron(**POLY, degree=degree, keep="last", **options).fit(X, y)
+    primal = Perceptron(fit_intercept=False, **options).fit(features, y)
+    assert dual.n_updates_ == primal.n_updates_
+    assert dual.stop_reason_ == primal.stop_reason_
+    assert np.array_equal(dual.decision_function(X), primal.decision_function(features))
+
+
+@given(several, options, st.sampled_from([1, 2, 5]), st.sampled_from([1, 3, 8]))
+def test_neither_block_size_nor_memory_changes_the_result(data, options, block, pending):
+    X, y = data
+    plain = KernelPerceptron(**POLY, degree=2, **options).fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+
+        class Small(GramBlocks):
+            def __init__(self, *arguments):
+                super().__init__(*arguments)
+                self.block_rows, self.pending_rows, self.chunk_rows = block, pending, 2
+                self.cache = self.cache[:pending]
+
+        patch.setattr("rosenblatt.estimators._dual_training.GramBlocks", Small)
+        blocked = KernelPerceptron(**POLY, degree=2, **options).fit(X, y)
+    for name in ("problems", "rows", "taus", "times"):
+        assert np.array_equal(getattr(plain.state_.log, name), getattr(blocked.state_.log, name))
+    assert same_run(blocked, plain)
+    assert np.array_equal(plain.decision_function(X), blocked.decision_function(X))
+
+
+@given(data_sets(), st.sampled_from([("margin", True), ("margin", False), ("sign", False)]))
+def test_vote_and_average_are_what_brute_force_says(data, rule):
+    (X, y), (mistake, weighted) = data, rule
+    copies = (np.arange(len(y)) % 3 + 1).tolist() if weighted else None
+    options = {"kernel": "linear", "shuffle": False, "max_iter": 4, "tol": None}
+    model = KernelPerceptron(mistake=mistake, **options).fit(X, y, copies)
+    steps = list(
+        reference.online(
+            X.tolist(), (2 * y - 1).tolist(), padding=None, mistake=mistake, sample_weight=copies,
+            max_epochs=model.n_iter_,
+        )
+    )  # fmt: skip
+    weights = np.array([s.weights_after for s in steps])
+    votes = np.where(X @ weights.T > 0, 1, -1).mean(axis=1)
+    assert np.allclose(model.decision_function(X), votes, rtol=1e-12, atol=1e-12)
+    average = KernelPerceptron(mistake=mistake, keep="average", **options).fit(X, y, copies)
+    assert np.allclose(average.decision_function(X), X @ weights.mean(axis=0))
+
+
+@given(several, st.lists(st.integers(0, 9), max_size=3), st.booleans(), st.booleans())
+def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named):
+    X, y = data
+    lay_out = sparse.csr_array if as_sparse else np.asarray
+    classes = np.unique(y) if named else None
+    whole = KernelPerceptron(**POLY, degree=2).partial_fit(X, y, classes)
+    parts = KernelPerceptron(**POLY, degree=2)
+    edges = [0, *sorted(min(cut, len(y)) for cut in cuts), len(y)]
+    for start, end in pairwise(edges):
+        if start < end:
+            parts.partial_fit(lay_out(X[start:end]), y[start:end], classes)
+    assert np.array_equal(whole.support_, parts.support_)
+    assert np.array_equal(whole.dual_coef_, parts.dual_coef_)
+    assert np.array_equal(whole.state_.clock, parts.state_.clock)
+    assert np.array_equal(whole.decision_function(X), parts.decision_function(X))
+
+
+@given(several)
+def test_partial_fit_is_one_epoch_in_order(data):
+    X, y = data
+    fitted = KernelPerceptron(**POLY, shuffle=False, max_iter=1).fit(X, y)
+    fed = KernelPerceptron(**POLY).partial_fit(X, y, np.unique(y))
+    assert np.array_equal(fitted.dual_coef_, fed.dual_coef_)
+    assert np.array_equal(fitted.n_mistakes_, fed.n_mistakes_)
+    assert fitted.n_updates_ == fed.n_updates_ == fed.n_mistakes_.sum()
+
+
+@given(several, st.integers(1, 4))
+def test_a_model_rewound_is_the_model_of_that_time(data, epochs):
+    X, y = data
+    options = {**POLY, "shuffle": False, "tol": None}
+    long = KernelPerceptron(max_iter=6, **options).fit(X, y)
+    short = KernelPerceptron(max_iter=epochs, **options).fit(X, y)
+    if long.t_ < short.t_:
+        return
+    back = long.rewound(short.t_)
+    assert np.array_equal(back.dual_coef_, short.dual_coef_)
+    assert np.array_equal(back.support_, short.support_)
+    assert np.array_equal(back.n_mistakes_, short.n_mistakes_)
+    assert np.array_equal(back.decision_function(X), short.decision_function(X))
+
+
+@given(several, st.integers(1, 3), st.integers(1, 3))
+def test_a_warm_start_goes_on(data, first, second):
+    X, y = data
+    options = {**POLY, "shuffle": False, "tol": None}
+    once = KernelPerceptron(max_iter=first + second, **options).fit(X, y)
+    twice = KernelPerceptron(max_iter=first, warm_start=True, **options).fit(X, y)
+    if twice.stop_reason_ != "budget":
+        return
+    twice.set_params(max_iter=second).fit(X, y)
+    if once.stop_reason_ == "budget":
+        assert np.array_equal(once.decision_function(X), twice.decision_function(X))
+        assert np.array_equal(once.n_mistakes_, twice.n_mistakes_)
+
+
+def digits(n=300, dtype=np.float64):
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X[:n].astype(dtype), y[:n]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+def test_sparse_and_dense_rows_give_the_same_model(keep, dtype):
+    X, y = digits(dtype=dtype)
+    dense = KernelPerceptron(**POLY, degree=2, keep=keep, random_state=0).fit(X, y)
+    kept_sparse = KernelPerceptron(**POLY, degree=2, keep=keep, random_state=0)
+    kept_sparse.fit(sparse.csr_matrix(X), y)
+    assert sparse.issparse(kept_sparse.support_vectors_)
+    assert np.array_equal(dense.support_, kept_sparse.support_)
+    assert np.array_equal(dense.predict(X), kept_sparse.predict(sparse.csr_array(X)))
+
+
+def test_single_precision_gives_the_model_of_double_on_whole_numbers():
+    X, y = digits()
+    for degree in (1, 2, 3):
+        double = KernelPerceptron(**POLY, degree=degree, shuffle=False).fit(X, y)
+        single = KernelPerceptron(**POLY, degree=degree, shuffle=False).fit(X.astype(np.float32), y)
+        assert np.array_equal(double.n_mistakes_, single.n_mistakes_)
+    assert single._dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("poly", polynomial_kernel), ("rbf", rbf_kernel), ("sigmoid", sigmoid_kernel)],
+)
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_kernels_are_those_of_scikit_learn(name, function, as_sparse):
+    X = np.random.default_rng(0).normal(size=(7, 3))
+    options = {"gamma": 0.3, "coef0": 0.7, "degree": 5}
+    A = sparse.csr_array(X) if as_sparse else X
+    accepted = {"rbf": {"gamma": 0.3}, "sigmoid": {"gamma": 0.3, "coef0": 0.7}}.get(name, options)
+    assert np.allclose(kernel_of(name, **options)(A, A), function(X, **accepted))
+
+
+def test_fractional_and_zero_degrees_are_powers():
+    X = np.eye(2)
+    assert np.allclose(kernel_of("poly", 1, 1, 2.5)(X, X), polynomial_kernel(X, X, 2.5, 1, 1))
+    assert np.array_equal(kernel_of("poly", 1, 1, 0)(X, X), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+def test_a_precomputed_or_callable_kernel_gives_the_model_of_the_named_one(keep):
+    X, y = digits(200)
+    named = KernelPerceptron(kernel="rbf", gamma=0.01, keep=keep, shuffle=False).fit(
+        X[:150], y[:150]
+    )
+    K = rbf_kernel(X, gamma=0.01)
+    precomputed = KernelPerceptron(kernel="precomputed", keep=keep, shuffle=False)
+    precomputed.fit(K[:150, :150], y[:150])
+    called = KernelPerceptron(lambda A, B: rbf_kernel(A, B, gamma=0.01), keep=keep, shuffle=False)
+    called.fit(X[:150], y[:150])
+    for other, rows in ((precomputed, K[150:, :150]), (called, X[150:])):
+        assert np.array_equal(named.support_, other.support_)
+        assert np.array_equal(named.predict(X[150:]), other.predict(rows))
+    assert cross_val_score(precomputed, K, y, cv=3).mean() > 0.8
+
+
+def test_a_cycle_is_found_where_the_features_do_not_separate():
+    X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
+    for max_iter in (100, 2, 3, 4):
+        dual = KernelPerceptron(**POLY, degree=1, shuffle=False, tol=None, max_iter=max_iter)
+        primal = Perceptron(shuffle=False, tol=None, max_iter=max_iter).fit(X, y)
+        assert dual.fit(X, y).stop_reason_ == primal.stop_reason_
+        assert dual.n_iter_ == primal.n_iter_
+
+
+def test_early_stopping_returns_the_best_epoch():
+    X, y = digits(600)
+    model = KernelPerceptron(
+        degree=2, early_stopping=True, tol=None, keep="last", random_state=0, max_iter=30,
+        n_iter_no_change=3,
+    ).fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])  # fmt: skip
+    errors = model.history_["validation_error"]
+    assert model.stop_reason_ in ("validation", "separated")
+    assert 1 - model.score(X[400:], y[400:]) == pytest.approx(errors.min())
+    held = KernelPerceptron(early_stopping=True, random_state=0).fit(X, y)
+    assert np.isfinite(held.history_["validation_error"]).all()
+
+
+def test_updates_callbacks_and_weights_work_as_in_the_perceptron():
+    X, y = digits(200)
+    limited = KernelPerceptron(degree=2, max_updates=50, shuffle=False).fit(X, y)
+    assert limited.stop_reason_ == "budget"
+    assert 50 <= limited.n_updates_ < 60
+    seen = []
+    stopped = KernelPerceptron(callbacks=lambda e: seen.append(e) or len(seen) == 2, tol=None)
+    stopped.fit(X, y)
+    assert stopped.stop_reason_ in ("callback", "separated")
+    assert len(seen) == stopped.n_iter_
+    two = y < 5
+    balanced = KernelPerceptron(class_weight="balanced", random_state=0).fit(X, two)
+    assert balanced.score(X, two) > 0.95
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    X, y = digits(100)
+    model = KernelPerceptron(random_state=0).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="overflowed"):
+        model.set_params(degree=400, gamma=1.0).fit(X, y)
+    model.set_params(degree=3, gamma="scale")
+    assert np.array_equal(before, model.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mistake": "sign", "threshold": 1.0}, "no meaning"),
+        ({"kernel": "precomputed"}, "must be square"),
+        ({"kernel": lambda A, B: np.zeros(3)}, "one entry for each pair"),
+        ({"keep": "best"}, "keep"),
+        ({"cache_size": 0}, "cache_size"),
+        ({"shuffle": [99]}, "outside"),
+    ],
+)
+def test_what_cannot_work_is_said_plainly(options, message):
+    with pytest.raises(ValueError, match=message):
+        KernelPerceptron(**options).fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1])
+
+
+def test_what_partial_fit_cannot_do_it_does_not_have():
+    assert not hasattr(KernelPerceptron(kernel="precomputed"), "partial_fit")
+    assert not hasattr(KernelPerceptron(class_weight="balanced"), "partial_fit")
+    model = KernelPerceptron(warm_start=True).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="warm_start"):
+        model.fit([[0.0], [1.0]], [1, 2])
+    with pytest.raises(ValueError, match="2 features, but KernelPerceptron is expecting 1"):
+        model.fit([[0.0, 1.0], [1.0, 1.0]], [0, 1])
+    with pytest.raises(ValueError, match="not between"):
+        model.rewound(10**6)
+
+
+@pytest.mark.parametrize("megabytes", [2, 8, 32])
+@pytest.mark.parametrize("kernel", ["poly", "rbf"])
+def test_memory_stays_under_its_budget(megabytes, kernel):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 20))
+    y = (X[:, 0] * X[:, 1] + 0.5 * random.normal(size=3000) > 0).astype(int)
+    model = KernelPerceptron(kernel=kernel, cache_size=megabytes, max_iter=2, tol=None)
+    clone(model).fit(X[:50], y[:50])  # compiling takes memory of its own
+    tracemalloc.start()
+    model.fit(X, y)
+    model.decision_function(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    rows_and_books = 2 * X.nbytes  # support rows, scores, log
+    assert peak < megabytes * _gram_blocks.MIB + rows_and_books
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 100))
+def test_the_norm_is_that_of_the_weights_in_feature_space(seed):
+    random = np.random.default_rng(seed)
+    X, y = random.normal(size=(60, 3)), random.integers(0, 3, 60)
+    model = KernelPerceptron(kernel="rbf", gamma=0.5, keep="last", max_iter=5, random_state=0)
+    model.fit(X, y)
+    K = rbf_kernel(model.support_vectors_, gamma=0.5)
+    squares = np.einsum("ps,st,pt->", model.dual_coef_, K, model.dual_coef_)
+    assert model.history_["weight_norm"][-1] == pytest.approx(np.sqrt(squares))
+
+
+def test_the_lifted_boundary_is_drawn_from_the_estimator():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from rosenblatt.viz import BoundaryDisplay
+
+    X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]
+    model = KernelPerceptron(degree=2, gamma=1, keep="last", shuffle=False).fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y)
+    assert display.lines_
+    assert not display.mistaken.any()
+    plt.close("all")

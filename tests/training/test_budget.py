@@ -1,0 +1,155 @@
+"""Budgets against their papers: brute force for each policy, and what it guarantees."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rosenblatt import KernelPerceptron
+from rosenblatt.training.budget import shrinking
+
+POLY = {"kernel": "poly", "degree": 2, "gamma": 1, "coef0": 1, "keep": "last"}
+
+
+def stream(seed, n=400):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    y[random.random(n) < 0.1] *= -1
+    return X, y
+
+
+def forgetron(K, y, budget):
+    """The self-tuned Forgetron, written down from the paper, one example after the other."""
+    members, alpha, Q, mistakes = [], {}, 0.0, 0
+    for t in range(len(y)):
+        if y[t] * sum(alpha[i] * K[i, t] for i in members) > 0:
+            continue
+        mistakes += 1
+        members.append(t)
+        alpha[t] = float(y[t])
+        if len(members) > budget:
+            r = members[0]
+            sigma, mu = abs(alpha[r]), y[r] * sum(alpha[i] * K[i, r] for i in members)
+
+            def psi(phi, sigma=sigma, mu=mu):
+                return (sigma * phi) ** 2 + 2 * sigma * phi - 2 * sigma * phi * phi * mu
+
+            phis = np.linspace(0, 1, 200_001)
+            phi = phis[psi(phis) + Q <= 15 / 32 * mistakes + 1e-12].max()
+            Q += psi(phi)
+            alpha = {i: phi * alpha[i] for i in members[1:]}
+            members = members[1:]
+    return mistakes, members
+
+
+@pytest.mark.parametrize("forget", ["random", "oldest", "project"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_class_keeps_more_rows_than_its_budget(forget, n_classes):
+    X, y = load_digits(return_X_y=True)
+    y = y % n_classes
+    model = KernelPerceptron(**POLY, max_support=20, forget=forget, random_state=0)
+    model.partial_fit(X, y, np.unique(y))
+    assert (np.count_nonzero(model.dual_coef_, axis=1) <= 20).all()
+    assert model.support_.size <= 20 * len(model.dual_coef_)
+    assert model.score(X, y) > 1.2 / n_classes
+    assert model.n_mistakes_.sum() == model.n_updates_
+
+
+@pytest.mark.parametrize("forget", ["random", "oldest", "project"])
+def test_a_budget_that_is_never_full_changes_nothing(forget):
+    X, y = stream(0)
+    free = KernelPerceptron(**POLY, shuffle=False, max_iter=3, tol=None).fit(X, y)
+    bound = KernelPerceptron(
+        **POLY, shuffle=False, max_iter=3, tol=None, max_support=10**6, forget=forget
+    ).fit(X, y)
+    assert np.array_equal(free.n_mistakes_, bound.n_mistakes_)
+    assert np.array_equal(free.support_, bound.support_)
+    assert np.allclose(free.dual_coef_, bound.dual_coef_)
+    for column in ("mistakes", "weight_norm", "relative_change", "online_error"):
+        assert np.allclose(free.history_[column], bound.history_[column])
+
+
+@given(st.integers(0, 20), st.sampled_from([5, 30]))
+@settings(max_examples=8)
+def test_removing_the_oldest_is_the_forgetron_of_the_paper(seed, budget):
+    X, y = stream(seed, 200)
+    model = KernelPerceptron("rbf", gamma=1.0, keep="last", max_support=budget, forget="oldest")
+    model.partial_fit(X, y, np.unique(y))
+    mistakes, members = forgetron(rbf_kernel(X, gamma=1.0), y, budget)
+    assert model.n_updates_ == mistakes
+    assert model.support_.tolist() == members
+
+
+def test_the_forgetrons_bound_holds():
+    budget = 100
+    U = 0.25 * np.sqrt((budget + 1) / np.log(budget + 1))
+    for seed in range(3):
+        X, y = stream(seed, 1500)
+        model = KernelPerceptron("rbf", gamma=0.5, keep="last", max_support=budget, forget="oldest")
+        model.partial_fit(X, y, np.unique(y))
+        K = rbf_kernel(X, gamma=0.5)
+        alpha = 0.002 * y
+        alpha = alpha * min(1.0, U / np.sqrt(alpha @ K @ alpha))
+        hinge = np.maximum(0, 1 - y * (K @ alpha)).sum()
+        assert model.n_updates_ <= 2 * alpha @ K @ alpha + 4 * hinge
+
+
+@given(st.integers(0, 20))
+@settings(max_examples=8)
+def test_projection_is_a_perceptron_in_the_span_of_the_rows_kept(seed):
+    X, y = stream(seed, 200)
+    model = KernelPerceptron("rbf", gamma=1.0, keep="last", max_support=10, forget="project")
+    model.partial_fit(X, y, np.unique(y))
+    kept = model.support_
+    K = rbf_kernel(X, gamma=1.0)
+    root = np.linalg.cholesky(K[np.ix_(kept, kept)])
+    features = np.linalg.solve(root, K[kept])  # coordinates of the projections on the span
+    w, mistakes = np.zeros(10), 0
+    for t in range(len(y)):
+        if y[t] * (w @ features[:, t]) <= 0:
+            w, mistakes = w + y[t] * features[:, t], mistakes + 1
+    inside = kept.max()  # from here on the span is fixed; before it rows are in it anyway
+    assert inside < 200
+    assert model.n_updates_ == mistakes
+    assert np.allclose(model.decision_function(X), w @ features, atol=1e-5)
+
+
+@given(st.integers(0, 20), st.lists(st.integers(0, 150), max_size=3))
+@settings(max_examples=10)
+def test_any_split_of_the_stream_gives_the_same_model(seed, cuts):
+    X, y = np.rint(stream(seed, 150)[0] * 2), stream(seed, 150)[1]
+    for forget in ("random", "oldest"):
+        options = {**POLY, "max_support": 8, "forget": forget, "random_state": 3}
+        whole = KernelPerceptron(**options).partial_fit(X, y, [-1, 1])
+        parts = KernelPerceptron(**options)
+        edges = [0, *sorted(cuts), 150]
+        for start, end in zip(edges, edges[1:], strict=False):  # noqa: RUF007
+            if start < end:
+                parts.partial_fit(X[start:end], y[start:end], [-1, 1])
+        assert np.array_equal(whole.support_, parts.support_)
+        assert np.allclose(whole.decision_function(X), parts.decision_function(X))
+
+
+@given(st.floats(0.01, 1), st.floats(-3, 3), st.floats(0, 3))
+def test_shrinking_is_the_largest_that_keeps_the_damage_in_check(sigma, mu, spare):
+    phi = shrinking(sigma, mu, spare)
+    phis = np.linspace(0, 1, 1001)
+    damage = (sigma * phis) ** 2 + 2 * sigma * phis - 2 * sigma * phis**2 * mu
+    assert (sigma * phi) ** 2 + 2 * sigma * phi - 2 * sigma * phi**2 * mu <= spare + 1e-9
+    assert phi >= phis[damage <= spare].max() - 1e-9
+
+
+def test_what_a_budget_cannot_give_is_said():
+    X, y = stream(0, 50)
+    for options in ({"keep": "vote"}, {"keep": "last", "early_stopping": True}):
+        with pytest.raises(ValueError, match="max_support"):
+            KernelPerceptron(max_support=5, **options).fit(X, y)
+    model = KernelPerceptron(max_support=5, keep="last").fit(X, y)
+    with pytest.raises(ValueError, match="forgotten"):
+        model.rewound(3)
+    limited = KernelPerceptron(max_support=5, keep="last", max_updates=7).fit(X, y)
+    assert limited.n_updates_ == 7
+    assert limited.stop_reason_ == "budget"
