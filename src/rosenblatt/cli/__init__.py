@@ -11,9 +11,15 @@ import typer
 
 from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
+from rosenblatt.cli.convert import convert
 from rosenblatt.cli.demo import demo
+from rosenblatt.cli.evaluate import evaluate
+from rosenblatt.cli.export import export
+from rosenblatt.cli.inspect import inspect
 from rosenblatt.cli.lab import lab
+from rosenblatt.cli.predict import predict
 from rosenblatt.cli.trace import trace
+from rosenblatt.cli.train import train
 from rosenblatt.cli.verify import verify
 
 app = typer.Typer(
@@ -24,6 +30,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+for command in (train, evaluate, predict, inspect, convert, export):
+    app.command()(command)
 app.command()(certify)
 app.command()(verify)
 app.command()(trace)

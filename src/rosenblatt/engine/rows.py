@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from rosenblatt.engine import csr, dense
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 class DenseRows:
@@ -61,6 +63,9 @@ Rows = DenseRows | CsrRows
 
 def rows_of(X: Any) -> Rows:
     """Take a checked float matrix, dense or CSR, without a copy where its layout allows."""
+    # The command line trains without SciPy; its import would be a good part of a short run.
+    from scipy import sparse
+
     if not sparse.issparse(X):
         return DenseRows(np.ascontiguousarray(X))
     if not X.has_canonical_format:

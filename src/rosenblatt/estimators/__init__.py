@@ -4,6 +4,7 @@ from rosenblatt._lazy import lazily
 
 _HOME = {
     "Attempt": "rosenblatt.estimators.lift",
+    "HashedNgrams": "rosenblatt.estimators.hashed_ngrams",
     "KernelPerceptron": "rosenblatt.estimators.kernel_perceptron",
     "Lift": "rosenblatt.estimators.lift",
     "OneByOne": "rosenblatt.estimators.online",

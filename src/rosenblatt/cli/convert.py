@@ -1,0 +1,49 @@
+"""`rosenblatt convert`: tables from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rosenblatt.cli import options as o
+
+
+def convert(
+    files: Annotated[list[str], typer.Argument(help="Files of a table.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder."),
+    ],
+    label: o.Label = None,
+    text: o.Text = None,
+    column: o.Columns = None,
+    ngrams: Annotated[int, typer.Option(min=1, max=20, help="Of the cache.")] = 2,
+    bits: Annotated[int, typer.Option(min=8, max=30, help="Of the cache.")] = 22,
+    format: o.Format = None,
+    header: o.Header = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Write tables in another format, numbers as numbers; or hash them once for many runs.
+
+    Parquet and Arrow files are smaller than CSV and quicker to train from. A cache is a folder of
+    hashed rows that train and evaluate read like a file; it needs the label.
+
+    Examples:
+
+      rosenblatt convert reviews.csv.gz --out reviews.parquet
+
+      rosenblatt convert 'logs/*.jsonl' --out logs.arrow --skip-bad-rows
+
+      rosenblatt convert reviews.csv --label sentiment --out reviews.cache
+    """
+    from rosenblatt.engine.text import Ngrams
+    from rosenblatt.jobs.convert import convert as run
+
+    reading = o.reading(label, text, column, format, header, skip_bad_rows)
+    rows, bad = run(files, out, ngrams=Ngrams(1, ngrams, bits=bits), **reading)
+    if not quiet:
+        left = f", {bad:,} bad rows left out" if bad else ""
+        typer.echo(f"{out}: {rows:,} rows{left}")

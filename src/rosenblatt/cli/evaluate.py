@@ -1,0 +1,54 @@
+"""`rosenblatt evaluate`: how well a model does on a file whose labels are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rosenblatt.cli import options as o
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="The model file.")],
+    files: Annotated[list[str], typer.Argument(help="Files with labels.")],
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw curves (two classes) or the confusion matrix.")
+    ] = None,
+    format: o.Format = None,
+    header: o.Header = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    json: o.Json = False,
+) -> None:
+    """Accuracy with an interval, precision, recall and F1 of each class, the confusion matrix.
+
+    Examples:
+
+      rosenblatt evaluate reviews.model test.csv
+
+      rosenblatt evaluate reviews.model test.csv --json --plot curves.png
+    """
+    from rosenblatt.cli.startup import skip_blas
+
+    skip_blas()
+    from rosenblatt import data
+    from rosenblatt.cli.display import show_evaluation
+    from rosenblatt.jobs.evaluate import evaluate as judge
+    from rosenblatt.models import load
+
+    loaded = load(model)
+    source = data.open(
+        files,
+        format=format,
+        header=header,
+        skip_bad_rows=skip_bad_rows,
+        features=loaded.features,
+        classes=loaded.classes,
+    )
+    result = judge(loaded, source)
+    show_evaluation(result, json)
+    if plot is not None:
+        from rosenblatt.jobs.plots import draw_evaluation
+
+        draw_evaluation(result, plot)

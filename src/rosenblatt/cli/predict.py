@@ -1,0 +1,45 @@
+"""`rosenblatt predict`: the rows of a file with predicted labels and scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rosenblatt.cli import options as o
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="The model file.")],
+    files: Annotated[list[str], typer.Argument(help="Files; labels are not needed.")],
+    out: Annotated[Path, typer.Option(help="A .csv, .tsv, .jsonl, .parquet or .arrow file.")],
+    format: o.Format = None,
+    header: o.Header = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Add the columns `predicted` and `score` to the rows of a file, in their order.
+
+    Examples:
+
+      rosenblatt predict reviews.model new.csv --out predicted.csv
+
+      rosenblatt predict reviews.model 'new/*.parquet' --out predicted.parquet
+    """
+    from rosenblatt.cli.startup import skip_blas
+
+    skip_blas()
+    from rosenblatt import data
+    from rosenblatt.jobs.predict import predict as run
+    from rosenblatt.models import load
+
+    loaded = load(model)
+    source = data.open(
+        files, format=format, header=header, skip_bad_rows=skip_bad_rows, features=loaded.features
+    )
+    source.labelled = False
+    rows = run(loaded, source, out)
+    if not quiet:
+        left = f", {source.bad:,} bad rows left out" if source.bad else ""
+        typer.echo(f"{out}: {rows:,} rows{left}")

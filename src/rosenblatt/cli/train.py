@@ -1,0 +1,109 @@
+"""`rosenblatt train`: from raw files to a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rosenblatt.cli import options as o
+
+Files = Annotated[list[str], typer.Argument(help="Files, patterns, or - for standard input.")]
+
+
+def train(
+    files: Files,
+    label: o.Label = None,
+    text: o.Text = None,
+    column: o.Columns = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The model file; by default FILE with the ending .model.")
+    ] = None,
+    valid: Annotated[
+        list[str] | None, typer.Option(help="Files that decide the number of epochs.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="How many; by default a held-out tenth decides.")
+    ] = None,
+    averaged: Annotated[
+        bool, typer.Option("--averaged/--last", help="Average the weights, or take the last.")
+    ] = True,
+    threshold: Annotated[
+        float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
+    ] = 2.0,
+    ngrams: Annotated[int, typer.Option(min=1, max=20, help="The longest n-gram of words.")] = 2,
+    chars: Annotated[
+        bool, typer.Option("--chars", help="N-grams of characters within words instead.")
+    ] = False,
+    bits: Annotated[int, typer.Option(min=8, max=30, help="Hash to 2^BITS columns.")] = 22,
+    holdout: Annotated[
+        float | None, typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides orders and held-out rows.")] = 0,
+    memory: Annotated[
+        int, typer.Option(min=1, help="MB of hashed rows to keep in memory; more go to disk.")
+    ] = 128,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A folder to save the run in while it goes on.")
+    ] = None,
+    every: Annotated[float, typer.Option(min=0.0, help="Seconds between two checkpoints.")] = 60.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run saved in the checkpoint folder.")
+    ] = False,
+    start: Annotated[
+        Path | None, typer.Option("--from", help="A model file to go on from.")
+    ] = None,
+    format: o.Format = None,
+    header: o.Header = None,
+    skip_bad_rows: o.SkipBadRows = False,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Train a linear classifier on files of any size.
+
+    The first pass over the files hashes them, learns already, and keeps the rows; later epochs
+    visit these in random order. A held-out tenth decides when to stop; the model is then trained
+    on all rows for as long.
+
+    Examples:
+
+      rosenblatt train reviews.csv --label sentiment --out reviews.model
+
+      rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
+
+      rosenblatt train huge.tsv --label 1 --checkpoint run --resume
+
+      zcat big.svm.gz | rosenblatt train - --format svmlight --out big.model
+    """
+    from rosenblatt.cli.startup import load_kernels, skip_blas
+
+    skip_blas()
+    load_kernels()
+    from rosenblatt.cli.display import Display
+    from rosenblatt.engine.text import Ngrams
+    from rosenblatt.jobs.session import Request, Stopped, run
+    from rosenblatt.jobs.train import Settings
+
+    spec = Ngrams(3 if chars else 1, max(ngrams, 5) if chars else ngrams, chars, bits)
+    reading = o.reading(label, text, column, format, header, skip_bad_rows) | {"ngrams": spec}
+    settings = Settings(
+        epochs=epochs,
+        threshold=threshold,
+        averaged=averaged,
+        holdout=holdout,
+        seed=seed,
+        memory=memory << 20,
+    )
+    target = out or Path(o.stem(files[0]) + ".model")
+    request = Request(
+        files, target, settings, reading, valid, start, checkpoint, every, resume
+    )  # fmt: skip
+    display = Display(quiet=quiet, json=json)
+    try:
+        model, trainer = run(request, display.step)
+    except Stopped as stopped:
+        display.close()
+        typer.echo(f"rosenblatt: {stopped}", err=True)
+        raise typer.Exit(130) from None
+    display.trained(model, trainer, target)

@@ -1,0 +1,227 @@
+"""From the columns of a table to hashed sparse rows, by a specification that a model keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.kinds import KINDS, Column, to_numbers
+from rosenblatt.data.strings import make_strings, string_buffers
+from rosenblatt.data.tables import as_strings, plain_strings
+from rosenblatt.engine.text import (
+    SEED,
+    WEIGHTINGS,
+    Ngrams,
+    Rows,
+    column,
+    hash_ngrams,
+    hash_values,
+    named_seed,
+    spell,
+)
+
+ORIGINS = ("table", "svmlight", "vw")
+
+
+@dataclass(frozen=True)
+class Features:
+    """How rows become features: all that is needed to do the same to other files.
+
+    Attributes
+    ----------
+    origin : {"table", "svmlight", "vw"}
+        Tables are hashed by `columns`; the other two bring features of their own.
+    columns : tuple of Column
+        What the columns of a table are.
+    label : str or None
+        The column of the label.
+    ngrams : Ngrams
+        How text is hashed; its `bits` hold for everything.
+
+    Notes
+    -----
+    Text becomes a row of length 1. Numbers and categories together are scaled by 1/√(their
+    columns), so that their row, too, has a length of about 1. A missing value is the mean of its
+    column for a number, and in both cases the feature ``name=?``.
+
+    Examples
+    --------
+    >>> columns = Column("age", "number", 40.0, 10.0), Column("job", "category")
+    >>> features = Features(columns=columns)
+    >>> rows = features.rows(pa.table({"age": [50.0, 30.0], "job": ["tech", "sales"]}))
+    >>> rows.values.round(3).tolist()
+    [0.7070000171661377, 0.7070000171661377, -0.7070000171661377, 0.7070000171661377]
+    """
+
+    origin: str = "table"
+    columns: tuple[Column, ...] = ()
+    label: str | None = None
+    ngrams: Ngrams = field(default_factory=Ngrams)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether there is nothing but text."""
+        return self.origin == "table" and all(c.kind == "text" for c in self.columns)
+
+    def rows(self, table: pa.Table) -> Rows:
+        """The sparse rows of a table."""
+        parts = [
+            hash_ngrams(*self._buffers(table[column.name]), self.ngrams, self._seed(column))
+            for column in self._of("text")
+        ]
+        cells = self._cells(table)
+        if cells is not None:
+            parts.append(cells)
+        return _side_by_side(parts, table.num_rows)
+
+    def missing(self, table: pa.Table) -> dict[str, int]:
+        """How many values of each column of categories or numbers are missing."""
+        counts = {}
+        for c in self.columns:
+            if c.kind == "category":
+                counts[c.name] = as_strings(table[c.name]).null_count
+            elif c.kind == "number":
+                counts[c.name] = int(np.isnan(to_numbers(table[c.name])[0]).sum())
+        return {name: count for name, count in counts.items() if count}
+
+    def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
+        """What the wanted columns of the model are called, as far as the table shows it.
+
+        >>> features = Features(columns=(Column("job", "category"),))
+        >>> features.names(pa.table({"job": ["tech"]}), [column(["job=tech"], 22)])
+        {1062021: 'job=tech'}
+        """
+        sought = np.unique(np.fromiter(wanted, dtype=np.int64))
+        if self.origin == "svmlight":
+            return {int(at): str(at) for at in sought}
+        if table is None:
+            return {}
+        found: dict[int, str] = {}
+        bits, texts = self.ngrams.bits, self._of("text")
+        for c in self.columns:
+            if c.kind == "text" and not self.ngrams.chars:
+                buffers = self._buffers(table[c.name])
+                spelled = spell(*buffers, self.ngrams, sought, self._seed(c))
+                lead = f"{c.name}: " if len(texts) > 1 else ""
+                found |= {at: lead + words for at, words in spelled.items()}
+            elif c.kind == "category":
+                values = as_strings(table[c.name]).unique().fill_null("?")
+                hashed = hash_values(*string_buffers(values), bits, named_seed(c.name))
+                pairs = zip(hashed.tolist(), values.to_pylist(), strict=True)
+                found |= {at: f"{c.name}={value}" for at, value in pairs}
+            elif c.kind == "number":
+                found[column([f"{c.name}="], bits)] = c.name
+                found[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
+        return {int(at): found[int(at)] for at in sought if int(at) in found}
+
+    def to_json(self) -> dict[str, Any]:
+        """The specification as plain data."""
+        return {
+            "origin": self.origin,
+            "columns": [asdict(c) for c in self.columns],
+            "label": self.label,
+            "ngrams": self.ngrams._asdict(),
+        }
+
+    @classmethod
+    def from_json(cls, plain: Any) -> Features:
+        """The specification that :meth:`to_json` wrote; anything else raises ValueError.
+
+        >>> Features.from_json(Features().to_json()) == Features()
+        True
+        """
+        try:
+            made = cls(
+                plain["origin"],
+                tuple(_column_from(entry) for entry in plain["columns"]),
+                plain["label"],
+                Ngrams(**plain["ngrams"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the feature specification cannot be read: {error!r}") from None
+        n = made.ngrams
+        sound = (
+            made.origin in ORIGINS
+            and (made.label is None or isinstance(made.label, str))
+            and all(type(n[i]) is int for i in (0, 1, 3))
+            and type(n.chars) is bool
+            and type(n.unit) is bool
+            and 1 <= n.low <= n.high <= 100
+            and 1 <= n.bits <= 31
+            and n.weighting in WEIGHTINGS
+        )
+        if not sound:
+            raise ValueError(f"the feature specification makes no sense: {plain!r:.200}")
+        return made
+
+    def _of(self, kind: str) -> list[Column]:
+        return [c for c in self.columns if c.kind == kind]
+
+    def _seed(self, c: Column) -> np.uint64:
+        """A lone column of text needs no name: the same words are then the same in every file."""
+        return named_seed(c.name) if len(self._of("text")) > 1 else SEED
+
+    @staticmethod
+    def _buffers(values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+        return string_buffers(plain_strings(values))
+
+    def _cells(self, table: pa.Table) -> Rows | None:
+        """Numbers and categories: one entry a row and column."""
+        columns = [c for c in self.columns if c.kind in ("number", "category")]
+        if not columns:
+            return None
+        n, m, bits = table.num_rows, len(columns), self.ngrams.bits
+        unit = 1.0 / math.sqrt(m)
+        indices = np.empty((n, m), dtype=np.uint32)
+        values = np.full((n, m), unit, dtype=np.float32)
+        for j, c in enumerate(columns):
+            if c.kind == "number":
+                numbers, _ = to_numbers(table[c.name])
+                absent = np.isnan(numbers)
+                indices[:, j] = column([f"{c.name}="], bits)
+                indices[absent, j] = column([f"{c.name}=?"], bits)
+                values[:, j] = np.where(absent, unit, (numbers - c.mean) * (unit / c.scale))
+            else:
+                coded = as_strings(table[c.name]).dictionary_encode(null_encoding="encode")
+                known = make_strings([name or "?" for name in coded.dictionary.to_pylist()])
+                hashed = hash_values(*string_buffers(known), bits, named_seed(c.name))
+                indices[:, j] = hashed[np.from_dlpack(coded.indices)]
+        indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
+        return Rows(indptr, indices.ravel(), values.ravel())
+
+
+def _column_from(entry: Any) -> Column:
+    made = Column(**entry)
+    numbers = (made.mean, made.scale)
+    if not (
+        isinstance(made.name, str)
+        and made.kind in KINDS
+        and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
+        and made.scale > 0
+    ):
+        raise TypeError(f"no column: {entry!r:.200}")
+    return made
+
+
+def _side_by_side(parts: list[Rows], n: int) -> Rows:
+    """Rows put together from parts of rows."""
+    if not parts:
+        return Rows(
+            np.zeros(n + 1, np.uint64), np.empty(0, np.uint32), np.empty(0, np.float32)
+        )  # fmt: skip
+    joined = parts[0]
+    for part in parts[1:]:
+        indptr = joined.indptr + part.indptr
+        indices = np.empty(int(indptr[-1]), dtype=np.uint32)
+        values = np.empty(int(indptr[-1]), dtype=np.float32)
+        for own, before in ((joined, part.indptr[:-1]), (part, joined.indptr[1:])):
+            lengths = np.diff(own.indptr).astype(np.int64)
+            at = np.arange(len(own.indices), dtype=np.uint64) + np.repeat(before, lengths)
+            indices[at], values[at] = own.indices, own.values
+        joined = Rows(indptr, indices, values)
+    return joined

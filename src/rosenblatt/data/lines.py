@@ -1,0 +1,106 @@
+"""Blocks of svmlight, Vowpal Wabbit and fastText lines, read by the kernels of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.blocks import Block
+from rosenblatt.data.tables import Chunk
+from rosenblatt.engine.parsers import FAULTS, parse_fasttext, parse_svmlight, parse_vw
+from rosenblatt.engine.text import Rows
+from rosenblatt.errors import DataError
+
+LABEL_PREFIX = b"__label__"
+
+
+class Lines(NamedTuple):
+    """Rows that brought features of their own: labels (NaN where none), importances, bad lines."""
+
+    rows: Rows
+    labels: np.ndarray
+    weights: np.ndarray
+    path: str
+    line_of: Callable[[int], int]
+    bad: int
+
+
+def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
+    """Read a block of svmlight or Vowpal Wabbit lines.
+
+    >>> lines = read_sparse(Block(b"+1 3:0.5\\n-1 2:1 7:2\\n", "a.svm", 1), "svmlight", 22, False)
+    >>> lines.labels.tolist(), lines.rows.indices.tolist()
+    ([1.0, -1.0], [3, 2, 7])
+    """
+    parse = parse_svmlight if format == "svmlight" else parse_vw
+    parsed = parse(np.frombuffer(block.data, dtype=np.uint8), bits)
+    wrong = np.flatnonzero(parsed.faults)
+    if len(wrong) and not skip:
+        place = int(parsed.places[wrong[0]])
+        raise _fault(block, int(parsed.faults[wrong[0]]), place, bits)
+
+    def line_of(row: int) -> int:
+        lines = block.data.split(b"\n")
+        filled = [i for i, line in enumerate(lines) if line.split(b"#")[0].strip()]
+        return block.line + filled[row]
+
+    rows = Rows(parsed.indptr, parsed.indices, parsed.values)
+    good = np.flatnonzero(parsed.faults == 0)
+    return Lines(
+        rows,
+        parsed.labels,
+        parsed.weights,
+        block.path,
+        lambda row: line_of(int(good[row])),
+        len(wrong),
+    )
+
+
+def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
+    start = block.data.rfind(b"\n", 0, place) + 1
+    word = block.data[place : place + 40].split(b"\n")[0].split(b" ")[0]
+    message = f"{FAULTS[code]}, found {word.decode(errors='replace')!r}"
+    if code == 3:
+        message += f" (2^{bits} columns; more with bits={bits + 1} and up)"
+    line = block.line + block.data.count(b"\n", 0, place)
+    return DataError(message, path=block.path, line=line, column=place - start + 1)
+
+
+def read_fasttext(block: Block, skip: bool) -> Chunk:
+    """Read a block of fastText lines as a table of the columns ``label`` and ``text``.
+
+    >>> read_fasttext(Block(b"__label__pos not bad\\n", "a.ft", 1), False).table.to_pylist()
+    [{'label': b'pos', 'text': b'             not bad\\n'}]
+    """
+    data = np.frombuffer(block.data, dtype=np.uint8).copy()
+    lines = block.data.count(b"\n")
+    names = np.empty(len(data), dtype=np.uint8)
+    offsets = np.empty(lines + 1, dtype=np.uint64)
+    starts = np.empty(lines + 1, dtype=np.uint64)
+    faults = np.zeros(lines, dtype=np.uint8)
+    prefix = np.frombuffer(LABEL_PREFIX, dtype=np.uint8)
+    rows = parse_fasttext(data, prefix, names, offsets, starts, faults)
+    wrong = np.flatnonzero(faults[:rows])
+    if len(wrong) and not skip:
+        message = f"{FAULTS[4]}, found several"
+        raise DataError(message, path=block.path, line=block.line_of(int(wrong[0])))
+    columns = {
+        "label": _binary(offsets[: rows + 1], names),
+        "text": _binary(starts[: rows + 1], data),
+    }
+    keep = np.flatnonzero(faults[:rows] == 0)
+    table = pa.table(columns)
+    if len(wrong):
+        table = table.take(keep)
+    return Chunk(table, block.path, lambda row: block.line_of(int(keep[row])), len(wrong))
+
+
+def _binary(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(),
+        len(offsets) - 1,
+        [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data)],
+    )

@@ -1,0 +1,397 @@
+"""One way in: files of any format as batches of sparse rows with their labels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.blocks import BLOCK_BYTES
+from rosenblatt.data.features import Features
+from rosenblatt.data.files import FORMATS, STDIN, expand
+from rosenblatt.data.kinds import check_chunk, guess_columns
+from rosenblatt.data.lines import Lines
+from rosenblatt.data.readers import SPARSE, Piece, Reader
+from rosenblatt.data.tables import Chunk, as_strings
+from rosenblatt.engine.text import Ngrams, Rows
+from rosenblatt.errors import DataError
+
+_MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: sparse features, labels as codes into ``Source.classes``, and the table itself.
+
+    Attributes
+    ----------
+    rows : Rows
+        The features, in CSR form.
+    labels : int32 array or None
+        None if the file has no label column (and none was asked for).
+    weights : float array or None
+        Importances, from Vowpal Wabbit files.
+    table : pyarrow.Table or None
+        The columns that were read, for tables.
+    size : int
+        About how many bytes of input the batch stands for.
+    """
+
+    rows: Rows
+    labels: np.ndarray | None
+    weights: np.ndarray | None
+    table: pa.Table | None
+    size: int
+
+    def __len__(self) -> int:
+        return len(self.rows.indptr) - 1
+
+
+class _Prepared(NamedTuple):
+    """A batch as a thread leaves it: the labels are still names, coded here in order."""
+
+    batch: Batch
+    names: list[str]
+    codes: np.ndarray | None
+    place: Chunk | Lines
+    bad: int
+    missing: dict[str, int]
+
+
+def open(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    label: str | int | None = None,
+    text: str | Iterable[str] | None = None,
+    columns: Iterable[str] | Mapping[str, str] | None = None,
+    format: str | None = None,
+    *,
+    ngrams: Ngrams | None = None,
+    features: Features | None = None,
+    classes: Iterable[str] | None = None,
+    header: bool | None = None,
+    skip_bad_rows: bool = False,
+    block_bytes: int = BLOCK_BYTES,
+) -> Source:
+    """Open one or several files of one format as a source of batches.
+
+    Parameters
+    ----------
+    paths : str, path or several of them
+        Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip and zstd
+        are recognised by their content.
+    label : str or int, optional
+        The column that holds the label, by name or by place (from 1; -1 is the last).
+    text : str or several, optional
+        Columns of text. If given, and `columns` is not, they are the only features.
+    columns : names, or mapping of name to kind, optional
+        Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
+        ``"category"``, ``"number"`` or ``"ignore"``; the others are found out.
+    format : str, optional
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
+        written by `rosenblatt convert`; found out by default.
+    ngrams : Ngrams, optional
+        How text is hashed, and to how many columns.
+    features, classes : optional
+        A model's own, to read other files exactly as it needs them; a label that is none of
+        `classes` is then an error.
+    header : bool, optional
+        Whether the first row of CSV and TSV holds the names; found out by default.
+    skip_bad_rows : bool
+        Leave out and count rows that cannot be read, rather than raise.
+    block_bytes : int
+        How many bytes of a text file make a batch.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "reviews.csv"
+    >>> _ = path.write_text('stars,review\\n5,"good, not bad"\\n1,not good at all\\n')
+    >>> source = open(path, label="stars")
+    >>> [(len(batch), batch.labels.tolist(), batch.rows.indptr.tolist()) for batch in source]
+    [(2, [1, 0], [0, 5, 12])]
+    >>> source.classes, source.features.columns
+    (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
+    """
+    if format is not None and format not in FORMATS:
+        raise DataError(f"{format!r} is no format; the formats are {', '.join(FORMATS)}")
+    files = expand(paths)
+    if format == "cache" or (format is None and Path(files[0]).is_dir()):
+        from rosenblatt.data.cached import CachedSource
+
+        return CachedSource(files[0], features, classes)
+    reader = Reader(files, format, header, skip_bad_rows, block_bytes)
+    if features is not None:
+        return Source(reader, *_fitted(reader, features), classes, skip_bad_rows)
+    found = _look(reader, label, text, columns, ngrams or Ngrams())
+    return Source(reader, found, True, classes, skip_bad_rows)
+
+
+class Source:
+    """Batches of files; made by :func:`open`. Iterating again reads the files again.
+
+    Attributes
+    ----------
+    features : Features
+        How rows become features.
+    classes : list of str
+        The labels, in the order in which batches brought them, sorted within a batch.
+    labelled : bool
+        Whether the file has the label column.
+    keep_table : bool
+        Set it to have all columns of a table in ``Batch.table``, not only those needed.
+    rows, bad : int
+        Rows read and rows left out by the latest pass.
+    missing : Counter
+        Missing values by column, of the latest pass.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        features: Features,
+        labelled: bool,
+        classes: Iterable[str] | None,
+        skip: bool,
+    ) -> None:
+        self.features, self.labelled = features, labelled
+        self.classes: list[str] = list(classes) if classes is not None else []
+        self.keep_table = False
+        self.rows = self.bad = 0
+        self.missing: Counter[str] = Counter()
+        self._reader, self._skip = reader, skip
+        self._closed = classes is not None
+
+    @property
+    def files(self) -> list[str]:
+        """The files, in order."""
+        return self._reader.files
+
+    @property
+    def format(self) -> str:
+        """The format of the files."""
+        return self._reader.format
+
+    def expect(self, classes: Iterable[str]) -> None:
+        """From now on take these classes, in this order, and no others."""
+        self.classes, self._closed = list(classes), True
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Which files these are: their names, sizes and how they begin."""
+        return {"format": self.format, "files": [_fingerprint(path) for path in self.files]}
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.rows, self.bad, self.missing = 0, 0, Counter()
+        return self.batches()
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on; the counts go on from where they are."""
+        workers = min(2, os.cpu_count() or 1)
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: deque[Future[_Prepared]] = deque()
+            try:
+                pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits)
+                for piece in islice(pieces, start, None):
+                    waiting.append(pool.submit(self._prepare, piece))
+                    if len(waiting) > workers:
+                        yield self._finish(waiting.popleft().result())
+                while waiting:
+                    yield self._finish(waiting.popleft().result())
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
+        """The rows as they stand in the file, all columns, and what each column is."""
+        columns = None
+        for piece in self._reader.pieces(None, self.features.ngrams.bits):
+            found, _ = piece()
+            assert not isinstance(found, Lines), "sparse formats have no columns"
+            if columns is None:
+                columns = guess_columns(found.table, None)
+                kinds = {c.name: c.kind for c in columns}
+            yield check_chunk(found, columns, None, self._skip), kinds
+
+    def first_table(self) -> pa.Table | None:
+        """The table of the first batch once more; None where there is none."""
+        if self.features.origin != "table" or STDIN in self.files:
+            return None
+        for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
+            return self._prepare(piece).batch.table
+        return None
+
+    def _wanted(self) -> list[str] | None:
+        if self.keep_table or self.features.origin != "table":
+            return None
+        label = [self.features.label] if self.labelled and self.features.label is not None else []
+        return [*label, *(c.name for c in self.features.columns)]
+
+    def _prepare(self, piece: Piece) -> _Prepared:
+        found, size = piece()
+        return self._lines(found, size) if isinstance(found, Lines) else self._chunk(found, size)
+
+    def _chunk(self, chunk: Chunk, size: int) -> _Prepared:
+        features = self.features
+        label = features.label if self.labelled else None
+        chunk = check_chunk(chunk, features.columns, label, self._skip)
+        names, codes = [], None
+        if label is not None:
+            coded = as_strings(chunk.table[label]).dictionary_encode()
+            names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
+        batch = Batch(features.rows(chunk.table), None, None, chunk.table, size)
+        return _Prepared(batch, names, codes, chunk, chunk.bad, features.missing(chunk.table))
+
+    def _lines(self, lines: Lines, size: int) -> _Prepared:
+        values, codes = np.unique(lines.labels, return_inverse=True)
+        unknown = np.flatnonzero(np.isnan(lines.labels))
+        if len(unknown) and not self._closed:
+            line = lines.line_of(int(unknown[0]))
+            raise DataError("the label is missing", path=lines.path, line=line)
+        batch = Batch(lines.rows, None, lines.weights, None, size)
+        names = [_plain_number(value) for value in values]
+        return _Prepared(batch, names, None if len(unknown) else codes, lines, lines.bad, {})
+
+    def _finish(self, prepared: _Prepared) -> Batch:
+        """Code the labels and count: in order, so that codes do not depend on timing."""
+        batch = prepared.batch
+        self.rows += len(batch)
+        self.bad += prepared.bad
+        self.missing.update(prepared.missing)
+        if prepared.codes is None:
+            return batch
+        table = np.array(self._known(prepared), dtype=np.int32)
+        return replace(batch, labels=table[prepared.codes] if len(table) else np.empty(0, np.int32))
+
+    def _known(self, prepared: _Prepared) -> list[int]:
+        """The code of each name in a batch; new names become classes."""
+        known = {name: code for code, name in enumerate(self.classes)}
+        for name in sorted_labels(prepared.names):
+            if name in known:
+                continue
+            if self._closed:
+                # The test half of the adult data writes its labels with a full stop.
+                if name.removesuffix(".") not in known:
+                    raise self._foreign(name, prepared)
+                known[name] = known[name.removesuffix(".")]
+            else:
+                if len(self.classes) >= _MOST_CLASSES:
+                    message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
+                    raise DataError(message, path=self.files[0], column=self.features.label)
+                known[name] = len(self.classes)
+                self.classes.append(name)
+        return [known[name] for name in prepared.names]
+
+    def _foreign(self, name: str, prepared: _Prepared) -> DataError:
+        assert prepared.codes is not None
+        row = int(np.flatnonzero(prepared.codes == prepared.names.index(name))[0])
+        message = f"the label {name!r} is none of the model's: {', '.join(self.classes)}"
+        place = prepared.place
+        return DataError(
+            message, path=place.path, line=place.line_of(row), column=self.features.label
+        )
+
+
+def _look(
+    reader: Reader,
+    label: str | int | None,
+    text: str | Iterable[str] | None,
+    columns: Iterable[str] | Mapping[str, str] | None,
+    ngrams: Ngrams,
+) -> Features:
+    """Find out from the beginning of the first file what the columns are."""
+    if reader.format in SPARSE:
+        return Features(reader.format, (), None, ngrams)
+    head = reader.head()
+    path, names = reader.files[0], head.column_names
+    name = _label_name(label, names, path)
+    texts = [text] if isinstance(text, str) else list(text or ())
+    kinds = (
+        {str(key): kind for key, kind in columns.items()} if isinstance(columns, Mapping) else {}
+    )
+    only = texts or None
+    if columns is not None:
+        only = None if isinstance(columns, Mapping) else [*columns, *texts]
+    for key in [*(only or ()), *texts, *kinds]:
+        _must_have(key, names, path)
+    kinds |= dict.fromkeys(texts, "text")
+    if only is not None:
+        kinds |= {key: "ignore" for key in names if key not in only}
+    found = guess_columns(head, name, kinds)
+    if not found:
+        raise DataError("no column is left to learn from", path=path)
+    return Features("table", found, name, ngrams)
+
+
+def _fitted(reader: Reader, features: Features) -> tuple[Features, bool]:
+    """A model's specification for these files, and whether they have the label."""
+    origin = reader.format if reader.format in SPARSE else "table"
+    if origin != features.origin:
+        message = f"the model was trained on {features.origin} data, this is {reader.format}"
+        raise DataError(message, path=reader.files[0])
+    if origin != "table":
+        return features, True
+    names = reader.head().column_names
+    for c in features.columns:
+        _must_have(c.name, names, reader.files[0])
+    return features, features.label in names
+
+
+def _label_name(label: str | int | None, names: list[str], path: str) -> str:
+    if label is None and "label" in names:
+        return "label"
+    if label is None:
+        message = f"which column is the label? The columns are {', '.join(names)}"
+        raise DataError(message, path=path)
+    if str(label) not in names:
+        try:
+            place = int(label)
+            return names[place - 1 if place > 0 else place]
+        except (ValueError, IndexError):
+            _must_have(str(label), names, path)
+    return str(label)
+
+
+def _must_have(name: str, names: list[str], path: str) -> None:
+    if name not in names:
+        message = f"there is no column {name!r}; the columns are {', '.join(names)}"
+        raise DataError(message, path=path)
+
+
+def _fingerprint(path: str) -> dict[str, Any]:
+    if path == STDIN or not Path(path).is_file():
+        return {"name": path}
+    with Path(path).open("rb") as file:
+        begins = hashlib.sha256(file.read(1 << 16)).hexdigest()
+    return {"name": Path(path).name, "size": Path(path).stat().st_size, "begins": begins}
+
+
+def sorted_labels(names: Iterable[str]) -> list[str]:
+    """Labels in their order: by number where all are numbers, else as strings.
+
+    >>> sorted_labels(["10", "9", "-1"]), sorted_labels(["10", "9", "x"])
+    (['-1', '9', '10'], ['10', '9', 'x'])
+    """
+    labels = list(names)
+    try:
+        return sorted(labels, key=float)
+    except ValueError:
+        return sorted(labels)
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+__all__ = ["Batch", "Source", "open"]

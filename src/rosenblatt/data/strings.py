@@ -1,0 +1,55 @@
+"""Arrow strings as the two arrays they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+
+def string_buffers(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and bytes of an Arrow array of strings; a missing text is an empty one.
+
+    >>> offsets, data = string_buffers(pa.array(["ab", None, "c"]))
+    >>> offsets.tolist(), data[:3].tobytes()
+    ([0, 2, 2, 3], b'abc')
+    """
+    if not (pa.types.is_string(strings.type) or pa.types.is_large_string(strings.type)):
+        strings = strings.cast(pa.large_string())
+    wide = pa.types.is_large_string(strings.type)
+    if strings.null_count:
+        strings = strings.fill_null("")
+    _, offsets, data = strings.buffers()
+    kind = np.dtype(np.int64 if wide else np.int32)
+    if offsets is None or len(strings) == 0:
+        return np.zeros(1, dtype=kind), np.empty(0, dtype=np.uint8)
+    first = np.frombuffer(
+        offsets, dtype=kind, count=len(strings) + 1, offset=strings.offset * kind.itemsize
+    )
+    return first, np.frombuffer(data if data is not None else b"", dtype=np.uint8)
+
+
+def make_strings(values: list[str]) -> pa.Array:
+    """An Arrow array of strings, made without ``pa.array``, whose first call imports pandas.
+
+    >>> make_strings(["a", "bc"]).to_pylist()
+    ['a', 'bc']
+    """
+    encoded = [value.encode() for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    data = pa.py_buffer(b"".join(encoded))
+    return pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), data)
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8, at the speed of Arrow's own check.
+
+    >>> is_utf8("déjà vu".encode()), is_utf8(b"\\xff")
+    (True, False)
+    """
+    offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
+    parts = [None, offsets, pa.py_buffer(data)]
+    try:
+        pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, parts).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,188 @@
+"""Hashed columns renumbered in the order in which they are first met.
+
+Frequent features are met early, so that their weights end up close together: of the table of 2²²
+weights an epoch then touches a small hot part most of the time, and no model holds a weight that
+no row ever had a use for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rosenblatt.engine._jit import kernel
+from rosenblatt.engine.text import Rows
+
+
+class Numbering:
+    """The places of columns, handed out as columns are met.
+
+    Parameters
+    ----------
+    bits : int
+        There are ``2**bits`` columns.
+    columns : uint32 array, optional
+        Columns that have places already: the i-th has place i.
+
+    Examples
+    --------
+    >>> numbering = Numbering(bits=10)
+    >>> places = np.array([700, 3, 700], dtype=np.uint32)
+    >>> numbering.number(places)
+    >>> places.tolist(), len(numbering), numbering.columns.tolist()
+    ([0, 1, 0], 2, [700, 3])
+    >>> numbering.translated(np.array([3, 4], dtype=np.uint32)).tolist()
+    [1, 2]
+    """
+
+    def __init__(self, bits: int, columns: np.ndarray | None = None) -> None:
+        self._places = np.zeros(1 << bits, dtype=np.uint32)
+        self._columns = np.empty(0, dtype=np.uint32)
+        self._count = 0
+        if columns is not None:
+            self._columns = np.array(columns, dtype=np.uint32)
+            self._count = len(columns)
+            self._places[self._columns] = np.arange(1, self._count + 1, dtype=np.uint32)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns that have places, by place."""
+        return self._columns[: self._count]
+
+    def number(self, columns: np.ndarray) -> None:
+        """Replace columns by their places; new ones get the next."""
+        room = min(self._count + len(columns), len(self._places))
+        if room > len(self._columns):
+            grown = np.empty(min(2 * room, len(self._places)), dtype=np.uint32)
+            grown[: self._count] = self.columns
+            self._columns = grown
+        self._count = int(_number(columns, self._places, self._columns, np.uint32(self._count)))
+
+    def translated(self, columns: np.ndarray) -> np.ndarray:
+        """The places of columns; all those never met share the place after the last."""
+        return _translated(columns, self._places, np.uint32(self._count))
+
+
+class Rarity:
+    """Scales that let rare features count for more than frequent ones: inverse frequencies.
+
+    A feature that d of the first n rows have is scaled by ``log((2 + n) / (1 + d))``, one that
+    none of them has by ``log(2 + n)``; all of it times the constant that gives those rows a mean
+    squared length of 1. To learn with scaled values and to scale the weights afterwards is to
+    give each feature a learning rate of its own: the model itself needs no scales.
+
+    Parameters
+    ----------
+    scales : float32 array
+        The scale of each place that the first rows had.
+    rest : float
+        The scale of all other places.
+
+    Examples
+    --------
+    >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], "u4"), np.ones(3, "f4"))
+    >>> rarity = Rarity.of(rows)
+    >>> rarity.scales.round(2).tolist(), round(rarity.rest, 2)
+    ([0.5099999904632568, 1.2200000286102295], 2.44)
+    """
+
+    def __init__(self, scales: np.ndarray, rest: float) -> None:
+        self.scales, self.rest = scales, rest
+
+    @classmethod
+    def of(cls, rows: Rows) -> Rarity:
+        """The scales by the frequencies in these rows, whose columns are numbered."""
+        n = len(rows.indptr) - 1
+        frequencies = np.bincount(rows.indices) if len(rows.indices) else np.empty(0)
+        scales = np.log((2 + n) / (1.0 + frequencies))
+        squares = float(np.sum((rows.values * scales[rows.indices]) ** 2.0)) if n else 0.0
+        unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
+        return cls((unit * scales).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+
+    def apply(self, rows: Rows) -> None:
+        """Scale the values of rows whose columns are numbered, in place."""
+        _rescale(rows.indices, rows.values, self.scales, np.float32(self.rest))
+
+    def of_places(self, count: int) -> np.ndarray:
+        """The scales of the first `count` places."""
+        scales = np.full(count, self.rest, dtype=np.float32)
+        known = min(count, len(self.scales))
+        scales[:known] = self.scales[:known]
+        return scales
+
+
+def score(rows: Rows, numbering: Numbering, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Scores (rows, problems) with the weights of numbered columns; others weigh nothing.
+
+    >>> numbering = Numbering(bits=4, columns=np.array([7], np.uint32))
+    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([7, 9], np.uint32), np.ones(2, "f4"))
+    >>> score(rows, numbering, np.array([[2.5]], np.float32), np.array([-1.0])).tolist()
+    [[1.5]]
+    """
+    out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
+    _score(rows.indptr, rows.indices, rows.values, numbering._places, W, bias, out)
+    return out
+
+
+def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """The places whose weights, or averaging sums, are not all zero.
+
+    >>> used_places(np.array([[0.0], [2.0]]), np.zeros((2, 1))).tolist()
+    [1]
+    """
+    return np.flatnonzero(_is_used(W, U))
+
+
+@kernel
+def _is_used(W, U):
+    out = np.zeros(W.shape[0], np.bool_)
+    for i in range(W.shape[0]):
+        for c in range(W.shape[1]):
+            if W[i, c] != 0 or (i < U.shape[0] and U[i, c] != 0):
+                out[i] = True
+                break
+    return out
+
+
+@kernel
+def _score(pointers, columns, values, places, W, bias, out):
+    for row in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            out[row, c] = bias[c]
+        for j in range(pointers[row], pointers[row + 1]):
+            place = places[columns[j]]
+            if place > 0:
+                for c in range(out.shape[1]):
+                    out[row, c] += values[j] * W[place - np.uint32(1), c]
+
+
+@kernel
+def _number(columns, places, met, count):
+    for j in range(columns.size):
+        column = columns[j]
+        place = places[column]
+        if place == 0:
+            met[count] = column
+            count += np.uint32(1)
+            place = count
+            places[column] = place
+        columns[j] = place - np.uint32(1)
+    return count
+
+
+@kernel
+def _rescale(places, values, scales, rest):
+    for j in range(places.size):
+        place = places[j]
+        values[j] *= scales[place] if place < scales.size else rest
+
+
+@kernel
+def _translated(columns, places, count):
+    out = np.empty_like(columns)
+    for j in range(columns.size):
+        place = places[columns[j]]
+        out[j] = place - np.uint32(1) if place > 0 else count
+    return out

@@ -1,0 +1,460 @@
+"""From the bytes of text to hashed n-grams in CSR form.
+
+The hash, documented here and stable for ever
+---------------------------------------------
+A *word* is a longest run of letters, marks and numbers, in lower case, by the tables of
+:mod:`rosenblatt.engine._unicode`. All arithmetic is modulo 2⁶⁴.
+
+- A word is hashed by FNV-1a over its code points: ``h = (h ^ c) · 0x100000001B3`` for each code
+  point c, from the *seed* (for unnamed text FNV's own, ``0xCBF29CE484222325``).
+- The n-gram of the words hashed to ``h1 ... hn`` is ``g = h1``, then ``g = g·K + hi`` for each
+  further word, with ``K = 0x9E3779B97F4A7C15``.
+- A character n-gram is n code points in a row of a word with one space before and after it (the
+  whole padded word, if it is shorter), hashed by FNV-1a like a word.
+- Its *column* is the lowest bits of ``mix(g)``, the 64-bit finaliser of MurmurHash3.
+
+:func:`words` and :func:`column` are this definition in plain Python; the kernels are the same at
+memory speed.
+
+Examples
+--------
+>>> words("Crème brûlée: 2 × BETTER")
+['crème', 'brûlée', '2', 'better']
+>>> column(["not", "good"], bits=22)
+1281756
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.engine._unicode import LIMIT, fold_table
+
+SEED = np.uint64(0xCBF29CE484222325)
+PRIME = np.uint64(0x100000001B3)
+GRAM = np.uint64(0x9E3779B97F4A7C15)
+WEIGHTINGS = ("binary", "log", "raw")
+
+_MASK64 = (1 << 64) - 1
+
+
+class Rows(NamedTuple):
+    """Sparse rows: row i has ``values[indptr[i]:indptr[i+1]]`` in the columns ``indices[...]``."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+class Ngrams(NamedTuple):
+    """Which n-grams of which kind are hashed to how many columns, and how they are weighted.
+
+    Attributes
+    ----------
+    low, high
+        The shortest and the longest n-gram.
+    chars
+        Whether the n-grams are of characters within words, rather than of words.
+    bits
+        There are ``2**bits`` columns.
+    weighting
+        ``"binary"``: 1; ``"log"``: log(1 + count); ``"raw"``: the count.
+    unit
+        Whether rows are scaled to length 1.
+    """
+
+    low: int = 1
+    high: int = 2
+    chars: bool = False
+    bits: int = 22
+    weighting: str = "log"
+    unit: bool = True
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case: the definition of a word.
+
+    >>> words("It's 5 o'clock")
+    ['it', 's', '5', 'o', 'clock']
+    """
+    fold = fold_table()
+    folded = [int(fold[ord(c)]) if ord(c) < LIMIT else 0 for c in text]
+    return "".join(chr(c) if c else " " for c in folded).split()
+
+
+def named_seed(name: str) -> np.uint64:
+    """The seed that keeps the words of one column of a table apart from those of the others."""
+    return np.uint64(_fnv(f"{name}=", int(SEED)))
+
+
+def column(gram: list[str], bits: int, seed: int = int(SEED)) -> int:
+    """The column of an n-gram of words (or of one string of characters): the definition.
+
+    >>> column(["good"], bits=10), column(["good"], bits=22) % 1024
+    (244, 244)
+    """
+    hashed = 0
+    for word in gram:
+        hashed = (hashed * int(GRAM) + _fnv(word, seed)) & _MASK64
+    return _mix(hashed) & ((1 << bits) - 1)
+
+
+def _fnv(text: str, seed: int) -> int:
+    for c in text:
+        seed = ((seed ^ ord(c)) * int(PRIME)) & _MASK64
+    return seed
+
+
+def _mix(h: int) -> int:
+    h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & _MASK64
+    h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & _MASK64
+    return h ^ (h >> 33)
+
+
+def hash_ngrams(
+    offsets: np.ndarray, data: np.ndarray, spec: Ngrams, seed: np.uint64 = SEED
+) -> Rows:
+    """Hash the n-grams of strings that lie as UTF-8 one after the other, as in Arrow.
+
+    Parameters
+    ----------
+    offsets : array of n + 1 integers
+        String i is ``data[offsets[i]:offsets[i+1]]``.
+    data : uint8 array
+        The bytes. What is not UTF-8 separates words.
+    spec : Ngrams
+        What to hash.
+    seed : uint64
+        Where hashing starts; see :func:`named_seed`.
+
+    Examples
+    --------
+    >>> data = np.frombuffer(b"not good, not bad", dtype=np.uint8)
+    >>> rows = hash_ngrams(np.array([0, 17]), data, Ngrams(weighting="raw", unit=False))
+    >>> len(rows.indices), rows.values.tolist()
+    (6, [2.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    """
+    offsets = offsets.astype(np.uint64)
+    longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
+    # A row of n bytes has at most (n+1)/2 words; characters between them count twice at most.
+    widest = (2 * longest + 2) if spec.chars else (longest + 1) // 2 + 1
+    most = widest * (spec.high - spec.low + 1)
+    size = int(offsets[-1] - offsets[0]) if len(offsets) > 1 else 0
+    bound = (2 * size + len(offsets) if spec.chars else (size + len(offsets)) // 2) * (
+        spec.high - spec.low + 1
+    )
+    indptr = np.empty(len(offsets), dtype=np.uint64)
+    indices = np.empty(bound + most + 1, dtype=np.uint32)
+    values = np.empty(bound + most + 1, dtype=np.float32)
+    table = np.zeros(max(8, 1 << (8 * most - 1).bit_length()), dtype=np.uint32)
+    columns = np.empty(most, dtype=np.uint32)
+    pieces = np.empty(widest + 2, dtype=np.uint64)
+    fill = _char_rows if spec.chars else _word_rows
+    count = fill(
+        offsets, data, fold_table(), seed, spec.low, spec.high, np.uint64((1 << spec.bits) - 1),
+        indptr, indices, values, table, columns, pieces,
+    )  # fmt: skip
+    # Place 0 of the output stays unused: it is what an empty slot of the table points to.
+    indptr -= np.uint64(1)
+    indices, values = indices[1:count], values[1:count]
+    _weigh(indptr, values, WEIGHTINGS.index(spec.weighting), spec.unit)
+    return Rows(indptr, indices, values)
+
+
+def hash_values(
+    offsets: np.ndarray, data: np.ndarray, bits: int, seed: np.uint64 = SEED
+) -> np.ndarray:
+    """The column of each string taken as a whole, as it stands: one category, one column.
+
+    >>> data = np.frombuffer(b"tech", dtype=np.uint8)
+    >>> hash_values(np.array([0, 4]), data, 22, named_seed("job")).tolist()
+    [1062021]
+    >>> column(["job=tech"], 22)
+    1062021
+    """
+    columns = np.empty(len(offsets) - 1, dtype=np.uint32)
+    _hash_values(offsets.astype(np.uint64), data, seed, np.uint64((1 << bits) - 1), columns)
+    return columns
+
+
+def spell(
+    offsets: np.ndarray,
+    data: np.ndarray,
+    spec: Ngrams,
+    wanted: np.ndarray,
+    seed: np.uint64 = SEED,
+) -> dict[int, str]:
+    """Find an n-gram of words in the text for each of the `wanted` columns that occurs there.
+
+    A hashed model knows columns; this tells which words they were, the first that fit.
+
+    >>> data = np.frombuffer(b"not good, not bad", dtype=np.uint8)
+    >>> wanted = np.array([column(["not", "bad"], 22)])
+    >>> spell(np.array([0, 17]), data, Ngrams(), wanted)
+    {1474044: 'not bad'}
+    """
+    offsets = offsets.astype(np.uint64)
+    longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
+    marks = np.zeros(1 << spec.bits, dtype=np.uint32)
+    marks[wanted] = np.arange(1, len(wanted) + 1)
+    spans = np.zeros((len(wanted), 2), dtype=np.uint64)
+    _find_words(
+        offsets, data, fold_table(), seed, spec.low, spec.high, marks, spans,
+        np.empty(longest + 2, dtype=np.uint64), np.empty((longest + 2, 2), dtype=np.uint64),
+    )  # fmt: skip
+    found = {}
+    for at, (start, end) in zip(wanted, spans, strict=True):
+        if end > start:
+            text = data[int(start) : int(end)].tobytes().decode(errors="replace")
+            found[int(at)] = " ".join(words(text))
+    return found
+
+
+@inlined
+def _mixed(h):
+    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return h ^ (h >> np.uint64(33))
+
+
+@kernel
+def _decode(data, i, end):
+    """The code point at i of a string that ends at `end`, and its length; 0 for bad bytes."""
+    c = np.uint32(data[i])
+    if c < 0xC2 or c > 0xF4:
+        return np.uint32(0), 1
+    extra = 1 if c < 0xE0 else (2 if c < 0xF0 else 3)
+    if i + extra >= end:
+        return np.uint32(0), 1
+    code = c & np.uint32(0x3F >> extra)
+    for k in range(1, extra + 1):
+        b = np.uint32(data[i + k])
+        if b & np.uint32(0xC0) != np.uint32(0x80):
+            return np.uint32(0), 1
+        code = (code << np.uint32(6)) | (b & np.uint32(0x3F))
+    if (extra == 2 and code < 0x800) or (extra == 3 and code < 0x10000):
+        return np.uint32(0), 1
+    return code, extra + 1
+
+
+@kernel
+def _hash_values(offsets, data, seed, mask, columns):
+    for row in range(len(columns)):
+        h = seed
+        i = offsets[row]
+        while i < offsets[row + 1]:
+            c = np.uint32(data[i])
+            width = 1
+            if c >= 128:
+                c, width = _decode(data, i, offsets[row + 1])
+            h = (h ^ np.uint64(c)) * PRIME
+            i += np.uint64(width)
+        columns[row] = np.uint32(_mixed(h) & mask)
+
+
+@kernel
+def _word_hashes(data, start, end, fold, seed, hashes):
+    """Hash the words of one string; how many there are.
+
+    The hash is written at every character and kept at the end of a word, so that the loop has no
+    branch that a processor could guess wrong.
+    """
+    n = np.uint64(0)
+    h = seed
+    inside = np.uint64(0)
+    limit = np.uint32(len(fold))
+    i = start
+    while i < end:
+        c = np.uint32(data[i])
+        if c < 128:
+            i += np.uint64(1)
+        else:
+            c, width = _decode(data, i, end)
+            i += np.uint64(width)
+            if c >= limit:
+                c = np.uint32(0)
+        letter = fold[c]
+        is_word = np.uint64(letter != 0)
+        hashes[n] = h
+        n += inside & (np.uint64(1) - is_word)
+        h = (h ^ np.uint64(letter)) * PRIME if is_word else seed
+        inside = is_word
+    hashes[n] = h
+    return n + inside
+
+
+@kernel
+def _merge(columns, count, indices, values, nnz, table):
+    """Append the columns of one row's n-grams, equal ones merged and counted.
+
+    The table is open-addressed and holds places in `indices`. A place before this row's first is
+    an empty slot, so the table is never cleared, and a short row uses only as much of it as it
+    needs. The first probe nearly always decides, without a branch to guess wrong.
+    """
+    room = np.uint64(8)
+    while room < np.uint64(8) * count:
+        room <<= np.uint64(1)
+    room -= np.uint64(1)
+    first = nnz
+    for i in range(count):
+        column = columns[i]
+        slot = np.uint64(column) & room
+        place = np.uint64(table[slot])
+        while place >= first and indices[place] != column:
+            slot = (slot + np.uint64(1)) & room
+            place = np.uint64(table[slot])
+        is_new = place < first
+        place = nnz if is_new else place
+        indices[place] = column
+        values[place] = (np.float32(0) if is_new else values[place]) + np.float32(1)
+        table[slot] = np.uint32(place)
+        nnz += np.uint64(is_new)
+    return nnz
+
+
+@kernel
+def _word_columns(hashes, n, low, high, mask, columns):
+    """The columns of the n-grams of n hashed words, shortest first; how many there are."""
+    grams = hashes[:n].copy()
+    count = 0
+    for k in range(1, high + 1):
+        many = max(len(grams) - k + 1, 0)
+        if k > 1:
+            for i in range(many):
+                grams[i] = grams[i] * GRAM + hashes[i + k - 1]
+        if k >= low:
+            for i in range(many):
+                columns[count + i] = np.uint32(_mixed(grams[i]) & mask)
+            count += many
+    return np.uint64(count)
+
+
+@kernel
+def _word_rows(
+    offsets, data, fold, seed, low, high, mask, indptr, indices, values, table, columns, hashes
+):  # fmt: skip
+    nnz = np.uint64(1)
+    indptr[0] = nnz
+    for row in range(len(offsets) - 1):
+        n = _word_hashes(data, offsets[row], offsets[row + 1], fold, seed, hashes)
+        count = _word_columns(hashes, n, low, high, mask, columns)
+        nnz = _merge(columns, count, indices, values, nnz, table)
+        indptr[row + 1] = nnz
+    return nnz
+
+
+@kernel
+def _char_rows(
+    offsets, data, fold, seed, low, high, mask, indptr, indices, values, table, columns, word
+):  # fmt: skip
+    limit = np.uint32(len(fold))
+    nnz = np.uint64(1)
+    indptr[0] = nnz
+    for row in range(len(offsets) - 1):
+        i = offsets[row]
+        end = offsets[row + 1]
+        count = np.uint64(0)
+        length = 0
+        while i <= end:
+            letter = np.uint32(0)
+            if i < end:
+                c = np.uint32(data[i])
+                width = 1
+                if c >= 128:
+                    c, width = _decode(data, i, end)
+                i += np.uint64(width)
+                letter = fold[c] if c < limit else np.uint32(0)
+            else:
+                i += np.uint64(1)
+            if letter != 0:
+                length += 1
+                word[length] = letter
+            elif length > 0:
+                word[0] = 32
+                word[length + 1] = 32
+                count = _char_grams(word, length + 2, low, high, seed, mask, columns, count)
+                length = 0
+        nnz = _merge(columns, count, indices, values, nnz, table)
+        indptr[row + 1] = nnz
+    return nnz
+
+
+@kernel
+def _char_grams(word, length, low, high, seed, mask, columns, count):
+    """Hash the character n-grams of one padded word; how many there are now."""
+    for start in range(length):
+        h = seed
+        for k in range(min(high, length - start)):
+            h = (h ^ word[start + k]) * PRIME
+            if k + 1 >= low or (start == 0 and k + 1 == length):
+                columns[count] = np.uint32(_mixed(h) & mask)
+                count += np.uint64(1)
+    return count
+
+
+@kernel
+def _weigh(indptr, values, weighting, unit):
+    """Turn counts into weights, in place, and rows into unit vectors if asked."""
+    logs = np.empty(64)
+    for c in range(64):
+        logs[c] = np.log(1.0 + c)
+    for row in range(len(indptr) - 1):
+        total = 0.0
+        for j in range(indptr[row], indptr[row + 1]):
+            value = np.float64(values[j])
+            if weighting == 0:
+                value = 1.0
+            elif weighting == 1:
+                value = logs[int(value)] if value < 64.0 else np.log(1.0 + value)
+            values[j] = value
+            total += value * value
+        if unit and total > 0.0:
+            scale = 1.0 / np.sqrt(total)
+            for j in range(indptr[row], indptr[row + 1]):
+                values[j] = np.float32(values[j] * scale)
+
+
+@kernel
+def _word_spans(data, start, end, fold, seed, hashes, spans):
+    """Like :func:`_word_hashes`, with the first and the last byte of each word."""
+    n = 0
+    h = seed
+    begin = start
+    i = start
+    while i < end:
+        c = np.uint32(data[i])
+        width = 1
+        if c >= 128:
+            c, width = _decode(data, i, end)
+        letter = fold[c] if c < len(fold) else np.uint32(0)
+        if letter != 0:
+            h = (h ^ np.uint64(letter)) * PRIME
+        if letter == 0 or i + np.uint64(width) >= end:
+            stop = i if letter == 0 else i + np.uint64(width)
+            if stop > begin:
+                hashes[n] = h
+                spans[n, 0], spans[n, 1] = begin, stop
+                n += 1
+            h = seed
+            begin = i + np.uint64(width)
+        i += np.uint64(width)
+    return n
+
+
+@kernel
+def _find_words(offsets, data, fold, seed, low, high, marks, found, hashes, spans):
+    """Note the first place of each marked column."""
+    mask = np.uint64(len(marks) - 1)
+    for row in range(len(offsets) - 1):
+        n = _word_spans(data, offsets[row], offsets[row + 1], fold, seed, hashes, spans)
+        for i in range(n):
+            g = np.uint64(0)
+            for k in range(min(high, n - i)):
+                g = g * GRAM + hashes[i + k]
+                mark = marks[_mixed(g) & mask] if k + 1 >= low else np.uint32(0)
+                if mark > 0 and found[mark - 1, 1] == 0:
+                    found[mark - 1, 0] = spans[i, 0]
+                    found[mark - 1, 1] = spans[i + k, 1]

@@ -1,0 +1,206 @@
+"""Text to hashed n-grams, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rosenblatt.data.strings import string_buffers
+from rosenblatt.engine.text import WEIGHTINGS, Ngrams, Rows, hash_ngrams
+
+# Below this many bytes a second thread costs more than it brings.
+_WORTH_A_THREAD = 1 << 18
+
+
+class HashedNgrams(TransformerMixin, BaseEstimator):
+    """Turn texts into rows of hashed n-gram weights, at some hundred MB/s.
+
+    Words are runs of letters, marks and numbers of any script, in lower case. The hash is defined
+    in :mod:`rosenblatt.engine.text` and stable for ever.
+
+    Parameters
+    ----------
+    ngrams : int or (int, int), default=2
+        The longest n-gram, or the shortest and the longest.
+    analyzer : {"word", "char"}, default="word"
+        N-grams of words, or of the characters of a word with a space on either side.
+    bits : int, default=22
+        There are ``2**bits`` columns.
+    weighting : {"binary", "log", "raw"}, default="log"
+        The value of an n-gram that occurs c times: 1, log(1 + c), or c.
+    norm : {"l2", None}, default="l2"
+        Whether rows are scaled to Euclidean length 1.
+    n_jobs : int or None, default=None
+        Threads; None means all cores.
+
+    Attributes
+    ----------
+    n_features_out_ : int
+        ``2**bits``.
+
+    Examples
+    --------
+    >>> from rosenblatt import HashedNgrams
+    >>> X = HashedNgrams().fit_transform(["not good", "good, not bad"])
+    >>> X.shape, X.nnz, round(float(X[0].max()), 4)
+    ((2, 4194304), 8, 0.5774)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ngrams": [Interval(Integral, 1, 100, closed="both"), tuple],
+        "analyzer": [StrOptions({"word", "char"})],
+        "bits": [Interval(Integral, 1, 31, closed="both")],
+        "weighting": [StrOptions(set(WEIGHTINGS))],
+        "norm": [StrOptions({"l2"}), None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        ngrams: int | tuple[int, int] = 2,
+        *,
+        analyzer: str = "word",
+        bits: int = 22,
+        weighting: str = "log",
+        norm: str | None = "l2",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.ngrams = ngrams
+        self.analyzer = analyzer
+        self.bits = bits
+        self.weighting = weighting
+        self.norm = norm
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any = None, y: Any = None) -> HashedNgrams:
+        """Check the parameters; there is nothing to learn.
+
+        >>> HashedNgrams(bits=10).fit().n_features_out_
+        1024
+        """
+        self._validate_params()
+        low, high = self._range()
+        if not 1 <= low <= high:
+            raise ValueError(f"ngrams must be n >= 1 or 1 <= low <= high, got {self.ngrams!r}")
+        self.n_features_out_ = 1 << self.bits
+        return self
+
+    def transform(self, X: Any) -> sparse.csr_matrix:
+        """Hash the texts.
+
+        Parameters
+        ----------
+        X : list of str, or an array or column of strings (NumPy, pandas, polars, Arrow)
+            One text a row; a missing one (None) is an empty text.
+
+        Returns
+        -------
+        csr_matrix of float32, one row a text
+
+        Examples
+        --------
+        >>> HashedNgrams(ngrams=1, weighting="raw", norm=None).transform(["a b a"]).data.tolist()
+        [2.0, 1.0]
+        """
+        self.fit()
+        low, high = self._range()
+        spec = Ngrams(
+            low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
+        )
+        chunks = [string_buffers(chunk) for chunk in _arrow_strings(X).chunks]
+        parts = [part for offsets, data in chunks for part in _split(offsets, data, self._jobs())]
+        if len(parts) > 1:
+            with ThreadPoolExecutor(self._jobs()) as pool:
+                hashed = list(pool.map(lambda part: hash_ngrams(part[0], part[1], spec), parts))
+        else:
+            hashed = [hash_ngrams(*part, spec) for part in parts]
+        return _stack(hashed, 1 << self.bits)
+
+    def _range(self) -> tuple[int, int]:
+        if isinstance(self.ngrams, tuple):
+            low, high = self.ngrams
+            return int(low), int(high)
+        return 1, int(self.ngrams)
+
+    def _jobs(self) -> int:
+        return self.n_jobs or os.cpu_count() or 1
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.requires_fit = False
+        return tags
+
+
+def _arrow_strings(X: Any) -> pa.ChunkedArray:
+    """Any kind of sequence of strings, as Arrow strings."""
+    if isinstance(X, str | bytes):
+        raise ValueError("a list of texts is expected, not one text: write [text]")
+    if getattr(X, "ndim", 1) == 2 and X.shape[1] == 1:
+        X = X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0]
+    if isinstance(X, pa.Array | pa.ChunkedArray):
+        strings = X
+    elif hasattr(X, "to_arrow"):
+        strings = X.to_arrow()
+    elif hasattr(X, "__arrow_array__"):
+        strings = pa.array(X)
+    else:
+        strings = pa.array([None if _is_missing(text) else text for text in X])
+    if pa.types.is_null(strings.type):
+        strings = strings.cast(pa.string())
+    if not _is_string(strings.type):
+        raise ValueError(f"texts are expected, found values of type {strings.type}")
+    return strings if isinstance(strings, pa.ChunkedArray) else pa.chunked_array([strings])
+
+
+def _is_missing(text: Any) -> bool:
+    return text is None or (isinstance(text, float) and text != text)
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _is_string(kind.value_type)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _split(offsets: np.ndarray, data: np.ndarray, jobs: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Cut rows into parts of about equal size, two a thread, where that pays."""
+    size = int(offsets[-1] - offsets[0])
+    parts = min(2 * jobs, size // _WORTH_A_THREAD) if jobs > 1 else 1
+    if parts < 2:
+        return [(offsets, data)]
+    cuts = np.searchsorted(offsets, offsets[0] + size * np.arange(1, parts) // parts)
+    edges = np.unique([0, *cuts, len(offsets) - 1])
+    return [(offsets[a : b + 1], data) for a, b in pairwise(edges)]
+
+
+def _stack(parts: list[Rows], columns: int) -> sparse.csr_matrix:
+    indices = np.concatenate([part.indices for part in parts] or [np.empty(0, np.uint32)])
+    values = np.concatenate([part.values for part in parts] or [np.empty(0, np.float32)])
+    starts = np.cumsum([0, *(len(part.indices) for part in parts)])
+    indptr = np.concatenate(
+        [
+            [0],
+            *(
+                part.indptr[1:].astype(np.int64) + at
+                for part, at in zip(parts, starts, strict=False)
+            ),
+        ]
+    )
+    kind = np.int32 if indptr[-1] < 2**31 else np.int64
+    return sparse.csr_matrix(
+        (values, indices.view(np.int32).astype(kind, copy=False), indptr.astype(kind)),
+        shape=(len(indptr) - 1, columns),
+    )

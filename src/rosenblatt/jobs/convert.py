@@ -1,0 +1,64 @@
+"""Tables from one format to another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from rosenblatt import data
+from rosenblatt.data.cached import write_cache
+from rosenblatt.data.kinds import to_numbers
+from rosenblatt.data.tables import plain_strings
+from rosenblatt.errors import DataError
+from rosenblatt.files import replacing
+from rosenblatt.jobs.predict import writer
+
+
+def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
+    """Write the tables of files into one, with numbers as numbers and all else as text.
+
+    Parameters
+    ----------
+    files : paths
+    out : path
+        A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder, into which the rows
+        are hashed for training.
+    **reading
+        Options of :func:`rosenblatt.data.open`.
+
+    Returns
+    -------
+    rows, bad : int
+        Rows written and rows left out.
+    """
+    if Path(out).suffix == ".cache":
+        hashed = data.open(files, **reading)
+        return write_cache(hashed, out), hashed.bad
+    for name in ("label", "text", "columns", "ngrams"):
+        reading.pop(name, None)
+    source = data.open(files, label=1, **reading)
+    if source.features.origin != "table":
+        raise DataError(f"{source.format} files are no tables", path=source.files[0])
+    rows = bad = 0
+    with replacing(out) as file, writer(file, Path(out).suffix.lower(), out) as write:
+        for chunk, kinds in source.chunks():
+            write(_typed(chunk.table, kinds))
+            rows, bad = rows + chunk.table.num_rows, bad + chunk.bad
+    return rows, bad
+
+
+def _typed(table: pa.Table, kinds: dict[str, str]) -> pa.Table:
+    columns = {}
+    for name in table.column_names:
+        column = table[name]
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            if kinds.get(name) == "number":
+                column = pa.array(to_numbers(column)[0], from_pandas=True)
+            else:
+                column = plain_strings(column)
+        columns[name] = column
+    return pa.table(columns)

@@ -1,0 +1,112 @@
+"""How well a model does on a file whose labels are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.source import Source
+from rosenblatt.errors import DataError
+from rosenblatt.models import Model
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The confusion matrix of a model on a file, and what follows from it.
+
+    Attributes
+    ----------
+    classes : tuple of str
+    confusion : int array (classes, classes)
+        Rows of each true class (first index) that were taken for each class (second).
+    scores, truth : arrays
+        For two classes: the score and the true class number of each row, for curves.
+    bad : int
+        Rows that were left out.
+
+    Examples
+    --------
+    >>> result = Evaluation(("neg", "pos"), np.array([[40, 10], [5, 45]]))
+    >>> result.accuracy, [round(end, 3) for end in result.interval()]
+    (0.85, [0.767, 0.907])
+    >>> result.by_class()["pos"]["recall"]
+    0.9
+    """
+
+    classes: tuple[str, ...]
+    confusion: np.ndarray
+    scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+    truth: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+    bad: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were judged."""
+        return int(self.confusion.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class was predicted."""
+        return float(np.trace(self.confusion) / max(1, self.rows))
+
+    def interval(self, z: float = 1.959964) -> tuple[float, float]:
+        """Wilson's interval for the accuracy on rows of the same kind, of 95 % by default."""
+        n, p = max(1, self.rows), self.accuracy
+        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    def by_class(self) -> dict[str, dict[str, float]]:
+        """Precision, recall, F1 and the number of rows, for each class."""
+        hits = np.diag(self.confusion).astype(float)
+        said, true = self.confusion.sum(axis=0), self.confusion.sum(axis=1)
+        found = {}
+        for c, name in enumerate(self.classes):
+            precision, recall = hits[c] / max(1, said[c]), hits[c] / max(1, true[c])
+            f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+            found[name] = {
+                "precision": float(precision),
+                "recall": float(recall),
+                "f1": float(f1),
+                "rows": int(true[c]),
+            }
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "rows": self.rows,
+            "bad_rows": self.bad,
+            "accuracy": self.accuracy,
+            "interval": list(self.interval()),
+            "classes": self.by_class(),
+            "confusion": self.confusion.tolist(),
+        }
+
+
+def evaluate(model: Model, source: Source) -> Evaluation:
+    """Judge a model on a source that was opened with its features and classes."""
+    k = len(model.classes)
+    confusion = np.zeros((k, k), dtype=np.int64)
+    scores, truth = [], []
+    for batch in source:
+        if batch.labels is None:
+            message = f"there is no column {model.features.label!r} to compare with"
+            raise DataError(message, path=source.files[0])
+        found = model.scores(batch.rows)
+        np.add.at(confusion, (batch.labels, model.decide(found)), 1)
+        if k == 2:
+            scores.append(found[:, 0])
+            truth.append(batch.labels)
+    if not confusion.any():
+        raise DataError("the file has no rows", path=source.files[0])
+    return Evaluation(
+        model.classes,
+        confusion,
+        np.concatenate(scores) if scores else np.empty(0),
+        np.concatenate(truth) if truth else np.empty(0, np.int32),
+        source.bad,
+    )

@@ -1,0 +1,93 @@
+"""Arrays and plain data in one safetensors file: nothing in it can run when it is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rosenblatt.errors import ModelFormatError
+from rosenblatt.files import replacing
+
+_KINDS = {
+    np.dtype(np.float32): "F32",
+    np.dtype(np.float64): "F64",
+    np.dtype(np.uint32): "U32",
+    np.dtype(np.int32): "I32",
+    np.dtype(np.uint64): "U64",
+    np.dtype(np.int64): "I64",
+}
+_KEY = "rosenblatt"
+
+
+def write(
+    path: str | os.PathLike[str], arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]
+) -> None:
+    """Write arrays and plain data; the file appears whole or not at all.
+
+    The arrays are written as they lie in memory, so that a large model needs no second copy.
+    """
+    header: dict[str, Any] = {"__metadata__": {_KEY: json.dumps(about)}}
+    start = 0
+    laid = {
+        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        for name, array in sorted(arrays.items())
+    }
+    for name, array in laid.items():
+        header[name] = {
+            "dtype": _KINDS[array.dtype.newbyteorder("=")],
+            "shape": list(array.shape),
+            "data_offsets": [start, start + array.nbytes],
+        }
+        start += array.nbytes
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    with replacing(path) as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for array in laid.values():
+            file.write(array.data if array.size else b"")
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Read what :func:`write` wrote.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is damaged, cut short or something else.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.model"
+    >>> write(path, {"w": np.ones(2)}, {"epochs": 3})
+    >>> arrays, about = read(path)
+    >>> arrays["w"].tolist(), about
+    ([1.0, 1.0], {'epochs': 3})
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not os.path.exists(path):  # noqa: PTH110 - the file may be named by bytes or str
+        raise FileNotFoundError(f"there is no file {os.fspath(path)!r}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            about = json.loads((file.metadata() or {})[_KEY])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (
+        SafetensorError,
+        OSError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        RecursionError,
+    ) as error:
+        reason = "it does not say it is one" if isinstance(error, KeyError) else str(error)
+        raise ModelFormatError(f"{os.fspath(path)} is no rosenblatt file: {reason}") from None
+    if not isinstance(about, dict):
+        raise ModelFormatError(f"{os.fspath(path)} is no rosenblatt file")
+    return arrays, about

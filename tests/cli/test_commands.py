@@ -1,0 +1,227 @@
+"""The commands, from files to files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnxruntime
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from rosenblatt.cli import app
+from rosenblatt.models import load
+
+WORDS = {"pos": ["good", "fun", "great"], "neg": ["bad", "dull", "awful"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files")
+    generator = np.random.default_rng(0)
+    for name, rows in (("train", 300), ("test", 100)):
+        lines = ["sentiment,review"]
+        for _ in range(rows):
+            label = generator.choice(["pos", "neg"])
+            picked = generator.choice(WORDS[label], 2)
+            lines.append(f"{label},the {picked[0]} film {generator.integers(99)} was {picked[1]}")
+        (path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    numbers = [f"{a},{b},{'high' if a + b > 10 else 'low'}" for a in range(12) for b in range(12)]
+    (path / "numbers.csv").write_text("a,b,size\n" + "\n".join(numbers) + "\n")
+    return path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    run("train", folder / "train.csv", "--label", "sentiment", "--out", folder / "a.model")
+    return folder / "a.model"
+
+
+def test_train_says_what_happens_in_plain_lines(folder):
+    out = folder / "b.model"
+    output = run("train", folder / "train.csv", "--label", "sentiment", "--out", out)
+    assert "epoch 1" in output
+    assert "read 300 rows" in output
+    assert "progressive error" in output
+    assert f"model      {out}  2 classes" in output
+
+
+def test_train_can_be_quiet_or_speak_json(folder):
+    common = ["train", folder / "train.csv", "--label", "sentiment", "--out", folder / "c.model"]
+    assert run(*common, "--quiet") == ""
+    told = json.loads(run(*common, "--json", "--epochs", 2))
+    assert told["classes"] == ["neg", "pos"]
+    assert [epoch["epoch"] for epoch in told["history"]] == [1, 2]
+
+
+def test_evaluate_reports_accuracy_and_classes(model, folder):
+    told = json.loads(run("evaluate", model, folder / "test.csv", "--json"))
+    assert told["rows"] == 100
+    assert told["accuracy"] > 0.95
+    assert set(told["classes"]) == {"neg", "pos"}
+    text = run("evaluate", model, folder / "test.csv", "--plot", folder / "curves.png")
+    assert "accuracy" in text
+    assert (folder / "curves.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "arrow"])
+def test_predict_keeps_rows_and_order(model, folder, suffix):
+    out = folder / f"predicted.{suffix}"
+    assert "100 rows" in run("predict", model, folder / "test.csv", "--out", out)
+    rows = (folder / "test.csv").read_text().splitlines()[1:]
+    if suffix in ("csv", "tsv"):
+        mark = "," if suffix == "csv" else "\t"
+        found = [line.replace('"', "").split(mark) for line in out.read_text().splitlines()]
+        header, found = found[0], found[1:]
+    else:
+        if suffix == "jsonl":
+            table = [json.loads(line) for line in out.read_text().splitlines()]
+        elif suffix == "parquet":
+            table = pyarrow.parquet.read_table(out).to_pylist()
+        else:
+            table = pyarrow.feather.read_table(out).to_pylist()
+        header, found = list(table[0]), [list(row.values()) for row in table]
+    assert header == ["sentiment", "review", "predicted", "score"]
+    assert [f"{row[0]},{row[1]}" for row in found] == rows
+    assert all((float(row[3]) > 0) == (row[2] == "pos") for row in found)
+    assert np.mean([row[0] == row[2] for row in found]) > 0.95
+
+
+def test_predict_needs_no_labels(model, folder):
+    (folder / "new.csv").write_text("review\na good and fun film\na dull and awful film\n")
+    run("predict", model, folder / "new.csv", "--out", folder / "new.jsonl")
+    found = [json.loads(line) for line in (folder / "new.jsonl").read_text().splitlines()]
+    assert [row["predicted"] for row in found] == ["pos", "neg"]
+
+
+def test_inspect_names_features_by_their_words(model):
+    told = json.loads(run("inspect", model, "--json"))
+    assert {"good", "fun", "great"} <= {word for word, _ in told["words"]["pos"]}
+    text = run("inspect", model)
+    assert "for pos:" in text
+    assert "good" in text
+
+
+def test_convert_writes_numbers_as_numbers(folder):
+    assert "144 rows" in run("convert", folder / "numbers.csv", "--out", folder / "n.parquet")
+    table = pyarrow.parquet.read_table(folder / "n.parquet")
+    assert table["a"].to_pylist()[:13] == [0.0] * 12 + [1.0]
+    assert set(table["size"].to_pylist()) == {"high", "low"}
+
+
+def test_a_cache_gives_the_model_of_the_file_it_was_made_from(folder, model):
+    cache, out = folder / "train.cache", folder / "from-cache.model"
+    run("convert", folder / "train.csv", "--label", "sentiment", "--out", cache)
+    run("train", cache, "--out", out, "--quiet")
+    one, other = load(model), load(out)
+    assert np.array_equal(one.weights, other.weights)
+    assert one.words == other.words
+    told = json.loads(run("evaluate", out, cache, "--json"))
+    assert told["rows"] == 300
+    (cache / "rows" / "values").write_bytes(b"short")
+    result = CliRunner().invoke(app, ["train", str(cache)])
+    assert "is no cache that can be read" in str(result.exception)
+
+
+def test_export_to_onnx_says_what_the_model_says(folder):
+    model, out = folder / "numbers.model", folder / "numbers.onnx"
+    run("train", folder / "numbers.csv", "--label", "size", "--epochs", 20, "--out", model)
+    run("export", model, "--out", out)
+    X = np.array([[11, 11], [0, 0], [np.nan, 1]], np.float32)
+    label, _ = onnxruntime.InferenceSession(out).run(None, {"X": X})
+    table = {"a": [11.0, 0.0, None], "b": [11.0, 0.0, 1.0]}
+    assert label.tolist() == load(model).predict(table).tolist()
+    assert label.tolist()[:2] == ["high", "low"]
+
+
+def test_export_refuses_text_and_makes_small_models(model, folder):
+    result = CliRunner().invoke(app, ["export", str(model), "--out", str(folder / "x.onnx")])
+    assert "numeric columns" in str(result.exception)
+    run("export", model, "--out", folder / "small.model")
+    assert (folder / "small.model").stat().st_size < model.stat().st_size
+
+
+def program(*arguments, **options):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-m", "rosenblatt", *(str(a) for a in arguments)]
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_bad_data_is_one_plain_sentence_and_exit_code_1(folder):
+    process = program("train", folder / "train.csv", "--label", "nope")
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert error.count("\n") == 1
+    assert "there is no column 'nope'; the columns are sentiment, review" in error
+
+
+def test_bad_usage_exits_with_2(folder):
+    run("train", folder / "train.csv", "--epochs", 0, code=2)
+    run("train", folder / "train.csv", "--column", "review", code=2)
+
+
+def test_ctrl_c_saves_and_the_run_resumes_to_the_same_model(folder):
+    rows = (folder / "train.csv").read_text().splitlines()
+    big = folder / "big.csv"
+    big.write_text("\n".join([rows[0], *(rows[1:] * 400)]) + "\n")
+    common = ["train", big, "--label", "sentiment", "--text", "review", "--epochs", "12"]
+    run(*common, "--out", folder / "whole.model", "--quiet")
+    parts = [*common, "--out", folder / "parts.model", "--checkpoint", folder / "run", "--resume"]
+    process = program(*parts, "--every", "0")
+    deadline = time.monotonic() + 60
+    while not (folder / "run" / "checkpoint").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    if process.returncode != 0:
+        assert process.returncode == 130
+        assert "--resume" in error
+        run(*parts, "--quiet")
+    assert (folder / "parts.model").read_bytes() == (folder / "whole.model").read_bytes()
+    assert not (folder / "run" / "checkpoint").exists()
+
+
+def test_standard_input_can_be_trained_on(folder):
+    out = folder / "stdin.model"
+    with (folder / "train.csv").open("rb") as file:
+        process = program("train", "-", "--label", "sentiment", "--out", out, "-q", stdin=file)
+        assert process.communicate(timeout=60) == ("", "")
+    assert load(out).classes == ("neg", "pos")
+
+
+def test_help_pages_have_examples():
+    for command in ("train", "evaluate", "predict", "inspect", "convert", "export"):
+        assert "Examples:" in run(command, "--help")
+
+
+def test_training_imports_neither_scikit_learn_nor_pandas(folder):
+    code = (
+        "import sys; from rosenblatt.cli import app; "
+        f"app(['train', {str(folder / 'train.csv')!r}, '--label', 'sentiment', "
+        f"'--out', {str(folder / 'd.model')!r}, '-q'], standalone_mode=False); "
+        "print([m for m in ('sklearn', 'pandas', 'scipy.linalg') if m in sys.modules])"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert found.stdout.strip() == "[]", found.stderr

@@ -1,0 +1,86 @@
+"""The store of rows: in memory, on disk, restored, visited in every order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rosenblatt.data import cache
+from rosenblatt.data.cache import Store
+from rosenblatt.engine.text import Rows
+
+
+def blocks(count=40, seed=0):
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        lengths = generator.integers(0, 9, generator.integers(1, 12))
+        indptr = np.append(0, np.cumsum(lengths)).astype(np.uint64)
+        n = int(indptr[-1])
+        rows = Rows(indptr, generator.integers(0, 99, n, dtype=np.uint32), np.arange(n, dtype="f4"))
+        yield rows, generator.integers(0, 3, len(lengths))
+
+
+def filled(store, **options):
+    for rows, codes in blocks(**options):
+        store.append(rows, codes)
+    return store
+
+
+def same(one, other):
+    (rows, codes, omega), (others, other_codes, other_omega) = one.arrays(), other.arrays()
+    assert all(np.array_equal(a, b) for a, b in zip(rows, others, strict=True))
+    assert np.array_equal(codes, other_codes)
+    assert np.array_equal(omega, other_omega)
+
+
+def test_rows_are_the_same_in_memory_spilled_and_on_disk(tmp_path):
+    memory = filled(Store())
+    spilled = filled(Store(memory=256))
+    assert spilled.on_disk
+    assert not memory.on_disk
+    same(memory, spilled)
+    same(memory, filled(Store(folder=tmp_path)))
+
+
+def test_a_restored_store_forgets_what_came_after_its_summary(tmp_path):
+    store = filled(Store(folder=tmp_path), count=10)
+    store.flush()
+    summary = store.summary()
+    filled(store, seed=1)
+    store.flush()
+    store.close()
+    restored = Store.restored(tmp_path, summary)
+    same(restored, filled(Store(), count=10))
+    filled(restored, seed=2)
+    expected = filled(filled(Store(), count=10), seed=2)
+    same(restored, expected)
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 64])
+@pytest.mark.parametrize("seed", [None, [1, 2]])
+def test_an_epoch_visits_every_row_once(memory, seed, monkeypatch):
+    monkeypatch.setattr(cache, "GROUP_BYTES", 400)
+    store = filled(Store(memory=memory))
+    orders = list(store.orders(seed))
+    assert (len(orders) > 1) == (memory == 64)
+    assert sorted(np.concatenate(orders).tolist()) == list(range(len(store)))
+    again = list(store.orders(seed))
+    assert all(np.array_equal(a, b) for a, b in zip(orders, again, strict=True))
+    if seed is None:
+        assert np.concatenate(orders).tolist() == list(range(len(store)))
+
+
+def test_weights_of_rows_are_kept(tmp_path):
+    rows = Rows(np.array([0, 1, 2], np.uint64), np.array([5, 6], np.uint32), np.ones(2, "f4"))
+    for store in (Store(), Store(folder=tmp_path)):
+        store.append(rows, np.array([0, 1]), np.array([2.0, 0.5]))
+        store.append(rows, np.array([0, 1]))
+        assert store.arrays()[2].tolist() == [2.0, 0.5, 1.0, 1.0]
+
+
+def test_temporary_files_disappear_with_the_store():
+    store = filled(Store(memory=64))
+    folder = store.folder
+    assert folder.exists()
+    del store
+    assert not folder.exists()

@@ -1,0 +1,239 @@
+"""Files of every format give the same batches; what is wrong is named with its place."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rosenblatt import data
+from rosenblatt.data import Column
+from rosenblatt.engine.text import column
+from rosenblatt.errors import DataError
+
+ROWS = [
+    {"label": "pos", "text": "a good film, and fun", "stars": 4.5, "where": "web"},
+    {"label": "neg", "text": 'bad: the "plot" fails', "stars": 1.0, "where": "press"},
+    {"label": "pos", "text": "Très bon ! un vrai chef d'œuvre", "stars": None, "where": "web"},
+]
+FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "100"))
+
+
+def table():
+    return pa.Table.from_pylist(ROWS)
+
+
+def plain_csv(delimiter=",", quoting=True):
+    out = io.StringIO()
+    out.write(delimiter.join(ROWS[0]) + "\n")
+    for row in ROWS:
+        cells = ["" if v is None else str(v) for v in row.values()]
+        if quoting:
+            cells = ['"' + cell.replace('"', '""') + '"' for cell in cells]
+        out.write(delimiter.join(cells) + "\n")
+    return out.getvalue().encode()
+
+
+def write(folder, name, content):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def jsonl():
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS).encode()
+
+
+@pytest.fixture
+def files(tmp_path):
+    pyarrow.parquet.write_table(table(), tmp_path / "a.parquet")
+    pyarrow.feather.write_feather(table(), tmp_path / "a.arrow")
+    with pa.ipc.new_stream(tmp_path / "stream.arrow", table().schema) as stream:
+        stream.write_table(table())
+    return {
+        "csv": write(tmp_path, "a.csv", plain_csv()),
+        "semicolons": write(tmp_path, "b.csv", plain_csv(";")),
+        "tsv": write(tmp_path, "a.tsv", plain_csv("\t", quoting=False)),
+        "quoted tsv": write(tmp_path, "q.tsv", plain_csv("\t")),
+        "jsonl": write(tmp_path, "a.jsonl", jsonl()),
+        "gzip": write(tmp_path, "a.csv.gz", gzip.compress(plain_csv())),
+        "zstd": write(tmp_path, "z.jsonl.zst", pa.compress(jsonl(), "zstd", asbytes=True)),
+        "unnamed gzip": write(tmp_path, "unnamed", gzip.compress(jsonl())),
+        "byte order mark": write(tmp_path, "bom.csv", b"\xef\xbb\xbf" + plain_csv()),
+        "carriage returns": write(tmp_path, "cr.csv", plain_csv().replace(b"\n", b"\r\n")),
+        "parquet": tmp_path / "a.parquet",
+        "arrow": tmp_path / "a.arrow",
+        "arrow stream": tmp_path / "stream.arrow",
+    }
+
+
+def read(path, **options):
+    source = data.open(path, **({"label": "label"} | options))
+    batches = list(source)
+    indices = np.concatenate([b.rows.indices for b in batches])
+    values = np.concatenate([b.rows.values for b in batches])
+    labels = [source.classes[c] for b in batches for c in b.labels]
+    return source, indices.tolist(), values, labels
+
+
+def test_every_format_gives_the_same_rows(files):
+    expected = read(files["parquet"])
+    kinds = {c.name: c.kind for c in expected[0].features.columns}
+    assert kinds == {"text": "text", "stars": "number", "where": "category"}
+    for name, path in files.items():
+        source, indices, values, labels = read(path)
+        assert labels == ["pos", "neg", "pos"], name
+        assert indices == expected[1], name
+        assert values == pytest.approx(expected[2]), name
+        assert dict(source.missing) == {"stars": 1}, name
+
+
+def test_fasttext_is_a_table_of_label_and_text(tmp_path):
+    lines = "".join(f"__label__{r['label']} {r['text']}\n" for r in ROWS)
+    fasttext = read(write(tmp_path, "a.ft", lines.encode()))
+    csv = read(write(tmp_path, "a.csv", plain_csv()), text="text")
+    assert fasttext[1] == csv[1]
+    assert fasttext[3] == csv[3]
+
+
+def test_several_files_and_patterns_are_read_one_after_the_other(files, tmp_path):
+    twice = read([files["csv"], files["byte order mark"]])
+    assert twice[3] == ["pos", "neg", "pos"] * 2
+    write(tmp_path, "part1.csv", plain_csv())
+    write(tmp_path, "part2.csv", plain_csv())
+    assert read(str(tmp_path / "part*.csv"))[1] == twice[1]
+
+
+def test_standard_input_is_read_once(monkeypatch):
+    given = io.BufferedReader(io.BytesIO(gzip.compress(plain_csv())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+    source = data.open("-", label="label")
+    assert sum(len(batch) for batch in source) == 3
+    with pytest.raises(DataError, match="only once"):
+        list(source)
+
+
+def test_small_blocks_give_the_same_rows_as_large_ones(files):
+    for name in ("csv", "tsv", "jsonl", "gzip"):
+        large = read(files[name], columns={"stars": "category"})
+        small = read(files[name], columns={"stars": "category"}, block_bytes=90)
+        assert small[1] == large[1], name
+        assert small[3] == large[3], name
+
+
+def test_rows_without_a_header_are_named_by_their_place(tmp_path):
+    path = write(tmp_path, "adult.csv", b"39, State-gov, <=50K\n50, ?, >50K\n28, Private, <=50K\n")
+    source, indices, _, labels = read(path, label=-1)
+    assert labels == ["<=50K", ">50K", "<=50K"]
+    assert [(c.name, c.kind) for c in source.features.columns] == [
+        ("1", "number"),
+        ("2", "category"),
+    ]
+    assert indices[1] == column(["2=State-gov"], 22)
+    assert indices[3] == column(["2=?"], 22)
+
+
+def test_numbers_are_scaled_and_a_missing_one_is_the_mean(tmp_path):
+    path = write(tmp_path, "n.csv", b"x,label\n1,a\n3,b\n,a\n")
+    source, indices, values, _ = read(path)
+    assert source.features.columns == (Column("x", "number", 2.0, 1.0),)
+    assert values.tolist() == [-1.0, 1.0, 1.0]
+    assert indices == [column(["x="], 22), column(["x="], 22), column(["x=?"], 22)]
+
+
+def test_the_test_half_of_adult_may_end_its_labels_with_a_full_stop(tmp_path):
+    first = read(write(tmp_path, "a.csv", b"x,label\n1,a\n2,b\n"))[0]
+    path = write(tmp_path, "b.csv", b"x,label\n1,a.\n2,b.\n")
+    source = data.open(path, features=first.features, classes=["a", "b"])
+    assert [b.labels.tolist() for b in source] == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"label,x\na,1\nb,2\nc,3,4\n", "a.csv, line 4: expected 2 values, found 3"),
+        ("a.csv", b'label,x\na,"1\n\n2"\nb,y z w\nc\n', "line 6: expected 2 values, found 1"),
+        ("a.tsv", b"label\tx\na\tw w w\nb\tw\xff w w\n", "line 3, column 'x': expected UTF-8"),
+        ("a.csv", b"label,x\na,1\nb,2\n,3\n", "line 4, column 'label': the label is missing"),
+        ("a.jsonl", b'{"label": "a", "x": 1}\n{"label": "b"\n', "line 2: expected a JSON object"),
+        ("a.jsonl", b'{"label": "a", "x": 1}\n\n[3]\n', "line 3: expected a JSON object"),
+        ("a.svm", b"1 1:1\n-1 2:x\n", "line 2, column 4: expected a feature"),
+        ("a.svm", b"1 1:1\n-1 99999999:1\n", "too large for the table"),
+        ("a.vw", b"1 | a\nbad line\n", "line 2, column 1: expected '|'"),
+        ("a.ft", b"__label__a x y\n__label__a __label__b x\n", "line 2: expected one label"),
+        ("a.csv", b"", "the file is empty"),
+        ("a.csv", b"label,x\n", "the file has no rows"),
+        ("a.csv", b"x,x\na,1\n", "'x' stands twice"),
+        ("a.parquet", b"PAR1 and then nothing", "the Parquet file cannot be read"),
+        ("a.csv.gz", gzip.compress(plain_csv() * 50)[:-30], "cannot be read to the end"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, message):
+    path = write(tmp_path, name, content)
+    options = {} if name.startswith(("a.csv.gz", "a.svm", "a.vw")) else {"header": True}
+    with pytest.raises(DataError, match=message.replace("|", r"\|")):
+        list(data.open(path, label="label", **options))
+
+
+def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):
+    rows = b"label,x\n" + b"a,1\nb,2\n" * 5000 + b"a,many\n"
+    path = write(tmp_path, "a.csv", rows)
+    with pytest.raises(DataError, match=r"line 10002, column 'x': expected a number, found 'many'"):
+        list(data.open(path, label="label", block_bytes=1 << 12))
+
+
+def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
+    content = b"label,x,t\na,1,u\nb\nc,2,\xff\xff\n,3,u\na,4,v\nb,5,u,u\n"
+    source = data.open(
+        write(tmp_path, "a.csv", content), label="label", header=True, skip_bad_rows=True
+    )
+    assert [[source.classes[c] for c in batch.labels] for batch in source] == [["a", "a"]]
+    assert (source.rows, source.bad) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "nope"}, "there is no column 'nope'; the columns are label, text, stars, where"),
+        ({"text": "nope"}, "there is no column 'nope'"),
+        ({"columns": {"text": "sentence"}}, "'sentence' is no kind of column"),
+        (
+            {"columns": {"text": "ignore", "stars": "ignore", "where": "ignore"}},
+            "no column is left",
+        ),
+        ({"format": "xml"}, "'xml' is no format"),
+    ],
+)
+def test_wrong_questions_are_answered_with_what_there_is(files, options, message):
+    with pytest.raises(DataError, match=message):
+        data.open(files["csv"], **({"label": "label"} | options))
+
+
+def test_a_file_that_is_not_there_is_named():
+    with pytest.raises(DataError, match=r"nothing\.csv: there is no such file"):
+        data.open("nothing.csv")
+
+
+@settings(
+    max_examples=FUZZ, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.one_of(st.binary(max_size=120), st.text('ab1,"\n\t\r;é?', max_size=80).map(str.encode)))
+def test_no_csv_crashes_and_every_row_is_read_or_counted(tmp_path, noise):
+    path = write(tmp_path, "noise.csv", b"label,x\n" + noise)
+    try:
+        source = data.open(path, label="label", header=True, skip_bad_rows=True)
+        rows = sum(len(batch) for batch in source)
+    except DataError:
+        return
+    assert rows == source.rows
+    assert rows + source.bad >= 1

@@ -1,0 +1,142 @@
+"""The hashed n-grams: equal to their definition in plain Python, and the same for ever."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rosenblatt.engine._unicode import LIMIT, fold_table
+from rosenblatt.engine.text import (
+    SEED,
+    WEIGHTINGS,
+    Ngrams,
+    column,
+    hash_ngrams,
+    named_seed,
+    spell,
+    words,
+)
+
+GOLDEN_WORDS = [
+    1641970, 1522711, 956647, 2663668, 1600553, 1634954, 2617025,
+    868755, 2173514, 1281756, 3683040, 3470687, 1861821,
+]  # fmt: skip
+GOLDEN_CHARS = [755458, 324961, 609172, 351273, 552834, 808865, 578080, 528128]
+GOLDEN_SEED = 15918384755582976508
+
+TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=6)
+
+
+def buffers(texts, padding=b"\xffjunk"):
+    """Texts as Arrow lays them, behind some bytes that belong to nobody."""
+    encoded = [text if isinstance(text, bytes) else text.encode() for text in texts]
+    offsets = np.cumsum([len(padding), *(len(text) for text in encoded)])
+    return offsets, np.frombuffer(padding + b"".join(encoded) + padding, dtype=np.uint8)
+
+
+def counted(text, spec):
+    """The columns of one text and their counts, by the definition."""
+    if spec.chars:
+        grams = []
+        for word in words(text):
+            padded = f" {word} "
+            for start in range(len(padded)):
+                for n in range(spec.low, min(spec.high, len(padded) - start) + 1):
+                    grams.append([padded[start : start + n]])
+            if len(padded) < spec.low:
+                grams.append([padded])
+    else:
+        split = words(text)
+        grams = [
+            split[i : i + n]
+            for n in range(spec.low, spec.high + 1)
+            for i in range(len(split) - n + 1)
+        ]
+    return Counter(column(gram, spec.bits) for gram in grams)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    TEXTS,
+    st.tuples(st.integers(1, 3), st.integers(0, 2)),
+    st.booleans(),
+    st.sampled_from([3, 10, 22]),
+    st.sampled_from(WEIGHTINGS),
+    st.booleans(),
+)
+def test_the_kernel_equals_the_definition(texts, orders, chars, bits, weighting, unit):
+    spec = Ngrams(orders[0], sum(orders), chars, bits, weighting, unit)
+    rows = hash_ngrams(*buffers(texts), spec)
+    assert len(rows.indptr) == len(texts) + 1
+    for text, start, end in zip(texts, rows.indptr[:-1], rows.indptr[1:], strict=True):
+        weigh = {"binary": lambda c: 1.0, "log": lambda c: math.log(1 + c), "raw": float}[weighting]
+        expected = {at: weigh(count) for at, count in counted(text, spec).items()}
+        length = math.sqrt(sum(value**2 for value in expected.values())) if unit else 1.0
+        found = dict(zip(rows.indices[start:end].tolist(), rows.values[start:end], strict=True))
+        assert len(found) == int(end - start), "a column occurs twice in a row"
+        assert found.keys() == expected.keys()
+        for at, value in expected.items():
+            assert found[at] == pytest.approx(value / length, rel=1e-6)
+
+
+def test_the_columns_are_the_same_for_ever():
+    """Golden numbers, written down on the day the hash was fixed. They never change."""
+    text = "Crème BRÛLÉE, not good; naïve 東京 \U00020000x"
+    rows = hash_ngrams(*buffers([text]), Ngrams(weighting="raw", unit=False))
+    assert rows.indices.tolist() == GOLDEN_WORDS
+    rows = hash_ngrams(*buffers([text]), Ngrams(3, 4, True, 20, "raw", False))
+    assert rows.indices[:8].tolist() == GOLDEN_CHARS
+    assert int(named_seed("title")) == GOLDEN_SEED
+    assert int(SEED) == 0xCBF29CE484222325
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=40), max_size=5))
+def test_bytes_that_are_not_utf8_separate_words_and_read_nothing_else(texts):
+    rows = hash_ngrams(*buffers(texts), Ngrams(1, 1, False, 22, "raw", False))
+    for text, start, end in zip(texts, rows.indptr[:-1], rows.indptr[1:], strict=True):
+        decoded = text.decode(errors="replace")
+        assert Counter(column([word], 22) for word in words(decoded)) == dict(
+            zip(rows.indices[start:end].tolist(), rows.values[start:end].tolist(), strict=True)
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.integers(1, 3))
+def test_spelling_a_column_gives_words_that_hash_to_it(texts, high):
+    spec = Ngrams(1, high, bits=22)
+    rows = hash_ngrams(*buffers(texts), spec)
+    wanted = np.unique(rows.indices)
+    found = spell(*buffers(texts), spec, wanted)
+    assert sorted(found) == wanted.tolist()
+    assert all(column(gram.split(" "), 22) == at for at, gram in found.items())
+
+
+def test_the_fold_table_agrees_with_unicode_where_unicode_has_not_changed():
+    table = fold_table()
+    for code in range(0x3000):
+        letter = chr(code)
+        if unicodedata.category(letter) == "Cn" or letter == "İ":
+            continue
+        is_word = unicodedata.category(letter)[0] in "LMN"
+        if table[code] == 0 and is_word:
+            assert unicodedata.unidata_version > "14", hex(code)
+        elif is_word:
+            assert chr(table[code]) == letter.lower(), hex(code)
+        else:
+            assert table[code] == 0, hex(code)
+    assert len(table) == LIMIT
+
+
+def test_no_rows_and_empty_rows_are_fine():
+    assert hash_ngrams(np.zeros(1, np.int32), np.empty(0, np.uint8), Ngrams()).indptr.tolist() == [
+        0
+    ]
+    rows = hash_ngrams(*buffers(["", "!?", ""]), Ngrams())
+    assert rows.indptr.tolist() == [0, 0, 0, 0]
