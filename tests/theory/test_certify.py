@@ -261,3 +261,18 @@ def test_reports_name_rows_columns_and_classes():
     assert "column 0 - 2 > 0 for class versicolor" in text
     text = str(certify(X[50:], names[50:]))
     assert "These 6 rows contradict each other" in text
+
+
+def test_wide_sparse_rows_are_decided_and_verified():
+    generator = np.random.default_rng(4)
+    X = sparse.random_array((60, 3000), density=0.01, rng=generator, format="csr")
+    y = generator.integers(0, 2, 60)
+    certificate = certify(X, y)
+    assert certificate.separable
+    assert verify(certificate, X, y)
+    twice = sparse.vstack([X, X[:1]]).tocsr()
+    labels = np.append(y, 1 - y[0])
+    certificate = certify(twice, labels)
+    assert certificate.verdict == "quasi-separable"
+    assert certificate.contradiction.rows == (0, 60)
+    assert verify(certificate, twice, labels)

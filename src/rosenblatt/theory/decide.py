@@ -205,9 +205,8 @@ def _outside_span(problem: Problem, rows: Indices) -> NDArray[np.bool_]:
     if problem.table.is_sparse:
         known = active_columns(problem, rows)
         extra = np.setdiff1d(active_columns(problem, np.arange(problem.n)), known)
-        for j in extra.tolist():
-            if j < problem.table.d:
-                outside |= np.asarray(problem.table.values[:, [j]].toarray()).ravel() != 0
+        beyond = problem.table.values[:, extra] != 0
+        outside |= np.asarray(beyond.sum(axis=1)).ravel() > 0
     else:
         known = np.arange(problem.width)
     for normal in null_space(problem.integers(rows, known), len(known)):

@@ -33,6 +33,9 @@ from rosenblatt.theory.table import (
     scaled_double,
 )
 
+# Numbers in a block of rows that is worked on at a time.
+_BLOCK = 20_000_000
+
 KINDS = ("augmented", "geometric")
 
 
@@ -137,7 +140,8 @@ def enclose(
         kind = "augmented"
     plane = _Plane(problem, kind)
     w, b = plane.doubles(start)
-    rows = plane.nearest(w, b, max(64, plane.d))
+    few = max(64, min(plane.d, _BLOCK // plane.d))
+    rows = plane.nearest(w, b, few)
     lower, upper, best, weights = plane.margin(w, b), np.inf, (w, b), np.ones(len(rows))
     best_rows = rows
     for _ in range(200):
@@ -162,7 +166,7 @@ def enclose(
             upper, best_rows, weights = high, rows, coefficients
         if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
             break
-        fresh = np.setdiff1d(plane.nearest(w, b, max(64, plane.d // 2)), rows)
+        fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2)), rows)
         if len(fresh) == 0 or _out_of_time(clock):
             break
         rows = np.concatenate([rows[coefficients > 0], fresh])

@@ -9,6 +9,7 @@ other, and are thinned out to as many as the rank, plus one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,12 +33,16 @@ class Fit(NamedTuple):
     weights: Floats
 
 
-def fit(Z: Any) -> Fit:
-    """Separate rows of length one, or find rows among them that contradict each other."""
+def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Fit:
+    """Separate rows of length one, or find rows among them that contradict each other.
+
+    `tick` is called before each step; it may raise to end the work.
+    """
     w, scores, epsilon = np.zeros(Z.shape[1]), np.zeros(Z.shape[0]), 1e-4
     active = np.ones(Z.shape[0], dtype=bool)
     last = np.inf
     for _ in range(STEPS):
+        tick()
         step = _least_squares(Z[active], epsilon) - w
         slopes = np.asarray(Z @ step)
         length = _line_search(w, step, scores, slopes, epsilon)

@@ -113,8 +113,9 @@ class Problem:
         signs[s > slack] = 1
         signs[s < -slack] = -1
         close = np.flatnonzero(signs == 0)
-        for start in range(0, len(close), CHUNK):
-            rows = close[start : start + CHUNK]
+        few = max(1, min(CHUNK, 4_000_000 // self.width))
+        for start in range(0, len(close), few):
+            rows = close[start : start + few]
             dots = self.exact_dots(exact, rows)
             signs[rows] = [(x > 0) - (x < 0) for x in dots]
         return signs

@@ -22,6 +22,8 @@ from rosenblatt.theory.table import Floats, Indices, column_top
 
 # From this many columns on, least squares are tried before the linear program.
 _MANY_COLUMNS = 32
+# Rows added at a time, however many columns there are.
+_LARGE_BATCH = 1536
 
 
 class OutOfTimeError(Exception):
@@ -78,7 +80,7 @@ def propose(
     """
     held = np.empty(0, dtype=np.intp) if held is None else held
     candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
-    batch = max(64, 2 * problem.width)
+    batch = max(64, min(2 * problem.width, _LARGE_BATCH))
     working = _first_rows(problem, candidates, 2 * batch)
     while True:
         v, weights, contradicted = _solve(problem, working, held, clock, quick)
@@ -131,7 +133,7 @@ def _solve(
     Z = problem.block(np.concatenate([working, held]))
     Z, columns, scale, rows_scale = _equilibrate(Z)
     if quick and Z.shape[1] >= _MANY_COLUMNS and len(held) == 0:
-        outcome, w, weights = fit(Z)
+        outcome, w, weights = fit(Z, clock.left)
         if outcome == "unsure":
             # The rows that contradict each other, if any do, are most likely among these.
             hard = np.flatnonzero(weights > 1e-4 * weights.max())

@@ -25,6 +25,7 @@ from rosenblatt.theory.labels import check_labels, label_name
 from rosenblatt.theory.table import check_matrix
 
 _CHUNK = 1 << 14
+_WIDE = 1000
 
 
 @dataclass(frozen=True)
@@ -304,10 +305,29 @@ class _Data:
             found = zip(range(self.d), row[0].tolist(), strict=True)
         return {j: Fraction(*x.as_integer_ratio()) for j, x in found if x}
 
+    @property
+    def _wide(self) -> bool:
+        """Whether rows are better taken one by one, nonzeros only."""
+        return sparse.issparse(self.values) and self.d > _WIDE
+
+    def _rows(self) -> Iterator[tuple[int, dict[int, Fraction]]]:
+        """The side and the nonzeros of every row of a sparse matrix."""
+        X = self.values
+        for i in self.used.tolist():
+            ends = slice(X.indptr[i], X.indptr[i + 1])
+            found = zip(X.indices[ends].tolist(), X.data[ends].tolist(), strict=True)
+            yield int(self.sides[i]), {j: Fraction(*x.as_integer_ratio()) for j, x in found if x}
+
     def scores(self, weights: Sequence[int], bias: int) -> Iterator[tuple[int, int]]:
         """``side·(w·x + b)`` of every row as a whole number, and its denominator."""
         _require(len(weights) == self.d, "the hyperplane has another number of columns")
         _require(self.padded or bias == 0, "an offset where none is allowed")
+        if self._wide:
+            for side, entries in self._rows():
+                scale = lcm(*(q.denominator for q in entries.values()))
+                total = sum(weights[j] * int(q * scale) for j, q in entries.items())
+                yield side * (total + bias * scale), scale
+            return
         for rows, matrix, scales in self._chunks(weights, bias):
             dots = matrix @ np.array([w for w in weights if w] or [0], dtype=matrix.dtype)
             dots = (dots + bias * scales) * self.sides[rows]
@@ -325,6 +345,10 @@ class _Data:
 
     def squares(self) -> Iterator[Fraction]:
         """The squared length of every row with its pad."""
+        if self._wide:
+            for _, entries in self._rows():
+                yield sum((q * q for q in entries.values()), Fraction(int(self.padded)))
+            return
         ones = [1] * self.d
         for _, matrix, scales in self._chunks(ones, 1):
             exact = matrix.astype(object)
