@@ -178,7 +178,8 @@ class Trainer:
         for batch in self.source.batches(self.progress.batches):
             self._take(batch)
             if self.progress.batches == 0:
-                self._table, self.nameable = batch.table, len(self.numbering)
+                self.nameable = _first_rows(batch.rows, _NAMEABLE)
+                self._table = batch.table
             self.progress.batches += 1
             self.progress.bytes += batch.size
             self.progress.visits += len(batch)
@@ -412,14 +413,15 @@ class Trainer:
     ) -> dict[str, list[tuple[str, float]]]:
         """The features that speak most for each class, of those the first rows can name."""
         # Columns are numbered as they are met: those of the first rows, frequent ones, come first.
-        weights = weights[: min(self.nameable, _NAMEABLE)]
+        weights = weights[:_NAMEABLE]
         apart = np.ascontiguousarray(weights.T)
         pulls = [-apart[0], apart[0]] if len(names) == 2 else list(apart)
         tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
         wanted = np.unique(columns[np.concatenate(tops)])
         if self._table is None:
             self._table = self.source.first_table()
-        spelled = self.source.features.names(self._table, wanted.tolist())
+        table = None if self._table is None else self._table.slice(0, self.nameable)
+        spelled = self.source.features.names(table, wanted.tolist())
         return {
             name: [
                 (spelled[int(columns[i])], round(float(pull[i]), 6))
@@ -434,6 +436,14 @@ def _rarity_of(model: Model) -> Rarity | None:
     """The scales a model was trained with; features it never met get the largest of them."""
     scales = model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
+
+
+def _first_rows(rows: Rows, places: int) -> int:
+    """How many rows it takes to meet so many places, counted from the first."""
+    late = rows.indices >= places
+    if not late.any():
+        return len(rows.indptr) - 1
+    return int(np.searchsorted(rows.indptr, np.uint64(np.argmax(late)), side="right"))
 
 
 def _is_power_of_two(n: int) -> bool:
