@@ -151,6 +151,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     >>> load(path).classes
     ('no', 'yes')
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"only models can be saved, not {type(model).__name__}")
     about = {
         "format": FORMAT,
         "version": VERSION,

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import onnxruntime
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner

@@ -19,7 +19,6 @@ from rosenblatt.engine.text import (
     column,
     hash_ngrams,
     named_seed,
-    spell,
     words,
 )
 
@@ -105,17 +104,6 @@ def test_bytes_that_are_not_utf8_separate_words_and_read_nothing_else(texts):
         assert Counter(column([word], 22) for word in words(decoded)) == dict(
             zip(rows.indices[start:end].tolist(), rows.values[start:end].tolist(), strict=True)
         )
-
-
-@settings(max_examples=60, deadline=None)
-@given(TEXTS, st.integers(1, 3))
-def test_spelling_a_column_gives_words_that_hash_to_it(texts, high):
-    spec = Ngrams(1, high, bits=22)
-    rows = hash_ngrams(*buffers(texts), spec)
-    wanted = np.unique(rows.indices)
-    found = spell(*buffers(texts), spec, wanted)
-    assert sorted(found) == wanted.tolist()
-    assert all(column(gram.split(" "), 22) == at for at, gram in found.items())
 
 
 def test_the_fold_table_agrees_with_unicode_where_unicode_has_not_changed():

@@ -10,7 +10,6 @@ from rosenblatt.data import Features
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.train import Settings, Trainer
 from rosenblatt.models import Model
-from rosenblatt.training.stream import Examples, Learner
 
 
 def svmlight(folder, rows, labels, name="a.svm"):
@@ -145,16 +144,6 @@ def test_importances_are_copies(tmp_path):
         for name in ("a.vw", "b.vw")
     )
     assert np.array_equal(one.weights, other.weights)
-
-
-def test_a_learner_grows_without_forgetting():
-    rows = (np.ones(2, np.float32), np.array([0, 1], np.uint32), np.array([0, 1, 2], np.uint64))
-    learner = Learner(2, threshold=1.0, padding=0.0)
-    learner.reserve(1)
-    learner.learn(Examples(rows, np.array([1, 0], np.int32), np.ones(1)), np.array([0], np.uint64))
-    learner.reserve(50)
-    assert learner.weights(False)[0][:2].ravel().tolist() == [1.0, 0.0]
-    assert learner.weights(False)[0].shape == (50, 1)
 
 
 def test_words_are_those_that_speak_for_a_class(tmp_path):

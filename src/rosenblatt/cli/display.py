@@ -121,7 +121,10 @@ def _live_line(trainer: Trainer, seconds: float) -> str:
         parts.append(f"{p.bytes / 1e6 / max(seconds, 1e-9):.0f} MB/s")
     else:
         parts.append(f"{max(0, len(trainer.store) - p.visits) / max(rate, 1e-9):.0f} s left")
-    return "  ".join([*parts, f"{outcome.mistakes:,} mistakes", f"error {error}"])
+    parts += [f"{outcome.mistakes:,} mistakes", f"error {error}"]
+    if not math.isnan(trainer.error):
+        parts.append(f"best validation {percent(trainer.error)}")
+    return "  ".join(parts)
 
 
 def _summary(model: Model, trainer: Trainer, out: Path, seconds: float) -> dict[str, Any]:

@@ -48,6 +48,9 @@ def train(
         Path | None, typer.Option(help="A folder to save the run in while it goes on.")
     ] = None,
     every: Annotated[float, typer.Option(min=0.0, help="Seconds between two checkpoints.")] = 60.0,
+    every_rows: Annotated[
+        int | None, typer.Option(min=1, help="Rows between two checkpoints, whatever the time.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run saved in the checkpoint folder.")
     ] = False,
@@ -97,7 +100,7 @@ def train(
     )
     target = out or Path(o.stem(files[0]) + ".model")
     request = Request(
-        files, target, settings, reading, valid, start, checkpoint, every, resume
+        files, target, settings, reading, valid, start, checkpoint, every, every_rows, resume
     )  # fmt: skip
     display = Display(quiet=quiet, json=json)
     try:

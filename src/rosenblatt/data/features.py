@@ -13,6 +13,7 @@ import pyarrow as pa
 from rosenblatt.data.kinds import KINDS, Column, to_numbers
 from rosenblatt.data.strings import make_strings, string_buffers
 from rosenblatt.data.tables import as_strings, plain_strings
+from rosenblatt.engine.spelling import spell
 from rosenblatt.engine.text import (
     SEED,
     WEIGHTINGS,
@@ -22,7 +23,6 @@ from rosenblatt.engine.text import (
     hash_ngrams,
     hash_values,
     named_seed,
-    spell,
 )
 
 ORIGINS = ("table", "svmlight", "vw")

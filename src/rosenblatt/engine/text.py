@@ -180,39 +180,6 @@ def hash_values(
     return columns
 
 
-def spell(
-    offsets: np.ndarray,
-    data: np.ndarray,
-    spec: Ngrams,
-    wanted: np.ndarray,
-    seed: np.uint64 = SEED,
-) -> dict[int, str]:
-    """Find an n-gram of words in the text for each of the `wanted` columns that occurs there.
-
-    A hashed model knows columns; this tells which words they were, the first that fit.
-
-    >>> data = np.frombuffer(b"not good, not bad", dtype=np.uint8)
-    >>> wanted = np.array([column(["not", "bad"], 22)])
-    >>> spell(np.array([0, 17]), data, Ngrams(), wanted)
-    {1474044: 'not bad'}
-    """
-    offsets = offsets.astype(np.uint64)
-    longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
-    marks = np.zeros(1 << spec.bits, dtype=np.uint32)
-    marks[wanted] = np.arange(1, len(wanted) + 1)
-    spans = np.zeros((len(wanted), 2), dtype=np.uint64)
-    _find_words(
-        offsets, data, fold_table(), seed, spec.low, spec.high, marks, spans,
-        np.empty(longest + 2, dtype=np.uint64), np.empty((longest + 2, 2), dtype=np.uint64),
-    )  # fmt: skip
-    found = {}
-    for at, (start, end) in zip(wanted, spans, strict=True):
-        if end > start:
-            text = data[int(start) : int(end)].tobytes().decode(errors="replace")
-            found[int(at)] = " ".join(words(text))
-    return found
-
-
 @inlined
 def _mixed(h):
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
@@ -415,46 +382,3 @@ def _weigh(indptr, values, weighting, unit):
             scale = 1.0 / np.sqrt(total)
             for j in range(indptr[row], indptr[row + 1]):
                 values[j] = np.float32(values[j] * scale)
-
-
-@kernel
-def _word_spans(data, start, end, fold, seed, hashes, spans):
-    """Like :func:`_word_hashes`, with the first and the last byte of each word."""
-    n = 0
-    h = seed
-    begin = start
-    i = start
-    while i < end:
-        c = np.uint32(data[i])
-        width = 1
-        if c >= 128:
-            c, width = _decode(data, i, end)
-        letter = fold[c] if c < len(fold) else np.uint32(0)
-        if letter != 0:
-            h = (h ^ np.uint64(letter)) * PRIME
-        if letter == 0 or i + np.uint64(width) >= end:
-            stop = i if letter == 0 else i + np.uint64(width)
-            if stop > begin:
-                hashes[n] = h
-                spans[n, 0], spans[n, 1] = begin, stop
-                n += 1
-            h = seed
-            begin = i + np.uint64(width)
-        i += np.uint64(width)
-    return n
-
-
-@kernel
-def _find_words(offsets, data, fold, seed, low, high, marks, found, hashes, spans):
-    """Note the first place of each marked column."""
-    mask = np.uint64(len(marks) - 1)
-    for row in range(len(offsets) - 1):
-        n = _word_spans(data, offsets[row], offsets[row + 1], fold, seed, hashes, spans)
-        for i in range(n):
-            g = np.uint64(0)
-            for k in range(min(high, n - i)):
-                g = g * GRAM + hashes[i + k]
-                mark = marks[_mixed(g) & mask] if k + 1 >= low else np.uint32(0)
-                if mark > 0 and found[mark - 1, 1] == 0:
-                    found[mark - 1, 0] = spans[i, 0]
-                    found[mark - 1, 1] = spans[i + k, 1]

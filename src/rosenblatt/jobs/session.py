@@ -34,6 +34,7 @@ class Request:
     start: Path | None = None
     checkpoint: Path | None = None
     every: float = 60.0
+    every_rows: int | None = None
     resume: bool = False
 
 
@@ -52,7 +53,9 @@ def run(request: Request, report: Callable[[Trainer], None]) -> tuple[Model, Tra
     start = load(request.start) if request.start else None
     source = _open(request.files, request, start)
     valid = _open(request.valid, request, start, source) if request.valid else None
-    checkpoint = Checkpoint(request.checkpoint, request.every) if request.checkpoint else None
+    checkpoint = None
+    if request.checkpoint:
+        checkpoint = Checkpoint(request.checkpoint, request.every, request.every_rows)
     resuming = checkpoint is not None and request.resume and checkpoint.file.exists()
     if checkpoint is not None:
         checkpoint.folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.cache import Store
-from rosenblatt.data.source import Batch, Source, sorted_labels
-from rosenblatt.engine.compact import Numbering, Rarity, used_places
+from rosenblatt.data.source import Batch, Source
+from rosenblatt.engine.compact import Numbering, Rarity
 from rosenblatt.engine.text import Rows
 from rosenblatt.errors import DataError
+from rosenblatt.jobs.result import NAMEABLE, model_of
 from rosenblatt.models import Model
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.stream import Examples, Learner, Outcome
@@ -29,8 +30,6 @@ from rosenblatt.training.stream import Examples, Learner, Outcome
 _ROWS_A_STEP = 1 << 16
 _MOST_RESTARTS = 10
 _MOST_HELD = 50_000
-_WORDS = 25
-_NAMEABLE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Trainer:
         self.best: tuple[np.ndarray, np.ndarray] | None = None
         self._start = start
         self._valid_store: Store | None = None
-        self._table: Any = None
+        self.table: Any = None
         self.nameable = 0
         self._held: np.ndarray | None = None
         self._clock = monotonic()
@@ -178,7 +177,8 @@ class Trainer:
         for batch in self.source.batches(self.progress.batches):
             self._take(batch)
             if self.progress.batches == 0:
-                self._table, self.nameable = batch.table, len(self.numbering)
+                self.nameable = _first_rows(batch.rows, NAMEABLE)
+                self.table = batch.table
             self.progress.batches += 1
             self.progress.bytes += batch.size
             self.progress.visits += len(batch)
@@ -377,57 +377,7 @@ class Trainer:
 
     def model(self) -> Model:
         """The model as it stands now."""
-        if self.learner is None:
-            raise DataError("nothing was learned yet", path=self.source.files[0])
-        weights, bias = self.best or self.learner.weights(self.settings.averaged)
-        weights = _padded(weights, self.learner.n_features)
-        state = self.learner.arrays()
-        if self.rarity is not None:
-            state["scale"] = self.rarity.of_places(len(weights))
-            weights = weights * state["scale"][:, None]
-        columns = self.numbering.columns[: len(weights)]
-        used = used_places(state["W"], state.get("U", weights))
-        if len(used) < 0.9 * len(weights):
-            columns, weights = columns[used], weights[used]
-            for name in {"W", "U", "scale"} & state.keys():
-                state[name] = state[name][used]
-        names, turn = _sorted_classes(self.source.classes)
-        weights, bias = turn(weights), turn(bias)
-        state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
-        return Model(
-            classes=names,
-            features=self.source.features,
-            columns=np.array(columns),
-            weights=np.ascontiguousarray(weights),
-            bias=np.array(bias, dtype=np.float64),
-            parameters=asdict(self.settings) | {"stop_reason": self.progress.stop_reason},
-            history=[_told(asdict(epoch)) for epoch in self.history],
-            fingerprint=self.source.fingerprint(),
-            words=self._words(names, columns, weights),
-            state={name: np.ascontiguousarray(array) for name, array in state.items()},
-        )
-
-    def _words(
-        self, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
-    ) -> dict[str, list[tuple[str, float]]]:
-        """The features that speak most for each class, of those the first rows can name."""
-        # Columns are numbered as they are met: those of the first rows, frequent ones, come first.
-        weights = weights[: min(self.nameable, _NAMEABLE)]
-        apart = np.ascontiguousarray(weights.T)
-        pulls = [-apart[0], apart[0]] if len(names) == 2 else list(apart)
-        tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
-        wanted = np.unique(columns[np.concatenate(tops)])
-        if self._table is None:
-            self._table = self.source.first_table()
-        spelled = self.source.features.names(self._table, wanted.tolist())
-        return {
-            name: [
-                (spelled[int(columns[i])], round(float(pull[i]), 6))
-                for i in top
-                if int(columns[i]) in spelled and pull[i] > 0
-            ][:_WORDS]
-            for name, pull, top in zip(names, pulls, tops, strict=True)
-        }
+        return model_of(self)
 
 
 def _rarity_of(model: Model) -> Rarity | None:
@@ -436,47 +386,16 @@ def _rarity_of(model: Model) -> Rarity | None:
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
+def _first_rows(rows: Rows, places: int) -> int:
+    """How many rows it takes to meet so many places, counted from the first."""
+    late = rows.indices >= places
+    if not late.any():
+        return len(rows.indptr) - 1
+    return int(np.searchsorted(rows.indptr, np.uint64(np.argmax(late)), side="right"))
+
+
 def _is_power_of_two(n: int) -> bool:
     return n & (n - 1) == 0
-
-
-def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    """The places of the largest values, largest first."""
-    if len(values) == 0:
-        return np.empty(0, dtype=np.int64)
-    rank = max(0, len(values) - count)
-    top = np.flatnonzero(values >= np.partition(values, rank)[rank])
-    return top[np.argsort(-values[top], kind="stable")][:count]
-
-
-def _padded(weights: np.ndarray, rows: int) -> np.ndarray:
-    """Weights that were kept before later features turned up."""
-    if len(weights) == rows:
-        return weights
-    grown = np.zeros((rows, weights.shape[1]), dtype=weights.dtype)
-    grown[: len(weights)] = weights
-    return grown
-
-
-def _sorted_classes(
-    classes: list[str],
-) -> tuple[tuple[str, ...], Callable[[np.ndarray], np.ndarray]]:
-    """The classes sorted, and how arrays follow them."""
-    names = sorted_labels(classes)
-    order = [classes.index(name) for name in names]
-    if order == list(range(len(order))):
-        return tuple(names), lambda array: array
-    if len(classes) == 2:
-        return tuple(names), np.negative
-    return tuple(names), lambda array: array[..., order]
-
-
-def _told(record: dict[str, Any]) -> dict[str, Any]:
-    """An epoch for the model file, without what is not known (JSON has no NaN) and without the
-    time it took: the same run gives the same file, byte for byte.
-    """
-    unknown = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
-    return {k: v for k, v in record.items() if k not in unknown | {"seconds"}}
 
 
 __all__ = ["Progress", "Settings", "Trainer"]

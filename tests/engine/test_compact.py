@@ -1,0 +1,72 @@
+"""Numbering columns as they are met, scaling by rarity, scoring what is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rosenblatt.engine.compact import Numbering, Rarity, score, used_places
+from rosenblatt.engine.text import Rows
+
+COLUMNS = st.lists(st.lists(st.integers(0, 63), max_size=12), max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(COLUMNS)
+def test_places_are_handed_out_in_the_order_of_first_meeting(batches):
+    numbering, met = Numbering(bits=6), []
+    for batch in batches:
+        for column in batch:
+            if column not in met:
+                met.append(column)
+        places = np.array(batch, dtype=np.uint32)
+        numbering.number(places)
+        assert places.tolist() == [met.index(column) for column in batch]
+    assert numbering.columns.tolist() == met
+    again = Numbering(6, numbering.columns)
+    every = np.arange(64, dtype=np.uint32)
+    assert np.array_equal(again.translated(every), numbering.translated(every))
+    assert numbering.translated(every).tolist() == [
+        met.index(c) if c in met else len(met) for c in range(64)
+    ]
+
+
+def test_scores_ignore_columns_never_met():
+    generator = np.random.default_rng(0)
+    rows = Rows(
+        np.array([0, 3, 3, 6], np.uint64),
+        np.array([1, 5, 9, 5, 9, 2], np.uint32),
+        generator.normal(size=6).astype(np.float32),
+    )
+    numbering = Numbering(4, np.array([5, 9], np.uint32))
+    W, bias = generator.normal(size=(2, 3)).astype(np.float32), np.array([1.0, 2.0, 3.0])
+    dense = np.zeros((16, 3))
+    dense[[5, 9]] = W
+    X = np.zeros((3, 16))
+    for row in range(3):
+        for j in range(int(rows.indptr[row]), int(rows.indptr[row + 1])):
+            X[row, rows.indices[j]] += rows.values[j]
+    assert score(rows, numbering, W, bias) == pytest.approx(X @ dense + bias, rel=1e-5)
+
+
+def test_rarity_scales_by_inverse_frequency_to_unit_length():
+    rows = Rows(np.array([0, 2, 4], np.uint64), np.array([0, 1, 0, 2], np.uint32), np.ones(4, "f4"))
+    rarity = Rarity.of(rows)
+    ratio = np.log(4 / 3) / np.log(4 / 2)
+    assert rarity.scales / rarity.scales[1] == pytest.approx([ratio, 1, 1], rel=1e-6)
+    assert rarity.rest / rarity.scales[1] == pytest.approx(np.log(4) / np.log(2), rel=1e-6)
+    rarity.apply(rows)
+    assert np.sum(rows.values.astype(float) ** 2) / 2 == pytest.approx(1.0, rel=1e-6)
+    later = Rows(np.array([0, 1], np.uint64), np.array([7], np.uint32), np.ones(1, np.float32))
+    rarity.apply(later)
+    assert later.values[0] == pytest.approx(rarity.rest)
+    assert rarity.of_places(5)[3:].tolist() == [np.float32(rarity.rest)] * 2
+
+
+def test_used_places_are_those_that_learning_touched():
+    W, U = np.zeros((4, 2)), np.zeros((4, 2))
+    W[1, 1], U[3, 0] = 1, 2
+    assert used_places(W, U).tolist() == [1, 3]
+    assert used_places(W, np.zeros((1, 2))).tolist() == [1]

@@ -1,0 +1,29 @@
+"""Columns are spelled with words that hash to them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rosenblatt.engine.spelling import spell
+from rosenblatt.engine.text import Ngrams, column, hash_ngrams
+
+TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=6)
+
+
+def buffers(texts):
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *(len(text) for text in encoded)])
+    return offsets, np.frombuffer(b"".join(encoded) + b"\0", dtype=np.uint8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.integers(1, 3))
+def test_spelling_a_column_gives_words_that_hash_to_it(texts, high):
+    spec = Ngrams(1, high, bits=22)
+    rows = hash_ngrams(*buffers(texts), spec)
+    wanted = np.unique(rows.indices)
+    found = spell(*buffers(texts), spec, wanted)
+    assert sorted(found) == wanted.tolist()
+    assert all(column(gram.split(" "), 22) == at for at, gram in found.items())

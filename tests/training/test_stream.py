@@ -1,0 +1,97 @@
+"""The learner for streams: the reference's steps, whatever the blocks and the features to come."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rosenblatt import reference
+from rosenblatt.training.stream import Examples, Learner, Outcome
+
+
+def sparse(X):
+    X = np.asarray(X)
+    columns = np.tile(np.arange(X.shape[1], dtype=np.uint32), len(X))
+    pointers = np.arange(0, X.size + 1, X.shape[1], dtype=np.uint64)
+    return X.ravel().astype(np.float32), columns, pointers
+
+
+@pytest.fixture
+def integers():
+    generator = np.random.default_rng(7)
+    return generator.integers(-3, 4, (40, 4)), generator.integers(0, 2, 40)
+
+
+@pytest.mark.parametrize("cuts", [[40], [1, 17, 18, 40], list(range(1, 41))])
+def test_any_cut_into_walks_takes_the_steps_of_the_reference(integers, cuts):
+    X, codes = integers
+    signs = (2 * codes - 1).tolist()
+    steps = list(reference.online(X.tolist(), signs, threshold=2, padding=1, max_epochs=1))
+    learner = Learner(2, threshold=2.0, padding=1.0)
+    learner.reserve(4)
+    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
+    outcome, start = Outcome(), 0
+    for end in cuts:
+        outcome += learner.learn(examples, np.arange(start, end, dtype=np.uint64))
+        start = end
+    assert outcome.steps == 40
+    assert outcome.mistakes == sum(step.mistake for step in steps)
+    assert outcome.wrong == sum(step.prediction != step.y for step in steps)
+    assert learner.weights(False)[0].ravel().tolist() == list(steps[-1].weights_after)
+    mean = np.mean([step.weights_after for step in steps], axis=0)
+    assert learner.weights(True)[0].ravel() == pytest.approx(mean, rel=1e-6)
+
+
+def test_a_learner_grows_without_forgetting(integers):
+    X, codes = integers
+    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
+    learner = Learner(2, threshold=1.0, padding=0.0)
+    learner.reserve(4)
+    learner.learn(examples, np.arange(40, dtype=np.uint64))
+    before = learner.weights(True)[0]
+    learner.reserve(50)
+    after = learner.weights(True)[0]
+    assert np.array_equal(after[:4], before)
+    assert after.shape == (50, 1)
+    assert not after[4:].any()
+
+
+def test_many_classes_are_each_learned_against_the_rest(integers):
+    X, _ = integers
+    codes = (X[:, 0] % 3).astype(np.int32)
+    examples, order = Examples(sparse(X), codes, np.ones(1)), np.arange(40, dtype=np.uint64)
+    together = Learner(3, threshold=1.0, padding=1.0)
+    together.reserve(4)
+    together.learn(examples, order)
+    for c in range(3):
+        alone = Learner(2, threshold=1.0, padding=1.0)
+        alone.reserve(4)
+        alone.learn(examples._replace(codes=(codes == c).astype(np.int32)), order)
+        assert together.weights(True)[0][:, c] == pytest.approx(alone.weights(True)[0][:, 0])
+
+
+def test_a_learner_goes_on_from_its_arrays(integers):
+    X, codes = integers
+    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
+    whole, first = Learner(2, 1.0, 1.0), Learner(2, 1.0, 1.0)
+    for learner in (whole, first):
+        learner.reserve(4)
+    whole.learn(examples, np.arange(40, dtype=np.uint64))
+    first.learn(examples, np.arange(15, dtype=np.uint64))
+    second = Learner(2, 1.0, 1.0)
+    second.restore(first.arrays())
+    second.learn(examples, np.arange(15, 40, dtype=np.uint64))
+    assert all(np.array_equal(whole.arrays()[k], second.arrays()[k]) for k in whole.arrays())
+
+
+def test_predicting_changes_nothing(integers):
+    X, codes = integers
+    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
+    learner = Learner(2, 1.0, 1.0)
+    learner.reserve(4)
+    learner.learn(examples, np.arange(40, dtype=np.uint64))
+    before = {k: v.copy() for k, v in learner.arrays().items()}
+    found = learner.predict(examples, np.arange(40, dtype=np.uint64), averaged=True)
+    W, b = learner.weights(True)
+    assert found.tolist() == (X @ W[:, 0] + b[0] > 0).astype(int).tolist()
+    assert all(np.array_equal(before[k], v) for k, v in learner.arrays().items())
