@@ -117,7 +117,7 @@ def plain_numpy(X, y, order, degree: int, epochs: int, block: int = 500):
     """The block Gram method as one would write it in NumPy: score a block, walk through it."""
     signs = np.where(y[:, None] == np.arange(10), 1.0, -1.0).astype(np.float32)
     alpha = np.zeros((len(y), 10), np.float32)
-    support = np.empty(0, np.int64)
+    ever, support = np.zeros(len(y), bool), np.empty(0, np.int64)
     log = []
     for epoch in range(epochs):
         for start in range(0, len(y), block):
@@ -130,8 +130,9 @@ def plain_numpy(X, y, order, degree: int, epochs: int, block: int = 500):
                 for c in np.flatnonzero(signs[row] * S[i] <= 0):
                     S[i + 1 :, c] += signs[row, c] * G[i, i + 1 :]
                     alpha[row, c] += signs[row, c]
+                    ever[row] = True
                     log.append((c, row, signs[row, c], epoch * len(y) + start + i))
-            support = np.flatnonzero(alpha.any(axis=1) | np.isin(np.arange(len(y)), support))
+            support = np.flatnonzero(ever)
     return support, log
 
 

@@ -365,3 +365,15 @@ def test_the_lifted_boundary_is_drawn_from_the_estimator():
     assert display.lines_
     assert not display.mistaken.any()
     plt.close("all")
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_gamma_is_that_of_svc_for_dense_and_sparse_rows(kind):
+    from sklearn.svm import SVC
+
+    X, y = digits(100)
+    theirs = SVC(gamma="scale").fit(X, y)._gamma
+    for rows in (X, kind(X)):
+        assert KernelPerceptron("rbf", max_iter=1).fit(rows, y)._gamma == pytest.approx(theirs)
+    constant = KernelPerceptron("rbf").fit(np.ones((4, 2)), [0, 1, 0, 1])
+    assert constant._gamma == 1.0

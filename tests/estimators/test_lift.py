@@ -84,6 +84,9 @@ def test_maps_that_are_too_large_are_left_out_and_said_so():
     assert [a.verdict for a in lift.attempts] == ["inseparable", *["too large"] * 3]
     assert lift.best.name == "identity"
     assert "too large" in str(lift)
+    wide = np.random.default_rng(0).normal(size=(6, 80))
+    assert find_lift(wide, [0, 1] * 3, [PolynomialFeatures(3)]).best.verdict == "too large"
+    assert find_lift(sparse.csr_array(wide), [0, 1] * 3, [PolynomialFeatures(2)]).separable
 
 
 def test_several_classes_are_separated_each_from_the_rest():

@@ -21,6 +21,8 @@ from sklearn.utils import check_random_state, indexable
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.theory import Certificate, CertificateSet, certify
 
+LARGEST = {False: 2000, True: 200_000}  # features, dense and sparse
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -151,7 +153,7 @@ def find_lift(
     y: Any,
     maps: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
-    max_features: int = 2000,
+    max_features: int | None = None,
     time_limit: float | None = 60.0,
     folds: int = 5,
     random_state: Any = 0,
@@ -171,8 +173,9 @@ def find_lift(
         scikit-learn transformers to try. By default, for rows of numbers: identity, pairwise
         products, polynomials of degree 2 and 3, and Nystroem features of the RBF kernel (100, 500;
         not for sparse rows). For text: counts of words, of words and pairs, and up to triples.
-    max_features : int, default=2000
-        Maps that make more features than this are not tried, and said so.
+    max_features : int or None, default=None
+        Maps that make more features than this are not tried, and said so. None: 2,000, or 200,000
+        for maps that make sparse rows.
     time_limit : float or None, default=60.0
         Seconds for each certificate.
     folds : int, default=5
@@ -216,8 +219,8 @@ mistakes.
     fitted = [(name, *_fit(transformer, X)) for name, transformer in named]
     fitted.sort(key=lambda entry: entry[2])
     attempts: list[Attempt] = []
-    for name, transformer, size in fitted:
-        if size > max_features:
+    for name, transformer, size, largest in fitted:
+        if size > (largest if max_features is None else max_features):
             attempts.append(Attempt(name, transformer, size, "too large"))
             continue
         attempts.append(_attempt(name, transformer, size, X, y, time_limit, folds, random))
@@ -245,12 +248,13 @@ def _validation_error(transformer, X, y, folds, random) -> float:
     return 1.0 - float(cross_val_score(model, X, y, cv=split).mean())
 
 
-def _fit(transformer: Any, X: Any) -> tuple[Any, int]:
-    """A fitted copy, and how many features it makes."""
+def _fit(transformer: Any, X: Any) -> tuple[Any, int, int]:
+    """A fitted copy, how many features it makes, and how many may be tried unasked."""
     fitted = clone(transformer).fit(X)
-    if isinstance(fitted, PolynomialFeatures):
-        return fitted, int(fitted.n_output_features_)
-    return fitted, int(fitted.transform(X[:1]).shape[1])
+    if isinstance(fitted, PolynomialFeatures):  # one row of them may be too much already
+        return fitted, int(fitted.n_output_features_), LARGEST[sparse.issparse(X)]
+    row = fitted.transform(X[:1])
+    return fitted, int(row.shape[1]), LARGEST[sparse.issparse(row)]
 
 
 def _named(maps: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
