@@ -101,8 +101,10 @@ def distinct(rows: Rows, codes: np.ndarray, omega: np.ndarray) -> tuple[np.ndarr
     suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
     finer = rows.kernels.keys(rows.arrays, chosen[suspects], second)
     chosen[suspects] = chosen[suspects[np.lexsort((finer, codes[chosen[suspects]], key[suspects]))]]
-    same = np.append(False, rows.kernels.same_as_next(rows.arrays, chosen)[:-1])
-    same[1:] &= codes[chosen[1:]] == codes[chosen[:-1]]
+    close = chosen[suspects]
+    alike = rows.kernels.same_as_next(rows.arrays, close)[:-1]
+    same = np.zeros(chosen.size, bool)
+    same[suspects[1:]] = alike & (codes[close[1:]] == codes[close[:-1]])
     merged = np.zeros(rows.shape[0])
     weights = np.broadcast_to(omega, merged.shape)[chosen]
     merged[chosen[~same]] = np.bincount(np.cumsum(~same) - 1, weights=weights)

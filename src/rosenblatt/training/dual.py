@@ -356,7 +356,7 @@ class DualWork(Work):
         )
         return error
 
-    def _goes_in_circles(self) -> bool:
+    def _goes_in_circles(self, norm: float) -> bool:
         """Brent's algorithm on the scores of all rows: equal scores are equal weights."""
         scores, squares, power, length = self.tortoise
         length += 1

@@ -150,7 +150,7 @@ class Work:
             weights = Snapshot(state.weights, state.bias)
             self.kept = replace(weights, error=task.count_wrong(weights.weights, weights.bias))
         if plan.repeats and self.hare is None:
-            self.hare = Hare(state.weights, state.bias)
+            self.hare = Hare(state.weights, state.bias, norm=math.nan)
 
     def remember(self, start: Snapshot) -> None:
         """Keep the weights that the epoch began with, to tell how far they move in it."""
@@ -288,7 +288,7 @@ class Work:
             return "separated"
         if plan.early_stopping and self.progress.validations_without >= plan.patience:
             return "validation"
-        if plan.repeats and finished and not still and self._goes_in_circles():
+        if plan.repeats and finished and not still and self._goes_in_circles(record.weight_norm):
             return "cycle"
         if plan.tol is not None and finished and record.relative_change < plan.tol:
             return "stable"
@@ -354,16 +354,19 @@ class Work:
         )
         return error
 
-    def _goes_in_circles(self) -> bool:
+    def _goes_in_circles(self, norm: float) -> bool:
         """Brent's algorithm: compare with the weights at the last power of two."""
         hare = self.hare
         assert hare is not None
-        now, length = self._snapshot(), hare.length + 1
-        if np.array_equal(now.bias, hare.bias) and np.array_equal(now.weights, hare.weights):
-            self.row_updates = self._count_updates(length)
-            return True
+        length = hare.length + 1
+        if norm == hare.norm or math.isnan(hare.norm):
+            now = self._snapshot()
+            if np.array_equal(now.bias, hare.bias) and np.array_equal(now.weights, hare.weights):
+                self.row_updates = self._count_updates(length)
+                return True
         if length == hare.power:
-            self.hare = Hare(now.weights, now.bias, 2 * hare.power)
+            now = self._snapshot()
+            self.hare = Hare(now.weights, now.bias, norm, power=2 * hare.power)
         else:
             self.hare = replace(hare, length=length)
         return False

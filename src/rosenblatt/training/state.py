@@ -44,10 +44,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Hare:
-    """Brent's search for a cycle: weights to compare with, and how long ago they were seen."""
+    """Brent's search for a cycle: weights to compare with, and how long ago they were seen.
+
+    Only weights of the same length are worth comparing.
+    """
 
     weights: Array
     bias: Array
+    norm: float = 0.0
     power: int = 1
     length: int = 0
 
