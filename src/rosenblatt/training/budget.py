@@ -200,7 +200,7 @@ class BudgetWork(DualWork):
                 out[p] = taus @ self.gram.block(rows, rows).astype(np.float64) @ taus
         return out
 
-    def _goes_in_circles(self) -> bool:
+    def _goes_in_circles(self, norm: float) -> bool:
         return False
 
     def dual_state(self) -> DualState:
