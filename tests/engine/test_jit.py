@@ -12,13 +12,13 @@ import rosenblatt
 
 PROGRAM = """
 import numpy as np, sys
-from rosenblatt.engine import dense
+from rosenblatt.engine import walks
 one, X = np.ones(1), np.ones((1, 2))
 W, bias = np.zeros((1, 2)), np.zeros((3, 1))
-dense.binary(X, np.ones(1, np.int8), one, np.zeros(1, np.uint64), (0, 1), one, W, W,
+walks.binary(X, np.ones(1, np.int8), one, np.zeros(1, np.uint64), (0, 1), one, W, W,
              np.zeros((1, 1)), bias, np.zeros(1), (0.0, 0.0, 1.0, False, True), (9, 9), 0,
              np.empty(1))
-hits = sum(dense.binary.stats.cache_hits.values())
+hits = sum(walks.binary.stats.cache_hits.values())
 print(W[0, 0], hits)
 """
 

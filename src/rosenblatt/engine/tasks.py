@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.engine import walks
 from rosenblatt.engine._jit import REORDER, kernel
 from rosenblatt.engine.rows import Rows
 
@@ -181,7 +182,7 @@ class Binary(Task):
     def scored_walk(self, part: Part, route: Route) -> tuple[Any, np.ndarray]:
         """The walk, with the score of each step before learning."""
         scores = np.empty(route.span[1] - route.span[0], self.rows.dtype)
-        ended = self.rows.kernels.binary(
+        ended = walks.binary(
             self.rows.arrays, self.signs, self.omega, route.order, route.span, route.etas, part.W,
             route.heaps[0] if route.heaps else part.W, part.U, part.bias, part.clock,
             route.setting, route.limits, route.run, scores,
@@ -208,7 +209,7 @@ class OneVsRest(Task):
     @property
     def kernel(self) -> Any:
         """One against the rest."""
-        return self.rows.kernels.ovr
+        return walks.ovr
 
     @property
     def shares(self) -> list[slice]:
@@ -223,7 +224,7 @@ class Joint(Task):
     @property
     def kernel(self) -> Any:
         """All classes together."""
-        return self.rows.kernels.joint
+        return walks.joint
 
 
 class OneVsOne(Task):
@@ -261,7 +262,7 @@ class OneVsOne(Task):
             own = slice(None) if self.foresee else np.flatnonzero(signs[visited])
             mine, etas = visited[own], rates[own] if rates.size > 1 else rates
             scores = np.empty(mine.size, self.rows.dtype)
-            _, updates, _, _ = self.rows.kernels.binary(
+            _, updates, _, _ = walks.binary(
                 self.rows.arrays, signs, self.omega, mine, (0, mine.size), etas, part.W,
                 route.heaps[index] if route.heaps else part.W, part.U, part.bias, part.clock,
                 route.setting, (UNLIMITED, UNLIMITED), 0, scores,

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from rosenblatt.engine import walks
 from rosenblatt.engine.rows import DenseRows
 from rosenblatt.engine.tasks import Route
 from rosenblatt.estimators._row_by_row import learn
@@ -228,7 +229,7 @@ class OneByOne:
         self._work = Work(state, task, plan)
         self._visits, self._steps = state.visits, state.steps
         part = self._work.parts[0]
-        self._kernel = rows.kernels.one
+        self._kernel = walks.one
         self._book = np.array([part.clock[0], state.updates])
         self._arrays = (part.W[0], part.U[0], part.bias[:, 0].copy(), self._book, plan.setting)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.engine import csr
+from rosenblatt.engine import walks
 from rosenblatt.engine.averages import mean_weights
 
 Array = npt.NDArray[Any]
@@ -151,13 +151,13 @@ class Learner:
         top = np.empty(len(order), dtype=np.float32)
         if self.problems == 1:
             signs = (2 * examples.codes - 1).astype(np.int8)
-            _, updates, mistakes, _ = csr.binary(
+            _, updates, mistakes, _ = walks.binary(
                 examples.rows, signs, examples.omega, order, span, eta,
                 W, W, U, bias, clock, setting, limits, 0, top,
             )  # fmt: skip
             return (top > 0).astype(np.int32), updates, mistakes
         best = np.empty(len(order), dtype=np.int32)
-        _, updates, mistakes, _ = csr.ovr(
+        _, updates, mistakes, _ = walks.ovr(
             examples.rows, examples.codes, examples.omega, order, span, eta,
             W, W, U, bias, clock, setting, limits, 0, best, top,
         )  # fmt: skip
