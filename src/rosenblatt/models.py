@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -138,8 +139,15 @@ class Model:
         )  # fmt: skip
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model file; it appears whole or not at all.
+
+    Parameters
+    ----------
+    model : Model or Perceptron
+        A model of the command line, or a fitted :class:`rosenblatt.Perceptron`.
+    path : path
+        Where to.
 
     Examples
     --------
@@ -152,7 +160,10 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ('no', 'yes')
     """
     if not isinstance(model, Model):
-        raise TypeError(f"only models can be saved, not {type(model).__name__}")
+        if type(model).__name__ != "Perceptron":
+            raise TypeError(f"only models can be saved, not {type(model).__name__}")
+        tensorfile.write(path, *_persistence().to_file(model))
+        return
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -169,8 +180,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     tensorfile.write(path, arrays | states, about)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model file, checking everything it says.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model file, checking everything it says: a :class:`Model` or a fitted Perceptron.
 
     Raises
     ------
@@ -179,6 +190,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     """
     arrays, about = tensorfile.read(path)
     name = os.fspath(path)
+    if about.get("format") == "rosenblatt-perceptron":
+        return _read(name, _persistence().from_file, arrays, about)
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
@@ -186,11 +199,19 @@ def load(path: str | os.PathLike[str]) -> Model:
         raise ModelFormatError(
             f"{name} has format version {version!r}; this release reads up to {VERSION}"
         )
+    return _read(name, _checked, arrays, about)
+
+
+def _read(name: str, make: Any, arrays: dict[str, Array], about: dict[str, Any]) -> Any:
     try:
-        model = _checked(arrays, about)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return make(arrays, about)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise ModelFormatError(f"{name} is damaged: {error}") from None
-    return model
+
+
+def _persistence() -> Any:
+    """How an estimator is saved is known on the floor above, which training a file can do without."""
+    return import_module("rosenblatt.estimators._persistence")
 
 
 def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:

@@ -1,0 +1,105 @@
+"""A fitted Perceptron as arrays and plain data, and back; nothing in a file can run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from rosenblatt import __version__
+from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.training import Epoch, History, State
+
+FORMAT = "rosenblatt-perceptron"
+VERSION = 1
+STATE_ARRAYS = ("weights", "bias", "sums", "bias_sums", "clock")
+STATE_NUMBERS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
+LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
+
+
+def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the plain data of a fitted model."""
+    if not hasattr(model, "coef_"):
+        raise ValueError("The Perceptron is not fitted; there is nothing to save yet.")
+    parameters = model.get_params()
+    if callable(parameters["learning_rate"]):
+        raise ValueError(
+            "A learning rate that is a function cannot be saved: model files hold no code. Set "
+            "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
+        )
+    parameters["callbacks"] = None
+    if not isinstance(parameters["shuffle"], bool | str):
+        parameters["shuffle"] = np.asarray(parameters["shuffle"]).tolist()
+    if not isinstance(parameters["random_state"], int | None):
+        parameters["random_state"] = None
+    if isinstance(parameters["class_weight"], dict):
+        parameters["class_weight"] = [
+            [np.asarray(k).item(), float(v)] for k, v in parameters["class_weight"].items()
+        ]
+    state = model.state_
+    coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
+    arrays = {"coef": coefficients, "intercept": model.intercept_}
+    arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "package": __version__,
+        "parameters": parameters,
+        "classes": model.classes_.tolist(),
+        "label_kind": model.classes_.dtype.kind,
+        "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
+        "state": {name: getattr(state, name) for name in STATE_NUMBERS},
+        "rng": state.rng,
+        "history": [asdict(epoch) for epoch in model.history_],
+        "n_iter": model.n_iter_,
+        "stop_reason": model.stop_reason_,
+    }
+    return arrays, about
+
+
+def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptron:
+    """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
+    if about["version"] != VERSION:
+        raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
+    parameters = dict(about["parameters"])
+    if isinstance(parameters["class_weight"], list):
+        parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
+    model = Perceptron(**parameters)
+    model._check_parameters()
+    kind = LABELS[about["label_kind"]]
+    if not all(type(label) is kind for label in about["classes"]):
+        raise ValueError("the classes are not of the kind the file says")
+    model.classes_ = np.array(
+        about["classes"], dtype=object if about["label_kind"] == "O" else kind
+    )
+    model.state_ = _checked_state(arrays, about, model)
+    model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
+    if model.coef_.shape != model.state_.weights.shape or model.coef_.dtype.kind != "f":
+        raise ValueError("the coefficients do not fit the state")
+    model.n_features_in_ = model.coef_.shape[1]
+    if about["feature_names"]:
+        model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
+        if len(model.feature_names_in_) != model.n_features_in_:
+            raise ValueError("there are not as many feature names as features")
+    model.history_ = History([Epoch(**epoch) for epoch in about["history"]])
+    model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
+    model.n_updates_, model.t_ = model.state_.updates, round(model.state_.steps)
+    model.converged_ = model.stop_reason_ == "separated"
+    return model
+
+
+def _checked_state(
+    arrays: dict[str, np.ndarray], about: dict[str, Any], model: Perceptron
+) -> State:
+    from rosenblatt.estimators._classes import n_problems
+
+    found = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
+    problems = n_problems(len(model.classes_), model.multiclass)
+    shape = (problems, found["weights"].shape[1])
+    wanted = {"weights": shape, "sums": shape if found["sums"].size else (0, 0)}
+    for name, array in found.items():
+        if array.shape != wanted.get(name, (problems,)) or not np.isfinite(array).all():
+            raise ValueError(f"{name} is {array.shape} or holds numbers that are not finite")
+    numbers = {name: about["state"][name] for name in STATE_NUMBERS}
+    return State(**found, **numbers, rng=about["rng"])

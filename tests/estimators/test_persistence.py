@@ -1,0 +1,65 @@
+"""A fitted Perceptron as a file: the same model, able to go on, and nothing that can run."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+from rosenblatt import ModelFormatError, Perceptron, load, save
+
+X, Y = load_digits(return_X_y=True)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+@pytest.mark.parametrize("labels", [Y, Y.astype(str), Y > 4])
+def test_a_model_comes_back_the_same_and_goes_on_learning(tmp_path, multiclass, labels):
+    model = Perceptron(
+        multiclass=multiclass, keep="average", random_state=0, max_iter=3, class_weight=None
+    ).fit(X[:1000], labels[:1000])
+    save(model, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.get_params() == model.get_params()
+    assert again.history_ == model.history_
+    assert (again.stop_reason_, again.t_, again.n_iter_) == ("budget", model.t_, 3)
+    model.partial_fit(X[1000:], labels[1000:])
+    again.partial_fit(X[1000:], labels[1000:])
+    assert np.array_equal(again.coef_, model.coef_)
+
+
+def test_names_weights_orders_and_single_precision_are_kept(tmp_path):
+    frame = pd.DataFrame(X.astype(np.float32), columns=[f"p{i}" for i in range(64)])
+    model = Perceptron(class_weight={0: 2.0}, shuffle=list(range(100)), max_iter=2, tol=None)
+    save(model.fit(frame, Y), tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    assert again.coef_.dtype == np.float32
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+    assert again.class_weight == {0: 2.0}
+    assert again.shuffle == list(range(100))
+
+
+def test_what_cannot_be_saved_is_said(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        save(Perceptron(), tmp_path / "a.model")
+    model = Perceptron(learning_rate=lambda t: 1 / t).fit(X, Y)
+    with pytest.raises(ValueError, match="hold no code"):
+        save(model, tmp_path / "a.model")
+    with pytest.raises(TypeError, match="only models"):
+        save({"a": 1}, tmp_path / "a.model")
+    assert not (tmp_path / "a.model").exists()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 255))
+def test_a_damaged_file_is_refused_or_reads_as_a_model(tmp_path_factory, place, flip):
+    path = tmp_path_factory.getbasetemp() / "damaged.model"
+    save(Perceptron(max_iter=1).fit(X[:50, :5], Y[:50] > 4), path)
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= flip
+    path.write_bytes(content)
+    try:
+        model = load(path)
+    except ModelFormatError:
+        return
+    assert model.predict(X[:3, : model.n_features_in_]).shape == (3,)
