@@ -210,7 +210,7 @@ def _read(name: str, make: Any, arrays: dict[str, Array], about: dict[str, Any])
 
 
 def _persistence() -> Any:
-    """How an estimator is saved is known on the floor above, which training a file can do without."""
+    """How an estimator is saved is known one floor up; training from files never needs it."""
     return import_module("rosenblatt.estimators._persistence")
 
 

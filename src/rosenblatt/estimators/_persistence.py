@@ -94,7 +94,7 @@ def _checked_state(
 ) -> State:
     from rosenblatt.estimators._classes import n_problems
 
-    found = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
+    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
     problems = n_problems(len(model.classes_), model.multiclass)
     shape = (problems, found["weights"].shape[1])
     wanted = {"weights": shape, "sums": shape if found["sums"].size else (0, 0)}
