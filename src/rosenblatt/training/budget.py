@@ -19,6 +19,8 @@ When a mistake finds the budget full, one of three things happens.
     J. Keshet, B. Caputo (2009), Bounded kernel-based online learning, JMLR 10. From then on the
     run is exactly a perceptron on the projected rows, and every bound of the perceptron holds
     with the margin, or the hinge loss, that is possible inside the span.
+
+The constants of these guarantees are quoted from memory and want checking against the papers.
 """
 
 from __future__ import annotations
