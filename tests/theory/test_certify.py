@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_iris
 
 from rosenblatt import certify, verify
 from rosenblatt.errors import DataError
-from rosenblatt.theory import Certificate, CertificateSet, load_certificate
+from rosenblatt.theory import Certificate, CertificateSet, Combination, load_certificate
+from rosenblatt.theory.certificate import seal
 
 XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
 
@@ -276,3 +280,83 @@ def test_wide_sparse_rows_are_decided_and_verified():
     assert certificate.verdict == "quasi-separable"
     assert certificate.contradiction.rows == (0, 60)
     assert verify(certificate, twice, labels)
+
+
+def noisy(n, d, seed=0, noise=0.1):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, d))
+    y = (X @ generator.normal(size=d) > 0).astype(int)
+    return X, np.where(generator.random(n) < noise, 1 - y, y)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_many_columns_of_noise_are_proven_by_a_balance(layout, tmp_path):
+    X, y = noisy(2000, 80)
+    X = layout(X)
+    certificate = certify(X, y)
+    assert certificate.verdict == "inseparable"
+    assert certificate.contradiction is None
+    assert certificate.spanning is None
+    assert len(str(max(certificate.balance.coefficients))) < 20
+    assert verify(certificate, X, y)
+    certificate.save(tmp_path / "balance.json")
+    assert load_certificate(tmp_path / "balance.json") == certificate
+    assert "rows contradict each other" in certificate.report()
+
+
+def test_a_balance_that_was_tampered_with_is_refuted():
+    X, y = noisy(1000, 80)
+    certificate = certify(X, y)
+    balance = certificate.balance
+    even = replace(balance, coefficients=(1,) * len(balance.rows))
+    heavy = replace(
+        balance, coefficients=(balance.coefficients[0] * 1000, *balance.coefficients[1:])
+    )
+    turned = replace(balance, signs=tuple(-s for s in balance.signs))
+    few = Combination(balance.rows[:70], balance.signs[:70], balance.coefficients[:70])
+    for wrong in (even, heavy, turned, few):
+        assert not verify(replace(certificate, balance=wrong), X, y)
+    assert not verify(replace(certificate, verdict="separable"), X, y)
+    assert not verify(replace(certificate, verdict="quasi-separable"), X, y)
+
+
+def test_a_minimal_set_or_a_balance_is_given_as_asked():
+    X, y = noisy(400, 70)
+    minimal = certify(X, y, minimal=True)
+    assert minimal.balance is None
+    assert len(minimal.contradiction.rows) == 72
+    assert verify(minimal, X, y)
+    X, y = noisy(200, 3)
+    assert certify(X, y).balance is None
+    balance = certify(X, y, minimal=False)
+    assert balance.balance is not None
+    assert balance.contradiction is None
+    assert verify(balance, X, y)
+
+
+def test_without_a_balance_a_minimal_set_is_the_proof():
+    X = [[0, 0], [0, 1], [1, 1], [1, 1]]
+    certificate = certify(X, [0, 1, 1, 0], minimal=False)
+    assert certificate.verdict == "quasi-separable"
+    assert certificate.balance is None
+    assert verify(certificate, X, [0, 1, 1, 0])
+
+
+def test_files_of_the_first_version_are_still_read():
+    record = certify([[0], [1], [2]], [0, 1, 0]).to_dict()
+    del record["balance"]
+    record["version"] = 1
+    record["seal"] = seal(record)
+    assert verify(Certificate.from_dict(record), [[0], [1], [2]], [0, 1, 0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(4, 40), st.integers(1, 5), st.integers(1, 4))
+def test_both_kinds_of_proof_come_to_the_same_verdict(seed, n, d, top):
+    generator = np.random.default_rng(seed)
+    X = generator.integers(-top, top + 1, size=(n, d))
+    y = np.arange(n) % 2
+    one, other = certify(X, y, minimal=True), certify(X, y, minimal=False)
+    assert one.verdict == other.verdict
+    assert verify(one, X, y)
+    assert verify(other, X, y)

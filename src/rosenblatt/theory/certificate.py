@@ -19,7 +19,8 @@ from rosenblatt.files import replacing
 VERDICTS = ("separable", "quasi-separable", "inseparable", "undecided")
 FORMAT = "rosenblatt-certificate"
 SET_FORMAT = "rosenblatt-certificates"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,9 @@ class Certificate:
         the rest of them can be separated.
     spanning : Combination or None
         If inseparable: contradicting rows of which every row is a linear combination.
+    balance : Combination or None
+        If inseparable and there are many columns, in place of the two above: rows that cancel so
+        nearly, ``Σ c_i·y_i·(x_i, 1) ≈ 0``, that no hyperplane can have them on its right sides.
     columns : tuple of ColumnRule
         The columns that alone separate the classes strictly.
     radius : float or None
@@ -139,6 +143,7 @@ class Certificate:
     geometric: Margin | None
     mistake_bound: int | None
     source: Source | None = None
+    balance: Combination | None = None
 
     @property
     def separable(self) -> bool:
@@ -167,12 +172,13 @@ class Certificate:
         """The inverse of `to_dict`; a damaged or altered record raises DataError."""
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             raise DataError("this is not a rosenblatt certificate")
-        if record.get("version") != VERSION:
+        if record.get("version") not in READABLE:
             raise DataError(f"certificate version {record.get('version')!r}, expected {VERSION}")
         if record.get("seal") != seal(record):
             raise DataError("the certificate was altered after it was made: its seal is broken")
         try:
-            return cls(**{f.name: _READERS[f.name](record[f.name]) for f in fields(cls)})
+            known = {"balance": None, **record} if record["version"] == 1 else record
+            return cls(**{f.name: _READERS[f.name](known[f.name]) for f in fields(cls)})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"the certificate is malformed: {error!r}") from None
 
@@ -241,7 +247,9 @@ class CertificateSet(Mapping[Any, Certificate]):
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> CertificateSet:
         """The inverse of `to_dict`, keyed by the names of the classes."""
-        if record.get("version") != VERSION or not isinstance(record.get("certificates"), list):
+        if record.get("version") not in READABLE or not isinstance(
+            record.get("certificates"), list
+        ):
             raise DataError("the set of certificates is malformed")
         parts = {}
         for item in record["certificates"]:
@@ -372,6 +380,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "bias": whole,
     "contradiction": _combination,
     "spanning": _combination,
+    "balance": _combination,
     "columns": lambda v: tuple(_column(r) for r in v),
     "radius": lambda x: None if x is None else float(x),
     "augmented": _margin,

@@ -26,6 +26,8 @@ from rosenblatt.theory.proposal import Clock, OutOfTimeError
 from rosenblatt.theory.table import Indices, Table, check_matrix
 
 STRATEGIES = ("ovr", "ovo")
+# A minimal set has up to two rows more than there are columns; a longer list nobody reads.
+READABLE_COLUMNS = 65
 
 
 def certify(
@@ -37,12 +39,13 @@ def certify(
     time_limit: float | None = None,
     strategy: str = "ovr",
     margin_rtol: float | None = 1e-6,
+    minimal: bool | None = None,
 ) -> Certificate | CertificateSet:
     """Decide whether a hyperplane separates the classes, and prove it.
 
     Either some v has ``Zv > 0`` for the rows ``z_i = y_i·(x_i, 1)``, or some λ >= 0, not zero, has
-    ``Z'λ = 0`` (P. Gordan, 1873); v or λ is the proof. A linear program in floating point, grown
-    row by row, proposes one; whole numbers confirm it, or an exact simplex method finds it.
+    ``Z'λ = 0`` (P. Gordan, 1873); v or λ is the proof. Floating point, on a growing part of the
+    rows, proposes one; whole numbers confirm it, or an exact simplex method finds it.
 
     Parameters
     ----------
@@ -61,6 +64,10 @@ def certify(
         For more than two classes: one certificate a class against the rest, or one a pair.
     margin_rtol : float or None
         Precision of the margin intervals of separable data; None leaves them out.
+    minimal : bool, optional
+        What proves that nothing separates: True, a minimal set of rows that contradict each other;
+        False, a balance of more rows, found much sooner if there are many columns. Unless given, a
+        minimal set for up to 64 columns. (Where there is no balance, always a minimal set.)
 
     Returns
     -------
@@ -88,7 +95,7 @@ def certify(
     classes, codes = check_labels(y, values.shape[0])
     clock = Clock(time_limit)
     mark = fingerprint(values, classes, codes)
-    shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol)
+    shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
     if len(classes) == 2:
         return shared.certificate([0], [1], clock)
     everyone = range(len(classes))
@@ -119,9 +126,12 @@ class _Shared:
         fit_intercept: bool,
         exact: bool,
         margin_rtol: float | None,
+        minimal: bool | None,
     ) -> None:
         self.values, self.classes, self.codes, self.mark = values, classes, codes, mark
         self.fit_intercept, self.exact, self.margin_rtol = fit_intercept, exact, margin_rtol
+        width = values.shape[1] + int(fit_intercept)
+        self.minimal = width <= READABLE_COLUMNS if minimal is None else minimal
 
     def certificate(
         self, negative: Sequence[int], positive: Sequence[int], clock: Clock
@@ -132,7 +142,7 @@ class _Shared:
         everyone = len(rows) == len(self.codes)
         table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
         problem = Problem(table, np.where(up[rows], 1.0, -1.0))
-        decision = decide(problem, clock) if self.exact else suggest(problem, clock)
+        decision = decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
         return assemble(
             problem,
             decision,
@@ -212,6 +222,7 @@ def assemble(
         bias=0 if v is None or not padded else v[d],
         contradiction=combination(decision.contradiction),
         spanning=combination(decision.spanning),
+        balance=combination(decision.balance),
         columns=tuple(
             ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
         ),

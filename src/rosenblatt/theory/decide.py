@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.theory.balance import whole
 from rosenblatt.theory.columns import LoneColumn, lone_columns
 from rosenblatt.theory.exact import (
     minimal_combination,
@@ -22,6 +23,7 @@ from rosenblatt.theory.exact import (
     orthogonal_vector,
     positive_combination,
 )
+from rosenblatt.theory.exploration import explore, vertex
 from rosenblatt.theory.problem import Problem, active_columns, primitive
 from rosenblatt.theory.proposal import Clock, OutOfTimeError, Proposal, propose
 from rosenblatt.theory.simplex import decide_exactly
@@ -30,7 +32,10 @@ from rosenblatt.theory.table import Floats, Indices, clear_denominators
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Rows and positive whole numbers with ``Σ c_i·y_i·(x_i, 1) = 0`` for the values as given."""
+    """Rows and positive whole numbers c with ``Σ c_i·y_i·(x_i, 1) = 0`` for the values as given.
+
+    (In a balance, nearly zero.)
+    """
 
     rows: tuple[int, ...]
     coefficients: tuple[int, ...]
@@ -53,6 +58,9 @@ class Decision:
         If inseparable: contradicting rows whose span holds every row.
     columns
         Columns that separate the classes alone, strictly.
+    balance
+        If inseparable, in place of the contradiction: rows that cancel nearly enough
+        (:mod:`rosenblatt.theory.balance`).
     """
 
     verdict: str
@@ -60,17 +68,25 @@ class Decision:
     contradiction: Contradiction | None = None
     spanning: Contradiction | None = None
     columns: tuple[LoneColumn, ...] = ()
+    balance: Contradiction | None = None
 
 
-def decide(problem: Problem, clock: Clock) -> Decision:
-    """Decide a binary problem exactly; `undecided` only when the clock runs out."""
+def decide(problem: Problem, clock: Clock, minimal: bool = True) -> Decision:
+    """Decide a binary problem exactly; `undecided` only when the clock runs out.
+
+    Without `minimal`, a balance may take the place of a minimal contradiction.
+    """
     columns = list(lone_columns(problem))
     strict = tuple(c for c in columns if c.strict)
     if strict:
         v = strict[0].exact_weights(problem.width, problem.table.padded)
         return Decision("separable", tuple(v), columns=strict)
     try:
-        answer = separate(problem, clock)
+        hint = explore(problem, clock)
+        if hint.balanced and not minimal:
+            rows, weights = hint.rows.tolist(), whole(hint.weights)
+            return Decision("inseparable", balance=Contradiction(tuple(rows), tuple(weights)))
+        answer = separate(problem, clock, hint)
     except OutOfTimeError:
         return Decision("undecided")
     if isinstance(answer, list):
@@ -98,7 +114,9 @@ def suggest(problem: Problem, clock: Clock) -> Decision:
     """The verdict that doubles suggest, with nothing proven but what comes for free."""
     columns = tuple(c for c in lone_columns(problem) if c.strict)
     try:
-        proposal = propose(problem, clock)
+        proposal = explore(problem, clock)
+        if not proposal.clear and not proposal.balanced:
+            proposal = propose(problem, clock, hint=proposal.v)
     except OutOfTimeError:
         return Decision("undecided")
     if proposal.clear:
@@ -111,15 +129,28 @@ def suggest(problem: Problem, clock: Clock) -> Decision:
     return Decision("inseparable", contradiction=found)
 
 
-def separate(problem: Problem, clock: Clock) -> list[int] | Contradiction:
-    """Exact weights that separate every row, or a minimal set of rows that contradict."""
+def separate(
+    problem: Problem, clock: Clock, hint: Proposal | None = None
+) -> list[int] | Contradiction:
+    """Exact weights that separate every row, or a minimal set of rows that contradict.
+
+    `hint` is what exploring the rows has found, if that has been done.
+    """
     zero = np.flatnonzero(problem.norms == 0)
     if len(zero):
         dots = problem.integers(zero[:1])[0]
         if not any(dots):
             return Contradiction((int(zero[0]),), (1,))
+    hint = explore(problem, clock) if hint is None else hint
+    if hint.clear:
+        return simplest(problem, hint.v)
+    if hint.balanced:
+        few = vertex(problem, hint)
+        found = None if few is None else _confirm(problem, few.rows, few.weights)
+        if found is not None:
+            return found
     for quick in (True, False):
-        proposal = propose(problem, clock, quick=quick)
+        proposal = propose(problem, clock, quick=quick, hint=hint.v)
         if proposal.clear:
             return simplest(problem, proposal.v)
         found = _confirm(problem, proposal.rows, proposal.weights)

@@ -48,10 +48,10 @@ def fingerprint(values: Any, classes: list[Any], codes: NDArray[np.intp]) -> str
     counts, columns, numbers, rest = (hashlib.sha256() for _ in range(4))
     for start in range(0, values.shape[0], _ROWS):
         count, column, data = _nonzeros(values[start : start + _ROWS])
-        counts.update(count.astype("<i4").tobytes())
-        columns.update(column.astype("<i4").tobytes())
+        counts.update(_bytes(count, "<i4"))
+        columns.update(_bytes(column, "<i4"))
         doubles, odd = _doubles(data)
-        numbers.update(doubles.astype("<f8", copy=False).tobytes())
+        numbers.update(_bytes(doubles, "<f8"))
         if len(odd):
             row = np.repeat(np.arange(start, start + len(count)), count)
             for k in odd.tolist():
@@ -65,6 +65,10 @@ def fingerprint(values: Any, classes: list[Any], codes: NDArray[np.intp]) -> str
         *(h.hexdigest() for h in (counts, columns, numbers, rest)),
     ]
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+
+def _bytes(values: Any, kind: str) -> Any:
+    return np.ascontiguousarray(values, dtype=kind).data.cast("B")
 
 
 def _nonzeros(part: Any) -> tuple[Any, Any, Any]:

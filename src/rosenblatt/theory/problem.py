@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from rosenblatt.theory.table import CHUNK, Floats, Indices, Table, scaled_double
+from rosenblatt.theory.table import CHUNK, Floats, Indices, Table, scale_rows, scaled_double
 
 Signs = NDArray[np.int8]
 
@@ -66,11 +65,8 @@ class Problem:
             return (self.width + 8) * 2.0**-52 * size * self.norms + tiny
 
     def block(self, rows: Indices) -> Any:
-        """Some rows in doubles, dense or CSR."""
-        part = self.table.block(rows)
-        if sparse.issparse(part):
-            return sparse.csr_array(sparse.diags_array(self.y[rows]) @ part)
-        return part * self.y[rows][:, None]
+        """Some rows in doubles, as a new dense array or CSR matrix."""
+        return scale_rows(self.table.block(rows), self.y[rows])
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
         """Some rows exactly, each times a positive whole number."""

@@ -18,7 +18,14 @@ from scipy.optimize import linprog
 
 from rosenblatt.theory.newton import fit
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import Floats, Indices, column_top
+from rosenblatt.theory.table import (
+    Floats,
+    Indices,
+    column_top,
+    scale_columns,
+    scale_rows,
+    squared_lengths,
+)
 
 # From this many columns on, least squares are tried before the linear program.
 _MANY_COLUMNS = 32
@@ -58,12 +65,15 @@ class Proposal:
         Whether every row has a positive score under `v` beyond doubt.
     rows, weights
         The rows with positive dual values and these values: a contradiction if nothing is clear.
+    balanced
+        Whether these rows and weights are proven to be a balance.
     """
 
     v: Floats
     clear: bool
     rows: Indices
     weights: Floats
+    balanced: bool = False
 
 
 def propose(
@@ -72,16 +82,18 @@ def propose(
     held: Indices | None = None,
     outside: Any = None,
     quick: bool = True,
+    hint: Floats | None = None,
 ) -> Proposal:
     """Solve the linear program by adding rows.
 
     `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
     (all, unless given). With `quick`, least squares come first where there are many columns.
+    The rows with the smallest scores under the scaled weights `hint` are tried first.
     """
     held = np.empty(0, dtype=np.intp) if held is None else held
     candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
     batch = max(64, min(2 * problem.width, _LARGE_BATCH))
-    working = _first_rows(problem, candidates, 2 * batch)
+    working = _first_rows(problem, candidates, 2 * batch, hint)
     while True:
         v, weights, contradicted = _solve(problem, working, held, clock, quick)
         support = weights > 1e-9 * weights.max(initial=0.0)
@@ -107,10 +119,19 @@ def propose(
         working = np.concatenate([working, fresh])
 
 
-def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
-    """Rows near the border between the classes, by a perceptron on a sample of them."""
+def _first_rows(problem: Problem, candidates: Indices, count: int, hint: Floats | None) -> Indices:
+    """Rows near the border between the classes, by the hint or a perceptron on a sample."""
     if len(candidates) <= count:
         return candidates
+    v = _perceptron(problem, candidates) if hint is None or not hint.any() else hint
+    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
+    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
+    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
+    return np.union1d(worst, rest)
+
+
+def _perceptron(problem: Problem, candidates: Indices) -> Floats:
+    """Weights after a few batch updates on a sample of the rows."""
     sample = candidates[:: max(1, len(candidates) // 4096)][:8192]
     Z = problem.block(sample)
     norms = np.maximum(problem.norms[sample], 1e-300)
@@ -120,10 +141,7 @@ def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
         if not wrong.any():
             break
         v = v + Z[wrong].T @ (1.0 / norms[wrong])
-    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
-    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
-    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
-    return np.union1d(worst, rest)
+    return np.asarray(v)
 
 
 def _solve(
@@ -131,7 +149,7 @@ def _solve(
 ) -> tuple[Floats, Floats, bool]:
     """On some rows: v, the weights of the rows, and whether these are a contradiction."""
     Z = problem.block(np.concatenate([working, held]))
-    Z, columns, scale, rows_scale = _equilibrate(Z)
+    Z, columns, scale, rows_scale = equilibrate(Z)
     if quick and Z.shape[1] >= _MANY_COLUMNS and len(held) == 0:
         outcome, w, weights = fit(Z, clock.left)
         if outcome == "unsure":
@@ -195,16 +213,16 @@ def _with_column(Z: Any, value: float) -> Any:
     return np.hstack([Z, column])
 
 
-def _equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
-    """Drop zero columns; scale columns to entries of about one and rows to length one."""
+def equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
+    """Drop zero columns; scale columns to entries of about one and rows to length one.
+
+    Returns the matrix (a dense one is changed in place), its columns, and the factors of columns
+    and of rows.
+    """
     top = column_top(Z)
     columns = np.flatnonzero(top)
     scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
-    Z = Z[:, columns]
-    Z = Z @ sparse.diags_array(scale) if sparse.issparse(Z) else Z * scale
-    squares = Z.multiply(Z).sum(axis=1) if sparse.issparse(Z) else np.einsum("ij,ij->i", Z, Z)
-    size = np.sqrt(np.asarray(squares).ravel())
+    Z = scale_columns(Z if len(columns) == len(top) else Z[:, columns], scale)
+    size = np.sqrt(squared_lengths(Z))
     rows_scale = 1.0 / np.where(size > 0, size, 1.0)
-    if sparse.issparse(Z):
-        return sparse.csr_array(sparse.diags_array(rows_scale) @ Z), columns, scale, rows_scale
-    return Z * rows_scale[:, None], columns, scale, rows_scale
+    return scale_rows(Z, rows_scale), columns, scale, rows_scale

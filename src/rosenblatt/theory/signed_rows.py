@@ -50,6 +50,20 @@ class SignedRows:
             scales.append(scale)
         return matrix, scales
 
+    def signed_matrix(self, rows: Sequence[int]) -> tuple[Any, list[int]]:
+        """As `signed`, in one array of Python's integers."""
+        part = self.values[list(rows)]
+        whole, scales = _whole(part.toarray() if sparse.issparse(part) else part, 2**62)
+        whole, scales = whole.astype(object), scales.astype(object)
+        if self.padded:
+            whole = np.hstack([whole, scales[:, None]])
+        return whole * self.sides[list(rows)].astype(object)[:, None], scales.tolist()
+
+    def occurs(self, columns: Any) -> bool:
+        """Whether any row has a number but zero in one of these columns."""
+        part = self.values[self.used][:, columns[columns < self.d]]
+        return bool((part != 0).sum() > 0)
+
     def _row(self, i: int) -> dict[int, Fraction]:
         row = self.values[[i]]
         if sparse.issparse(row):

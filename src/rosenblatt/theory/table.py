@@ -103,6 +103,8 @@ class Table:
         float64, ``values * 2**-column_exponent * 2**-row_exponent`` to within a rounding.
     padded
         Whether a column of ones is understood to follow the last.
+    column_top
+        The largest absolute value of each column of a table that needed no scaling.
     """
 
     def __init__(self, values: Any, padded: bool) -> None:
@@ -116,7 +118,7 @@ class Table:
             self._scale_fractions()
             return
         self.approx = values.astype(np.float64, copy=False)
-        top = column_top(self.approx)
+        self.column_top = top = column_top(self.approx)
         self.norms = self._norms()
         nonzero = top[top > 0]
         if (
@@ -156,10 +158,7 @@ class Table:
     def _norms(self) -> Floats:
         A = self.approx
         with np.errstate(over="ignore", under="ignore"):
-            if self.is_sparse:
-                squares: Floats = np.asarray(A.multiply(A).sum(axis=1)).ravel()
-            else:
-                squares = np.einsum("ij,ij->i", A, A)
+            squares = squared_lengths(A)
             if self.padded:
                 squares = squares + self.pad_column() ** 2
             return np.sqrt(squares)
@@ -207,16 +206,18 @@ class Table:
         self.norms = self._norms()
 
     def block(self, rows: Indices) -> Any:
-        """The doubles of some rows with their pad, as a dense array or CSR matrix."""
-        part = self.approx[rows]
+        """The doubles of some rows with their pad, as a new dense array or CSR matrix."""
         if not self.padded:
-            return part
+            return self.approx[rows]
         ones = np.ones((len(rows), 1))
         if self.row_exponent is not None:
             ones = self.pad_column()[rows][:, None]
         if self.is_sparse:
-            return sparse.hstack([part, sparse.csr_array(ones)], format="csr")
-        return np.hstack([part, ones])
+            return sparse.hstack([self.approx[rows], sparse.csr_array(ones)], format="csr")
+        out = np.empty((len(rows), self.width))
+        out[:, : self.d] = self.approx[rows]
+        out[:, self.d :] = ones
+        return out
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
         """Some rows with their pad, exactly, each times a positive whole number.
@@ -245,6 +246,31 @@ class Table:
             row = part[[k]].data.tolist() if self.is_sparse else part[k].tolist()
             factors.append(Fraction(math.lcm(*(x.as_integer_ratio()[1] for x in row))))
         return factors
+
+
+def scale_rows(A: Any, factors: Floats) -> Any:
+    """Each row times its factor; a dense array is changed in place."""
+    if sparse.issparse(A):
+        data = A.data * np.repeat(factors, np.diff(A.indptr))
+        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    A *= factors[:, None]
+    return A
+
+
+def scale_columns(A: Any, factors: Floats) -> Any:
+    """Each column times its factor; a dense array is changed in place."""
+    if sparse.issparse(A):
+        data = A.data * factors[A.indices]
+        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    A *= factors
+    return A
+
+
+def squared_lengths(A: Any) -> Floats:
+    """The sum of squares of each row."""
+    if sparse.issparse(A):
+        return np.asarray(A.power(2).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", A, A))
 
 
 def column_top(A: Any) -> Floats:

@@ -22,6 +22,7 @@ from rosenblatt.theory.fingerprint import fingerprint
 from rosenblatt.theory.labels import check_labels, label_name
 from rosenblatt.theory.signed_rows import RefutedError, SignedRows, require
 from rosenblatt.theory.table import check_matrix
+from rosenblatt.theory.verify_balance import check_balance
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
     data = SignedRows(values, sides, c.fit_intercept)
     if c.verdict == "separable":
         _check_separable(c, data)
+    elif c.verdict == "inseparable" and c.balance is not None:
+        _check_balanced(c, c.balance, data)
     elif c.verdict in ("quasi-separable", "inseparable"):
         _check_contradicted(c, data)
     else:
@@ -111,7 +114,8 @@ def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
 def _check_separable(c: Certificate, data: SignedRows) -> None:
     require(c.weights is not None, "the verdict is separable, but there is no hyperplane")
     require(
-        c.contradiction is None and c.spanning is None, "a separable verdict with a contradiction"
+        c.contradiction is None and c.spanning is None and c.balance is None,
+        "a separable verdict with a contradiction",
     )
     assert c.weights is not None
     for score, _ in data.scores(c.weights, c.bias):
@@ -126,11 +130,24 @@ def _check_separable(c: Certificate, data: SignedRows) -> None:
     require(c.mistake_bound == bound, "the mistake bound is not R²/γ²")
 
 
-def _check_contradicted(c: Certificate, data: SignedRows) -> None:
+def _check_balanced(c: Certificate, found: Combination, data: SignedRows) -> None:
+    _check_no_margins(c)
+    require(c.contradiction is None and c.spanning is None, "two proofs where one is enough")
+    require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
+    _check_rows(found, data)
+    check_balance(found, data)
+
+
+def _check_no_margins(c: Certificate) -> None:
     require(
         c.augmented is None and c.geometric is None and c.mistake_bound is None,
         "margins without a separator",
     )
+
+
+def _check_contradicted(c: Certificate, data: SignedRows) -> None:
+    _check_no_margins(c)
+    require(c.balance is None, "a balance where some hyperplane has no row on the wrong side")
     require(c.contradiction is not None, f"the verdict is {c.verdict}, but no rows contradict")
     assert c.contradiction is not None
     matrix = _check_combination(c.contradiction, data)
@@ -151,8 +168,8 @@ def _check_contradicted(c: Certificate, data: SignedRows) -> None:
     _check_spanning(_check_combination(c.spanning, data), data)
 
 
-def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
-    """That the signed rows add up to zero; returns them as whole numbers."""
+def _check_rows(found: Combination, data: SignedRows) -> None:
+    """That a combination names rows of the data, each once, with positive coefficients."""
     rows, coefficients = found.rows, found.coefficients
     require(
         0 < len(rows) == len(coefficients) == len(found.signs), "rows and coefficients do not match"
@@ -164,6 +181,12 @@ def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
         "a row is on another side than the certificate says",
     )
     require(min(coefficients) > 0, "a coefficient is not positive")
+
+
+def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
+    """That the signed rows add up to zero; returns them as whole numbers."""
+    _check_rows(found, data)
+    rows, coefficients = found.rows, found.coefficients
     matrix, scales = data.signed(rows)
     common = lcm(*scales)
     weights = [c * (common // s) for c, s in zip(coefficients, scales, strict=True)]

@@ -1,0 +1,129 @@
+"""Separators and balances by quasi-Newton steps: two passes over the rows each, and few steps.
+
+Minimise ``Σ max(0, 1 - z_i·w)²/2`` by L-BFGS (D. Liu, J. Nocedal, 1989). If a hyperplane separates
+the rows, w soon does. If not, the losses ``ξ_i = max(0, 1 - z_i·w)`` pull against each other: the
+gradient ``-Σ ξ_i·z_i`` falls to zero, and long before it is zero the losses are a balance
+(:mod:`rosenblatt.theory.balance`), which proves that nothing separates.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt.theory.table import Floats
+
+STEPS = 60
+_MEMORY = 10
+# A separator must clear every row by this much; the scale is that of scores around one.
+_CLEAR = 1e-3
+
+
+class Descent(NamedTuple):
+    """Where the descent ended.
+
+    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the test passed the losses; or
+    ``"unsure"``: the steps ran out.
+    """
+
+    outcome: str
+    w: Floats
+    losses: Floats
+
+
+def descend(
+    Z: Any,
+    start: Floats | None = None,
+    balanced: Callable[[Floats], bool] = lambda losses: False,
+    tick: Callable[[], object] = lambda: None,
+) -> Descent:
+    """Separate rows of length one, or find losses that pass the test `balanced`.
+
+    The test is expensive and only asked where it may succeed. `tick` is called before each step; it
+    may raise to end the work.
+
+    Examples
+    --------
+    >>> descend(np.array([[0.6, 0.8], [0.8, -0.6]])).outcome
+    'separated'
+    """
+    w = np.zeros(Z.shape[1]) if start is None else start
+    scores = np.asarray(Z @ w)
+    losses = np.maximum(0.0, 1.0 - scores)
+    gradient = -(Z.T @ losses)
+    memory = _Memory()
+    asked = np.inf
+    for _ in range(STEPS):
+        tick()
+        direction = memory.direction(gradient)
+        slopes = np.asarray(Z @ direction)
+        length = _line_search(scores, slopes)
+        w, scores = w + length * direction, scores + length * slopes
+        losses = np.maximum(0.0, 1.0 - scores)
+        if scores.min() > _CLEAR:
+            return Descent("separated", w, losses)
+        last, gradient = gradient, -(Z.T @ losses)
+        memory.add(length * direction, gradient - last)
+        size = float(gradient @ gradient)
+        if size < asked / 4 and _may_balance(losses, gradient, ((w, scores), (direction, slopes))):
+            if balanced(losses):
+                return Descent("balanced", w, losses)
+            asked = size
+    return Descent("unsure", w, losses)
+
+
+def _may_balance(losses: Floats, gradient: Floats, known: Any) -> bool:
+    """Whether ``Σ(ξ_i·z_i·v)² > (2·gradient·v)²`` for the few v whose scores are known anyway."""
+    for v, scores in known:
+        pulls = losses * scores
+        if float(pulls @ pulls) <= 4.0 * float(gradient @ v) ** 2:
+            return False
+    return True
+
+
+def _line_search(scores: Floats, slopes: Floats) -> float:
+    """A step along which the objective falls enough and its slope has lessened (Wolfe)."""
+    losses = np.maximum(0.0, 1.0 - scores)
+    value, slope = float(losses @ losses), -float(losses @ slopes)
+    low, high, length = 0.0, np.inf, 1.0
+    for _ in range(30):
+        losses = np.maximum(0.0, 1.0 - scores - length * slopes)
+        here = -float(losses @ slopes)
+        if float(losses @ losses) > value + 2e-4 * length * slope or here > 0.5 * abs(slope):
+            high = length
+        elif here < 0.5 * slope:
+            low = length
+        else:
+            break
+        length = 2.0 * low if high == np.inf else (low + high) / 2
+    return length
+
+
+class _Memory:
+    """The last few steps and what they did to the gradient: a model of the curvature."""
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
+
+    def add(self, step: Floats, change: Floats) -> None:
+        curvature = float(step @ change)
+        if curvature > 1e-14 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+            self.pairs.append((step, change, 1.0 / curvature))
+
+    def direction(self, gradient: Floats) -> Floats:
+        """The quasi-Newton direction: the two loops of L-BFGS."""
+        q = -gradient
+        if not self.pairs:
+            return q / max(float(np.linalg.norm(q)), 1e-300)
+        shares = []
+        for step, change, rho in reversed(self.pairs):
+            shares.append(rho * float(step @ q))
+            q = q - shares[-1] * change
+        _, change, rho = self.pairs[-1]
+        q = q / (rho * float(change @ change))
+        for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
+            q = q + (share - rho * float(change @ q)) * step
+        return q

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+from scipy.optimize import linprog
+
+from rosenblatt.theory.balance import balances, short, whole
+
+matrices = st.tuples(st.integers(2, 12), st.integers(1, 4)).flatmap(
+    lambda shape: hnp.arrays(np.int64, shape, elements=st.integers(-4, 4))
+)
+
+
+def weakly_separable(Z):
+    """Whether some v but zero has Zv >= 0, by linear programs: one for each end of each axis."""
+    for j in range(Z.shape[1]):
+        for sign in (1.0, -1.0):
+            bounds = [(-1.0, 1.0)] * Z.shape[1]
+            bounds[j] = (sign, sign)
+            found = linprog(np.zeros(Z.shape[1]), A_ub=-Z, b_ub=np.zeros(len(Z)), bounds=bounds)
+            if found.status == 0:
+                return True
+    return False
+
+
+@settings(max_examples=60, deadline=None)
+@given(matrices, st.integers(0, 2**32 - 1))
+def test_rows_of_a_balance_have_no_hyperplane_even_a_weak_one(Z, seed):
+    weights = np.random.default_rng(seed).integers(1, 9, len(Z)).astype(float)
+    if balances(Z.astype(float), weights):
+        assert not weakly_separable(Z)
+
+
+@settings(max_examples=60, deadline=None)
+@given(matrices, st.integers(0, 2**32 - 1))
+def test_rows_that_a_hyperplane_holds_or_has_on_one_side_never_balance(Z, seed):
+    generator = np.random.default_rng(seed)
+    v = generator.integers(-3, 4, Z.shape[1])
+    v[0] = v[0] or 1
+    Z = Z * np.where(Z @ v < 0, -1, 1)[:, None]
+    assert not balances(Z.astype(float), generator.integers(1, 9, len(Z)).astype(float))
+
+
+def test_an_exact_contradiction_is_as_close_as_the_theorem_says():
+    Z = np.random.default_rng(0).normal(size=(60, 5))
+    Z = np.vstack([Z, -Z + 0.01 * np.random.default_rng(1).normal(size=Z.shape)])
+    assert balances(Z, np.ones(120))
+    exact = 1.0 - Z @ np.linalg.solve(Z.T @ Z, Z.sum(axis=0))
+    assert exact.min() > 0
+    np.testing.assert_allclose(exact @ Z, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1.0, 1e60])
+def test_the_length_of_rows_and_their_layout_do_not_matter(size):
+    Z = np.vstack([np.eye(3), -np.eye(3)]) * size
+    assert balances(Z, np.ones(6))
+    assert balances(sparse.csr_array(Z), np.ones(6))
+    assert not balances(Z[:5], np.ones(5))
+
+
+def test_short_weights_have_24_bits_and_no_dust():
+    weights = np.array([1.0, 1 / 3, 1e-9, 0.0])
+    found = short(weights)
+    assert found[2] == found[3] == 0.0
+    assert abs(found[1] - 1 / 3) < 2.0**-25
+    numbers = whole(found)
+    assert numbers[0] % 2**24 == 0
+    assert numbers[1].bit_length() <= 24

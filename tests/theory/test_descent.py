@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rosenblatt.theory.balance import balances
+from rosenblatt.theory.descent import descend
+
+
+def unit_rows(seed, n, d):
+    Z = np.random.default_rng(seed).normal(size=(n, d))
+    return Z / np.linalg.norm(Z, axis=1)[:, None]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fewer_rows_than_columns_are_separated(seed):
+    Z = unit_rows(seed, 40, 60)
+    for rows in (Z, sparse.csr_array(Z)):
+        found = descend(rows)
+        assert found.outcome == "separated"
+        assert (Z @ found.w > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_rows_in_few_columns_come_to_a_balance(seed):
+    Z = unit_rows(seed, 200, 10)
+    found = descend(Z, balanced=lambda losses: balances(Z, losses))
+    assert found.outcome == "balanced"
+    assert found.losses.min() >= 0
+
+
+def test_rows_that_touch_stay_unsure():
+    Z = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    assert descend(Z, balanced=lambda losses: balances(Z, losses)).outcome == "unsure"
+
+
+def test_a_good_start_is_kept():
+    Z = unit_rows(0, 40, 60)
+    first = descend(Z)
+    again = descend(Z, first.w)
+    assert again.outcome == "separated"
+    np.testing.assert_allclose(again.w, first.w, rtol=0.5, atol=0.5)
+
+
+def test_the_tick_can_end_it():
+    def stop():
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        descend(unit_rows(0, 40, 10), tick=stop)
