@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -94,24 +95,25 @@ def certify(
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
     clock = Clock(time_limit)
-    mark = fingerprint(values, classes, codes)
-    shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
-    if len(classes) == 2:
-        return shared.certificate([0], [1], clock)
-    everyone = range(len(classes))
-    if strategy == "ovo":
+    with ThreadPoolExecutor(1) as beside:
+        mark = beside.submit(fingerprint, values, classes, codes)
+        shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
+        if len(classes) == 2:
+            return shared.certificate([0], [1], clock)
+        everyone = range(len(classes))
+        if strategy == "ovo":
+            return CertificateSet(
+                {
+                    (classes[a], classes[b]): shared.certificate([a], [b], clock)
+                    for a, b in combinations(everyone, 2)
+                }
+            )
         return CertificateSet(
             {
-                (classes[a], classes[b]): shared.certificate([a], [b], clock)
-                for a, b in combinations(everyone, 2)
+                classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
+                for k in everyone
             }
         )
-    return CertificateSet(
-        {
-            classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
-            for k in everyone
-        }
-    )
 
 
 class _Shared:
@@ -122,7 +124,7 @@ class _Shared:
         values: Any,
         classes: list[Any],
         codes: Indices,
-        mark: str,
+        mark: Future[str],
         fit_intercept: bool,
         exact: bool,
         margin_rtol: float | None,
@@ -137,18 +139,20 @@ class _Shared:
         self, negative: Sequence[int], positive: Sequence[int], clock: Clock
     ) -> Certificate:
         """The certificate of some classes against some others."""
-        up = np.isin(self.codes, positive)
-        rows = np.flatnonzero(up | np.isin(self.codes, negative))
-        everyone = len(rows) == len(self.codes)
+        side = np.zeros(len(self.classes))
+        side[list(positive)], side[list(negative)] = 1.0, -1.0
+        y = side[self.codes]
+        rows = np.flatnonzero(y)
+        everyone = len(rows) == len(y)
         table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
-        problem = Problem(table, np.where(up[rows], 1.0, -1.0))
+        problem = Problem(table, y[rows])
         decision = decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
         return assemble(
             problem,
             decision,
             rows,
             margins(problem, decision, self.margin_rtol, clock),
-            fingerprint=self.mark,
+            fingerprint=self.mark.result(),
             n_rows=self.values.shape[0],
             exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),

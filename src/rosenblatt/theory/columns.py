@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import CHUNK, clear_denominators, fraction
+from rosenblatt.theory.table import CHUNK, clear_denominators, column_extremes, fraction
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,6 @@ def _extremes(values: Any, y: Any, side: int) -> tuple[Any, Any]:
     for start in range(0, len(y), CHUNK):
         chunk = values[start : start + CHUNK][y[start : start + CHUNK] == side]
         if len(chunk):
-            low = np.minimum(low, chunk.min(axis=0))
-            high = np.maximum(high, chunk.max(axis=0))
+            least, greatest = column_extremes(chunk)
+            low, high = np.minimum(low, least), np.maximum(high, greatest)
     return low, high

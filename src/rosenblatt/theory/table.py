@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 CHUNK = 1 << 16
+_WIDE = 128
 # Columns and rows whose largest entry lies within these bounds need no scaling: neither their
 # squares nor their products with weights of ordinary size leave the range of doubles.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
@@ -279,9 +280,25 @@ def column_top(A: Any) -> Floats:
         return np.asarray(abs(A).max(axis=0).todense()).ravel().astype(np.float64)
     top: Floats = np.zeros(A.shape[1])
     for start in range(0, A.shape[0], CHUNK):
-        part = A[start : start + CHUNK]
-        top = np.maximum(top, np.maximum(part.max(axis=0), -part.min(axis=0)))
+        low, high = column_extremes(A[start : start + CHUNK])
+        top = np.maximum(top, np.maximum(high, -low))
     return top
+
+
+def column_extremes(A: NDArray[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value of each column of a dense array with rows.
+
+    Narrow rows are compared several at a time, side by side, which is much faster.
+    """
+    n, d = A.shape
+    folds = min(n, _WIDE // d)
+    if folds < 2 or not A.flags.c_contiguous:
+        return A.min(axis=0), A.max(axis=0)
+    whole = n // folds * folds
+    wide = A[:whole].reshape(-1, folds * d)
+    low = np.vstack([wide.min(axis=0).reshape(folds, d), A[whole:]]).min(axis=0)
+    high = np.vstack([wide.max(axis=0).reshape(folds, d), A[whole:]]).max(axis=0)
+    return low, high
 
 
 def integer_rows(block: Floats) -> list[list[int]]:
