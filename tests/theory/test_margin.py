@@ -77,3 +77,14 @@ def test_bad_options_are_named():
         max_margin([[0.0], [1.0]], [0, 1], rtol=0)
     with pytest.raises(ValueError, match="two classes"):
         max_margin([[0.0], [1.0], [2.0]], [0, 1, 2])
+
+
+@pytest.mark.parametrize("kind", ["augmented", "geometric"])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_the_interval_closes_in_many_columns(kind, layout):
+    generator = np.random.default_rng(3)
+    X = generator.normal(size=(1500, 150))
+    y = (X @ generator.normal(size=150) > 0).astype(int)
+    found = max_margin(layout(X), y, kind=kind)
+    assert 0 < found.lower <= found.upper
+    assert found.gap <= 1e-6

@@ -1,11 +1,10 @@
 """The largest margin, from both sides.
 
 ``γ* = min{‖Z'λ‖ : λ >= 0, Σλ = 1}``: the shortest vector in the convex hull of the rows. Every λ is
-an upper bound and every separator a lower one. The point is found on a working set of rows by
-non-negative least squares: minimising ``‖Z'λ‖² + ρ²(Σλ - 1)²`` over λ >= 0 gives a multiple of the
-shortest point, whatever ρ > 0. Rows that its separator leaves with too small a margin are added
-until the two sides meet. Doubles search; both ends of the interval are then computed from the
-witnesses in whole numbers and rounded outwards.
+an upper bound and every separator a lower one. The point is found on a working set of rows
+(:mod:`rosenblatt.theory.shortest`); rows that its separator leaves with too small a margin are
+added until the two sides meet. Doubles search; both ends of the interval are then computed from
+the witnesses in whole numbers and rounded outwards.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.optimize import nnls
 
 from rosenblatt.theory.enclosure import lower_end, upper_end
 from rosenblatt.theory.labels import binary_signs
 from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.proposal import Clock, OutOfTimeError, propose
+from rosenblatt.theory.shortest import shortest
 from rosenblatt.theory.table import (
     Floats,
     Indices,
@@ -140,15 +139,18 @@ def enclose(
         kind = "augmented"
     plane = _Plane(problem, kind)
     w, b = plane.doubles(start)
-    few = max(64, min(plane.d, _BLOCK // plane.d))
+    few = max(64, min(4 * plane.d, _BLOCK // plane.d))
     rows = plane.nearest(w, b, few)
     lower, upper, best, weights = plane.margin(w, b), np.inf, (w, b), np.ones(len(rows))
     best_rows = rows
     for _ in range(200):
-        coefficients = plane.shortest(rows)
+        coefficients, separator = plane.shortest(rows, rtol)
         if kind == "geometric":
             coefficients = _balanced(coefficients, problem.y[rows])
         w, b, low, high = plane.bounds(rows, coefficients)
+        if separator is not None and plane.margin(*separator) > low:
+            w, b = separator
+            low = plane.margin(w, b)
         if low > lower:
             lower, best = low, (w, b)
         if upper - lower > rtol * upper:
@@ -229,37 +231,28 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def shortest(self, rows: Indices) -> Floats:
-        """λ >= 0 whose combination of these rows is shortest, up to a factor."""
+    def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
+        """λ >= 0 whose combination of these rows is shortest, and weights that go with it."""
         y = self.problem.y[rows]
-        part = self.X[rows]
+        part, columns = self.X[rows], np.arange(self.d)
         if sparse.issparse(part):
-            part = part[:, np.unique(part.indices)].toarray()
-        if self.kind == "geometric":
-            part = part - part.mean(axis=0)
-            # A large pad keeps the classes' sums equal; `weigh` makes up for what is missing.
-            pad = 1e4 * max(float(np.abs(part).max(initial=0.0)), 1e-300)
-        else:
-            pad = self.pad
+            columns = np.unique(part.indices)
+            part = part[:, columns].toarray()
+        free = self.kind == "geometric"
+        pad, mean = self.pad, np.zeros(len(columns))
+        if free:
+            mean = part.mean(axis=0)
+            part = part - mean
+            pad = float(np.abs(part).max(initial=0.0)) or 1.0
         Z = part * y[:, None]
         if self.padded:
             Z = np.hstack([Z, (pad * y)[:, None]])
-        if Z.shape[1] > Z.shape[0]:
-            Z = np.asarray(np.linalg.qr(Z.T, mode="r")).T
-        size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
-        weights = np.full(len(rows), 1.0 / len(rows))
-        rho = float(np.linalg.norm(Z.mean(axis=0))) or size
-        for _ in range(3):
-            A = np.vstack([Z.T / rho, np.ones(len(rows))])
-            try:
-                weights = nnls(A, np.append(np.zeros(Z.shape[1]), 1.0), maxiter=30 * A.shape[1])[0]
-            except RuntimeError:
-                break
-            reached = float(np.linalg.norm(weights @ Z)) / max(float(weights.sum()), 1e-300)
-            if not 1e-14 * size < reached < 0.1 * rho:
-                break
-            rho = reached
-        return np.asarray(weights) if weights.max() > 0 else np.ones(len(rows))
+        found, v = shortest(Z, free, rtol)
+        if v is None:
+            return found, None
+        w = np.zeros(self.d)
+        w[columns] = v[: len(columns)]
+        return found, (w, float(v[-1] * pad - mean @ w[columns]) if self.padded else 0.0)
 
     def bounds(self, rows: Indices, weights: Floats) -> tuple[Floats, float, float, float]:
         """The hyperplane of a λ, its margin, and the length of its combination."""

@@ -45,7 +45,7 @@ def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Fit:
         tick()
         step = _least_squares(Z[active], epsilon) - w
         slopes = np.asarray(Z @ step)
-        length = _line_search(w, step, scores, slopes, epsilon)
+        length = line_search(w, step, scores, slopes, epsilon)
         w, scores = w + length * step, scores + length * slopes
         if scores.min() > 1e-3:
             return Fit("separated", w, np.zeros(len(scores)))
@@ -79,12 +79,17 @@ def _least_squares(part: Any, epsilon: float) -> Floats:
     return np.asarray(solved if tall else part.T @ solved)
 
 
-def _line_search(w: Floats, step: Floats, scores: Floats, slopes: Floats, epsilon: float) -> float:
-    """Where the objective is least along the step; its derivative rises from piece to piece."""
+def line_search(
+    w: Floats, step: Floats, scores: Floats, slopes: Floats, epsilon: float | Floats
+) -> float:
+    """Where the objective is least along the step; its derivative rises from piece to piece.
+
+    `epsilon` is one number, or one for each weight.
+    """
 
     def derivative(t: float) -> float:
         losses = np.maximum(0.0, 1.0 - scores - t * slopes)
-        return float(epsilon * (w + t * step) @ step - losses @ slopes)
+        return float((epsilon * (w + t * step)) @ step - losses @ slopes)
 
     if derivative(1.0) <= 1e-12 * abs(derivative(0.0)):
         return 1.0
