@@ -116,7 +116,7 @@ def suggest(problem: Problem, clock: Clock) -> Decision:
     try:
         proposal = explore(problem, clock)
         if not proposal.clear and not proposal.balanced:
-            proposal = propose(problem, clock, hint=proposal.v)
+            proposal = propose(problem, clock)
     except OutOfTimeError:
         return Decision("undecided")
     if proposal.clear:
@@ -144,13 +144,12 @@ def separate(
     hint = explore(problem, clock) if hint is None else hint
     if hint.clear:
         return simplest(problem, hint.v)
-    if hint.balanced:
-        few = vertex(problem, hint)
-        found = None if few is None else _confirm(problem, few.rows, few.weights)
-        if found is not None:
-            return found
+    few = vertex(problem, hint)
+    found = None if few is None else _confirm(problem, few.rows, few.weights)
+    if found is not None:
+        return found
     for quick in (True, False):
-        proposal = propose(problem, clock, quick=quick, hint=hint.v)
+        proposal = propose(problem, clock, quick=quick)
         if proposal.clear:
             return simplest(problem, proposal.v)
         found = _confirm(problem, proposal.rows, proposal.weights)

@@ -91,12 +91,12 @@ def _descend(
 
 
 def vertex(problem: Problem, hint: Proposal) -> Proposal | None:
-    """A contradiction on as few rows as the columns and one, among the rows of a balance.
+    """A contradiction on as few rows as the columns and one, among the rows of a proposal.
 
     Non-negative least squares for ``Σλ_i·z_i = 0, Σλ = 1`` end on independent rows (C. Lawson,
     R. Hanson, 1974, Solving Least Squares Problems, chapter 23).
     """
-    if problem.width > _FEW_COLUMNS:
+    if problem.width > _FEW_COLUMNS or len(hint.rows) < 2:
         return None
     pulls = hint.weights * problem.norms[hint.rows]
     count = 8 * problem.width + 64

@@ -82,18 +82,16 @@ def propose(
     held: Indices | None = None,
     outside: Any = None,
     quick: bool = True,
-    hint: Floats | None = None,
 ) -> Proposal:
     """Solve the linear program by adding rows.
 
     `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
     (all, unless given). With `quick`, least squares come first where there are many columns.
-    The rows with the smallest scores under the scaled weights `hint` are tried first.
     """
     held = np.empty(0, dtype=np.intp) if held is None else held
     candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
     batch = max(64, min(2 * problem.width, _LARGE_BATCH))
-    working = _first_rows(problem, candidates, 2 * batch, hint)
+    working = _first_rows(problem, candidates, 2 * batch)
     while True:
         v, weights, contradicted = _solve(problem, working, held, clock, quick)
         support = weights > 1e-9 * weights.max(initial=0.0)
@@ -119,19 +117,10 @@ def propose(
         working = np.concatenate([working, fresh])
 
 
-def _first_rows(problem: Problem, candidates: Indices, count: int, hint: Floats | None) -> Indices:
-    """Rows near the border between the classes, by the hint or a perceptron on a sample."""
+def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
+    """Rows near the border between the classes, by a perceptron on a sample of them."""
     if len(candidates) <= count:
         return candidates
-    v = _perceptron(problem, candidates) if hint is None or not hint.any() else hint
-    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
-    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
-    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
-    return np.union1d(worst, rest)
-
-
-def _perceptron(problem: Problem, candidates: Indices) -> Floats:
-    """Weights after a few batch updates on a sample of the rows."""
     sample = candidates[:: max(1, len(candidates) // 4096)][:8192]
     Z = problem.block(sample)
     norms = np.maximum(problem.norms[sample], 1e-300)
@@ -141,7 +130,10 @@ def _perceptron(problem: Problem, candidates: Indices) -> Floats:
         if not wrong.any():
             break
         v = v + Z[wrong].T @ (1.0 / norms[wrong])
-    return np.asarray(v)
+    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
+    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
+    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
+    return np.union1d(worst, rest)
 
 
 def _solve(
