@@ -29,7 +29,7 @@ from rosenblatt.theory.table import Floats, integer_rows, scale_rows, squared_le
 MOST_COLUMNS = 4096
 _UNIT = 2.0**-53
 # Conjugate gradient steps before B'B is computed, and rows that it is computed from at least.
-_LOOKS = 16
+_LOOKS = 64
 _ENOUGH = 1024
 
 
@@ -88,18 +88,21 @@ def balances(Z: Any, weights: Floats) -> bool:
 
 
 def _hopeless(B: Any, rest: Floats) -> bool:
-    """Whether ``4r'(B'B)⁻¹r >= 1``: conjugate gradients see a lower bound of it soon."""
-    u, left = np.zeros_like(rest), rest.copy()
+    """Whether ``4r'(B'B)⁻¹r >= 1``: conjugate gradients see it rise until it does or is reached."""
+    seen, left = 0.0, rest.copy()
     direction, size = left, float(left @ left)
     for _ in range(_LOOKS):
         bent = B.T @ (B @ direction)
         curvature = float(direction @ bent)
         if curvature <= 0 or size == 0:
             return size > 0
-        u = u + (size / curvature) * direction
-        if 4.0 * float(rest @ u) >= 1.0:
+        gain = 4.0 * size * size / curvature
+        seen += gain
+        if seen >= 1.0:
             return True
+        if gain < 0.01 * seen:
+            break
         left = left - (size / curvature) * bent
         last, size = size, float(left @ left)
         direction = left + (size / last) * direction
-    return False
+    return seen > 0.8
