@@ -34,8 +34,8 @@ def report(certificate: Certificate) -> str:
     if c.balance is not None:
         rows = _listed([str(i) for i in c.balance.rows])
         lines.append(f"These {len(c.balance.rows):,} rows contradict each other: {rows}.")
-        lines.append("Weighed as the certificate says, they cancel: any hyperplane that gained on")
-        lines.append("some of them would lose more on the others.")
+        weighed = "Weighed as the certificate says, they cancel"
+        lines.append(f"{weighed}: what a hyperplane gains on some of them, it loses on others.")
     if c.verdict == "inseparable" and c.exact:
         lines.append("The classes overlap: none does even if rows may lie on the hyperplane.")
     return "\n".join(lines)
