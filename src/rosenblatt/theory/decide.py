@@ -84,7 +84,8 @@ def decide(problem: Problem, clock: Clock, minimal: bool = True) -> Decision:
     try:
         hint = explore(problem, clock)
         if hint.balanced and not minimal:
-            rows, weights = hint.rows.tolist(), whole(hint.weights)
+            order = np.argsort(hint.rows)
+            rows, weights = hint.rows[order].tolist(), whole(hint.weights[order])
             return Decision("inseparable", balance=Contradiction(tuple(rows), tuple(weights)))
         answer = separate(problem, clock, hint)
     except OutOfTimeError:
