@@ -1,7 +1,7 @@
 """The kernel perceptron against the linear engine, explicit features and brute force."""
 
 import tracemalloc
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -129,6 +129,22 @@ def test_vote_and_average_are_what_brute_force_says(data, mistake, weighted):
     assert np.allclose(model.decision_function(X), votes, rtol=1e-12, atol=1e-12)
     average = KernelPerceptron(mistake=mistake, keep="average", **options).fit(X, y, copies)
     assert np.allclose(average.decision_function(X), X @ weights.mean(axis=0))
+
+
+@given(data_sets(max_rows=4), st.integers(1, 3))
+@settings(max_examples=10)
+def test_the_vote_after_one_pass_errs_as_seldom_as_was_proven(data, n):
+    """Rows drawn from a small set, each with equal probability: every sequence there is."""
+    X, y = data
+    options = {"kernel": "linear", "keep": "vote"}
+    errors, mistakes = [], []
+    for drawn in product(range(len(y)), repeat=n):
+        model = KernelPerceptron(**options).partial_fit(X[[*drawn]], y[[*drawn]], [0, 1])
+        errors.append((model.predict(X) != y).mean())
+        for last in range(len(y)):
+            longer = clone(model).partial_fit(X[[*drawn, last]], y[[*drawn, last]], [0, 1])
+            mistakes.append(longer.n_updates_)
+    assert np.mean(errors) <= 2 / (n + 1) * np.mean(mistakes) + 1e-12
 
 
 @given(several, st.lists(st.integers(0, 9), max_size=3), st.booleans(), st.booleans())

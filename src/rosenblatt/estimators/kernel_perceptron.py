@@ -143,9 +143,9 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
 
     M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical foundations of the potential function
     method in pattern recognition learning; Y. Freund, R. Schapire (1999), Large margin
-    classification using the perceptron algorithm. After one epoch over n independent rows the vote
-    errs on another with probability at most ``2/(n+1)`` times the mistakes expected on n + 1 rows
-    (their Theorem 3). The averaged vector has no such guarantee of its own.
+    classification using the perceptron algorithm. With two classes and after one epoch over n
+    independent rows, the vote errs on another with probability at most ``2/(n+1)`` times the
+    mistakes expected on n + 1 rows. The averaged vector has no such guarantee of its own.
 
     Examples
     --------

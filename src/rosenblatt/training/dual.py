@@ -129,6 +129,8 @@ class DualState:
         The updates of each problem.
     damage : array (problems,)
         On a budget: what removals may have cost so far, by the books of the Forgetron.
+    longest : array (problems,)
+        On a budget: the largest ``K(x, x)`` of a row that was mistaken.
     kept : tuple or None
         How many mistakes there were, and the clock, when the validation error was least.
     removals : dict or None
@@ -140,6 +142,7 @@ class DualState:
     squares: Array
     mistakes: Array
     damage: Array
+    longest: Array
     rng: dict[str, Any]
     steps: float = 0.0
     visits: int = 0
@@ -160,7 +163,7 @@ class DualState:
         0
         """
         zeros, rng = np.zeros(n_problems), dict(np.random.PCG64(seed).state)
-        return cls(Log(), zeros, zeros, zeros.astype(np.int64), zeros, rng, removals=rng)
+        return cls(Log(), zeros, zeros, zeros.astype(np.int64), zeros, zeros, rng, removals=rng)
 
     @property
     def n_problems(self) -> int:
@@ -241,7 +244,7 @@ class DualWork(Work):
         self.kept, self.hare, self.row_updates, self.predictions = None, None, None, None
         self.order, self.next_rng = self._draw()
         self.clock, self.mistakes = state.clock.astype(np.float64), state.mistakes.copy()
-        self.damage, self.removals = state.damage, state.removals
+        self.damage, self.longest, self.removals = state.damage, state.longest, state.removals
         self.squares = np.array([state.squares, np.zeros(state.n_problems)])
         self.logs, self.pending, self.n_pending = [state.log], [state.log], 0
         self.scores = np.zeros((state.n_problems, self.task.rows.shape[0]))
@@ -384,6 +387,6 @@ class DualWork(Work):
         """The run as a value."""
         return DualState(
             Log.joined(self.logs), self.clock.copy(), self.squares[0].copy(), self.mistakes,
-            self.damage, self.rng, self.steps, self.visits, self.updates, self.epoch,
+            self.damage, self.longest, self.rng, self.steps, self.visits, self.updates, self.epoch,
             self.progress, self.best, self.stop_reason, self.removals,
         )  # fmt: skip
