@@ -244,6 +244,18 @@ def test_kernels_are_those_of_scikit_learn(name, function, as_sparse):
     assert np.allclose(kernel_of(name, **options)(A, A), function(X, **accepted))
 
 
+@pytest.mark.parametrize("offset", [0.0, 100.0, 3000.0])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_the_rbf_kernel_in_single_precision_is_right_far_from_the_origin_too(offset, as_sparse):
+    X = (np.random.default_rng(0).normal(size=(50, 20)) + offset).astype(np.float32)
+    rows = sparse.csr_array(X) if as_sparse else X
+    K = kernel_of("rbf", gamma=0.05, coef0=0.0, degree=3)(rows, rows[:30])
+    assert K.dtype == np.float32
+    assert np.allclose(K, rbf_kernel(X.astype(float), X[:30].astype(float), 0.05), rtol=1e-4)
+    assert (K <= 1.0).all()
+    assert np.diag(K) == pytest.approx(1.0, rel=1e-4)
+
+
 def test_fractional_and_zero_degrees_are_powers():
     X = np.eye(2)
     assert np.allclose(kernel_of("poly", 1, 1, 2.5)(X, X), polynomial_kernel(X, X, 2.5, 1, 1))
