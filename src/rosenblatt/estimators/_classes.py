@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.training import State
-from rosenblatt.training.dual import DualState, Log
+from rosenblatt.training.log import DualState, Log
 
 
 def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rosenblatt.engine.gram import vote
 from rosenblatt.estimators._gram_blocks import BYTES_AN_ENTRY, MIB
-from rosenblatt.training.dual import Log
+from rosenblatt.training.log import Log
 
 
 def coefficients(log: Log, clock: np.ndarray, keep: str, n_support: int) -> np.ndarray:

@@ -35,7 +35,7 @@ from rosenblatt.estimators._preparation import hold_out, order_of
 from rosenblatt.estimators._progress import progress
 from rosenblatt.training import History, Plan
 from rosenblatt.training.budget import POLICIES
-from rosenblatt.training.dual import DualState
+from rosenblatt.training.log import DualState
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:

@@ -31,8 +31,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rosenblatt import rules
 from rosenblatt.engine.tasks import Walk
-from rosenblatt.training.dual import DualState, DualTask, DualWork, Log
-from rosenblatt.training.loop import Plan
+from rosenblatt.training.dual import DualTask, DualWork
+from rosenblatt.training.log import DualState, Log
+from rosenblatt.training.plan import Plan
 from rosenblatt.training.state import Array
 
 POLICIES = ("random", "oldest", "project")
@@ -94,7 +95,7 @@ class BudgetWork(DualWork):
     def _settle(self) -> None:
         self.pending, self.n_pending = [], 0
 
-    def _walk_online(self, steps: int) -> None:
+    def _walk(self, steps: int) -> None:
         stop = min(
             self.position + self.gram.block_rows, self.order.size, self.position + steps
         )  # fmt: skip
