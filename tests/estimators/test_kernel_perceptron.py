@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kernel
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt import KernelPerceptron, Perceptron, reference
 from rosenblatt.estimators import _gram_blocks
 from rosenblatt.estimators._gram_blocks import GramBlocks
-from rosenblatt.estimators._kernels import kernel_of
 
 POLY = {"kernel": "poly", "gamma": 1, "coef0": 1}
 
@@ -231,37 +230,6 @@ def test_single_precision_gives_the_model_of_double_on_whole_numbers():
     assert single._dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [("poly", polynomial_kernel), ("rbf", rbf_kernel), ("sigmoid", sigmoid_kernel)],
-)
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_kernels_are_those_of_scikit_learn(name, function, as_sparse):
-    X = np.random.default_rng(0).normal(size=(7, 3))
-    options = {"gamma": 0.3, "coef0": 0.7, "degree": 5}
-    A = sparse.csr_array(X) if as_sparse else X
-    accepted = {"rbf": {"gamma": 0.3}, "sigmoid": {"gamma": 0.3, "coef0": 0.7}}.get(name, options)
-    assert np.allclose(kernel_of(name, **options)(A, A), function(X, **accepted))
-
-
-@pytest.mark.parametrize("offset", [0.0, 100.0, 3000.0])
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_the_rbf_kernel_in_single_precision_is_right_far_from_the_origin_too(offset, as_sparse):
-    X = (np.random.default_rng(0).normal(size=(50, 20)) + offset).astype(np.float32)
-    rows = sparse.csr_array(X) if as_sparse else X
-    K = kernel_of("rbf", gamma=0.05, coef0=0.0, degree=3)(rows, rows[:30])
-    assert K.dtype == np.float32
-    assert np.allclose(K, rbf_kernel(X.astype(float), X[:30].astype(float), 0.05), rtol=1e-4)
-    assert (K <= 1.0).all()
-    assert np.diag(K) == pytest.approx(1.0, rel=1e-4)
-
-
-def test_fractional_and_zero_degrees_are_powers():
-    X = np.eye(2)
-    assert np.allclose(kernel_of("poly", 1, 1, 2.5)(X, X), polynomial_kernel(X, X, 2.5, 1, 1))
-    assert np.array_equal(kernel_of("poly", 1, 1, 0)(X, X), np.ones((2, 2)))
-
-
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])
 def test_a_precomputed_or_callable_kernel_gives_the_model_of_the_named_one(keep):
     X, y = digits(200)
@@ -332,6 +300,12 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
         ({"mistake": "sign", "threshold": 1.0}, "no meaning"),
         ({"kernel": "precomputed"}, "must be square"),
         ({"kernel": lambda A, B: np.zeros(3)}, "one entry for each pair"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN or infinity"),
+        ({"degree": 2.5, "gamma": 1.0, "coef0": -1.0}, "fractional degree"),
+        ({"degree": 300, "gamma": 1e3}, "overflowed"),
+        ({"degree": -1}, "degree"),
+        ({"gamma": -1.0}, "gamma"),
+        ({"max_support": 0}, "max_support"),
         ({"keep": "best"}, "keep"),
         ({"cache_size": 0}, "cache_size"),
         ({"shuffle": [99]}, "outside"),
@@ -340,6 +314,16 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
 def test_what_cannot_work_is_said_plainly(options, message):
     with pytest.raises(ValueError, match=message):
         KernelPerceptron(**options).fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1])
+
+
+def test_a_callable_kernel_may_return_sparse_blocks_but_no_complex_ones():
+    X, y = digits(100)
+    rows = sparse.csr_array(X)
+    called = KernelPerceptron(lambda A, B: A @ B.T, random_state=0).fit(rows, y)
+    named = KernelPerceptron("linear", random_state=0).fit(rows, y)
+    assert np.array_equal(called.support_, named.support_)
+    with pytest.raises(TypeError, match="complex"):
+        KernelPerceptron(lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
 
 
 def test_what_partial_fit_cannot_do_it_does_not_have():
@@ -393,15 +377,3 @@ def test_the_lifted_boundary_is_drawn_from_the_estimator():
     assert display.lines_
     assert not display.mistaken.any()
     plt.close("all")
-
-
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-def test_gamma_is_that_of_svc_for_dense_and_sparse_rows(kind):
-    from sklearn.svm import SVC
-
-    X, y = digits(100)
-    theirs = SVC(gamma="scale").fit(X, y)._gamma
-    for rows in (X, kind(X)):
-        assert KernelPerceptron("rbf", max_iter=1).fit(rows, y)._gamma == pytest.approx(theirs)
-    constant = KernelPerceptron("rbf").fit(np.ones((4, 2)), [0, 1, 0, 1])
-    assert constant._gamma == 1.0

@@ -172,6 +172,17 @@ def test_projection_is_a_perceptron_in_the_span_of_the_rows_kept(seed):
     assert np.allclose(model.decision_function(X), w @ features, atol=1e-5)
 
 
+def test_projection_bears_equal_rows_in_single_precision_and_refuses_what_is_no_inner_product():
+    X, y = stream(0, 300)
+    X = np.repeat(X[:60], 5, axis=0).astype(np.float32)
+    options = {"keep": "last", "max_support": 40, "forget": "project", "random_state": 0}
+    for kernel in ("rbf", "poly"):
+        model = KernelPerceptron(kernel, shuffle=False, **options).fit(X, y)
+        assert np.isfinite(model.dual_coef_).all()
+    with pytest.raises(ValueError, match="inner product"):
+        KernelPerceptron("sigmoid", gamma=1.0, **options).fit(X, y)
+
+
 @given(st.integers(0, 20), st.sampled_from([0.02, 0.1, 0.5]))
 @settings(max_examples=10)
 def test_the_bound_of_projection_holds(seed, size):

@@ -147,10 +147,19 @@ def _sigmoid(A: Any, B: Any, gamma: float, coef0: float) -> np.ndarray:
 
 
 def _checked(function: Any, A: Any, B: Any) -> np.ndarray:
-    K = np.asarray(function(A, B), dtype=A.dtype)
+    """A callable's block, where it is one: anything may come back from a user's function."""
+    K = function(A, B)
+    K = np.asarray(K.toarray() if sparse.issparse(K) else K)
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(
             f"The kernel returned shape {K.shape} for {A.shape[0]} and {B.shape[0]} rows; it must "
             "be a function of two matrices that returns one entry for each pair of rows."
         )
+    if K.dtype.kind not in "fiub":
+        raise TypeError(
+            f"The kernel returned entries of type {K.dtype}; they must be real numbers."
+        )
+    K = K.astype(A.dtype)  # a copy: the function may have returned what it keeps
+    if not np.isfinite(K).all():
+        raise ValueError("The kernel returned NaN or infinity.")
     return K

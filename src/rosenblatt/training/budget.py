@@ -169,12 +169,27 @@ class BudgetWork(DualWork):
     def _project(self, memory: Memory, row: int, tau: float) -> None:
         rows = np.array(memory.rows)
         if memory.factor is None:
-            G = self.gram.block(rows, rows).astype(np.float64)
-            ridge = 1e-10 * float(np.trace(G)) / len(rows)  # equal rows make G singular
-            memory.factor = cho_factor(G + ridge * np.eye(len(rows)))
+            memory.factor = self._factor(rows)
         k = self.gram.block(rows, np.array([row]))[:, 0].astype(np.float64)
         shares = tau * cho_solve(memory.factor, k)
         memory.taus = (np.array(memory.taus) + shares).tolist()
+
+    def _factor(self, rows: Array) -> Any:
+        """The Cholesky factor of the Gram matrix of the rows kept.
+
+        Equal rows make it singular, and rounded entries a little worse than that: a ridge, as
+        small as they allow, makes up for it.
+        """
+        G = self.gram.block(rows, rows)
+        ridge = max(1e-10, 4.0 * len(rows) * float(np.finfo(G.dtype).eps))
+        G = G.astype(np.float64)
+        try:
+            return cho_factor(G + ridge * np.trace(G) / len(rows) * np.eye(len(rows)))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "forget='project' needs a kernel that is an inner product, but the Gram matrix of "
+                "the support rows is not positive semidefinite. Use another kernel or forget."
+            ) from None
 
     def _remembered(self) -> Log:
         """The support rows of all problems as a log, oldest first."""

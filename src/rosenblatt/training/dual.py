@@ -119,8 +119,9 @@ class DualWork(Books):
     def _check_finite(S: Array) -> None:
         if not np.isfinite(S).all():
             raise ValueError(
-                "A score is not a finite number: the kernel overflowed. Scale the features, or "
-                "choose a smaller gamma or degree."
+                "A score is not a finite number: the kernel overflowed, or raised a negative "
+                "number to a fractional degree. Scale the features, or choose another gamma, coef0 "
+                "or degree."
             )
 
     def _remember(self, rows: Array, places: Array, found: Array) -> None:
@@ -157,6 +158,7 @@ class DualWork(Books):
     def _norm_and_change(self) -> tuple[float, float]:
         if not self.is_last:
             self._settle()
+        self._check_finite(self.squares)
         norm, change = np.sqrt(np.maximum(self.squares.sum(axis=1), 0.0)).tolist()
         self.squares[1] = 0.0
         return norm, change
