@@ -38,7 +38,7 @@ options = st.fixed_dictionaries(
         "tol": st.sampled_from([None, 1e-3]),
         "random_state": st.integers(0, 3),
         "shuffle": st.sampled_from([False, True, "random"]),
-        "multiclass": st.sampled_from(["ovr", "ovo"]),
+        "multiclass": st.sampled_from(["ovr", "ovo", "joint"]),
     }
 ) | st.just({"mistake": "sign", "shuffle": False, "max_iter": 5})
 
@@ -146,13 +146,17 @@ def test_the_vote_after_one_pass_errs_as_seldom_as_was_proven(data, n):
     assert np.mean(errors) <= 2 / (n + 1) * np.mean(mistakes) + 1e-12
 
 
-@given(several, st.lists(st.integers(0, 9), max_size=3), st.booleans(), st.booleans())
-def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named):
+@given(
+    several, st.lists(st.integers(0, 9), max_size=3), st.booleans(), st.booleans(),
+    st.sampled_from(["ovr", "ovo", "joint"]),
+)  # fmt: skip
+def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named, multiclass):
     X, y = data
+    options = {**POLY, "degree": 2, "multiclass": multiclass}
     lay_out = sparse.csr_array if as_sparse else np.asarray
     classes = np.unique(y) if named else None
-    whole = KernelPerceptron(**POLY, degree=2).partial_fit(X, y, classes)
-    parts = KernelPerceptron(**POLY, degree=2)
+    whole = KernelPerceptron(**options).partial_fit(X, y, classes)
+    parts = KernelPerceptron(**options)
     edges = [0, *sorted(min(cut, len(y)) for cut in cuts), len(y)]
     for start, end in pairwise(edges):
         if start < end:
@@ -306,6 +310,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
         ({"degree": -1}, "degree"),
         ({"gamma": -1.0}, "gamma"),
         ({"max_support": 0}, "max_support"),
+        ({"max_support": 1, "keep": "last", "multiclass": "joint"}, "all classes together"),
         ({"keep": "best"}, "keep"),
         ({"cache_size": 0}, "cache_size"),
         ({"shuffle": [99]}, "outside"),
@@ -377,3 +382,50 @@ def test_the_lifted_boundary_is_drawn_from_the_estimator():
     assert display.lines_
     assert not display.mistaken.any()
     plt.close("all")
+
+
+@given(data_sets(n_classes=3), st.booleans())
+def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
+    X, y = data
+    copies = np.arange(len(y)) % 3 + 1 if weighted else np.ones(len(y), int)
+    options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 3}
+    model = KernelPerceptron("linear", **options).fit(X, y, copies)
+    W, votes = np.zeros((3, X.shape[1])), np.zeros((len(y), 3))
+    steps = np.tile(np.repeat(np.arange(len(y)), copies), model.n_iter_)
+    for i in steps:
+        scores = W @ X[i]
+        rival = max({0, 1, 2} - {y[i]}, key=lambda c: (scores[c], -c))
+        if scores[y[i]] <= scores[rival]:
+            W[y[i]] += X[i]
+            W[rival] -= X[i]
+        votes[np.arange(len(y)), (X @ W.T).argmax(axis=1)] += 1
+    assert np.allclose(model.decision_function(X), votes / len(steps))
+    assert model.n_mistakes_.sum() == model.n_updates_
+    assert np.array_equal(model.rewound(model.t_).n_mistakes_, model.n_mistakes_)
+
+
+@given(data_sets(n_classes=3), st.sampled_from(["ovr", "ovo", "joint"]), st.booleans())
+def test_partial_fit_is_that_of_the_perceptron_when_labels_come_up(data, multiclass, named):
+    X, y = data
+    classes = np.unique(y) if named else None
+    dual = KernelPerceptron("linear", keep="last", multiclass=multiclass)
+    primal = Perceptron(fit_intercept=False, multiclass=multiclass)
+    for i in range(len(y)):
+        dual.partial_fit(X[i : i + 1], y[i : i + 1], classes)
+        primal.partial_fit(X[i : i + 1], y[i : i + 1], classes)
+    assert np.array_equal(dual.decision_function(X), primal.decision_function(X))
+    assert dual.n_updates_ == primal.n_updates_
+
+
+def test_a_row_of_great_weight_may_need_many_copies():
+    X, y = np.array([[1.0, 0], [0, 1], [300, 305]]), np.array([0, 1, 2])
+    options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 20}
+    weights = [3000.0, 3000.0, 0.5]
+    dual = KernelPerceptron("linear", keep="last", **options).fit(X, y, weights)
+    primal = Perceptron(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
+    assert same_run(dual, primal)
+    assert dual.n_updates_ > 400
+    for model in (dual, primal):
+        model.set_params(max_updates=50).fit(X, y, sample_weight=weights)
+        assert model.stop_reason_ == "budget"
+    assert same_run(dual, primal)

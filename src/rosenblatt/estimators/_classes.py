@@ -108,7 +108,7 @@ def signs_of(n_classes: int, multiclass: str) -> np.ndarray:
     """
     if n_classes <= 2:
         return np.array([[-1], [1]], np.int8)
-    if multiclass == "ovr":
+    if multiclass != "ovo":
         return (2 * np.eye(n_classes) - 1).astype(np.int8)
     pairs = list(combinations(range(n_classes), 2))
     signs = np.zeros((n_classes, len(pairs)), np.int8)
@@ -136,6 +136,8 @@ def grow_dual(state: DualState, old: np.ndarray, new: np.ndarray, multiclass: st
         log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
     if multiclass != "ovo":
         clock[:] = state.clock[0]
+    if multiclass == "joint":
+        mistakes = log.raised().updates(total)
     return replace(
         state, log=log, clock=clock, squares=squares, mistakes=mistakes, damage=damage,
         longest=longest,

@@ -39,6 +39,8 @@ class DualModel:
     def decision_function(self, X):
         """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
 
+        With ``multiclass="joint"`` each weight matrix votes for one class: the votes are shares.
+
         Parameters
         ----------
         X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
@@ -108,10 +110,11 @@ class DualModel:
         if self.kernel != "precomputed":
             model.support_vectors_ = self.support_vectors_[rows]
         n = self.state_.n_problems
+        mistakes = (chosen.raised() if self._jointly else chosen).updates(n)
         state = replace(
             self.state_, log=replace(chosen, rows=places), clock=np.full(n, float(steps)),
             steps=float(steps), visits=round(steps), kept=None, stop_reason=None,
-            updates=int(chosen.updates(n).sum()), mistakes=chosen.updates(n),
+            updates=int(mistakes.sum()), mistakes=mistakes,
             squares=np.full(n, np.nan),
         )  # fmt: skip
         model._describe(state, History())
@@ -122,6 +125,10 @@ class DualModel:
         if self.kernel == "precomputed":
             return None
         return kernel_of(self.kernel, self._gamma, self.coef0, self.degree)
+
+    @property
+    def _jointly(self) -> bool:
+        return self.multiclass == "joint" and len(self.classes_) > 2
 
     def _support_rows(self) -> Any:
         return self.support_ if self.kernel == "precomputed" else self.support_vectors_
@@ -135,7 +142,9 @@ class DualModel:
 
         if n_support == 0:
             return np.zeros((X.shape[0], clock.size)) - (self.keep == "vote")
-        return judged(entries, X.shape[0], log, clock, self.keep, n_support, self.cache_size)
+        return judged(
+            entries, X.shape[0], log, clock, self.keep, n_support, self.cache_size, self._jointly
+        )
 
     def _describe(self, state, history) -> None:
         """The attributes that follow from the state."""

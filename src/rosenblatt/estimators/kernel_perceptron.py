@@ -73,8 +73,9 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
     keep : {"last", "average", "vote"}, default="vote"
         Which weights decide: the last; their mean over all steps; or all of them by vote, each
         with as many votes as it survived steps.
-    multiclass : {"ovr", "ovo"}, default="ovr"
-        With three classes or more: one against the rest, or one against one. All share the Gram
+    multiclass : {"ovr", "ovo", "joint"}, default="ovr"
+        With three classes or more: one against the rest; one against one; or all jointly, where
+        one update moves the right class up and the best wrong class down. All share the Gram
         entries.
     max_iter : int, default=100
         Most epochs.
@@ -108,7 +109,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
     dual_coef_ : array (n_problems, n_support)
         The coefficients of the averaged weights, or of the last (also when all vote).
     n_mistakes_ : array of int (n_problems,)
-        The mistakes of each class (or pair).
+        The mistakes of each class (or pair); for ``"joint"`` those about rows of each class.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps.
     history_, stop_reason_, converged_
@@ -148,7 +149,6 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "keep": [StrOptions({"last", "average", "vote"})],
-        "multiclass": [StrOptions({"ovr", "ovo"})],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "max_support": [Interval(Integral, 1, None, closed="left"), None],
         "forget": [StrOptions(set(POLICIES))],
@@ -308,6 +308,11 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "max_support forgets support rows, but averages, votes and the return to the best "
                 "epoch need all there ever were. Use keep='last' and early_stopping=False."
+            )
+        if self.max_support is not None and self.multiclass == "joint":
+            raise ValueError(
+                "max_support bounds the rows of each class by itself, but multiclass='joint' "
+                "learns all classes together. Use 'ovr' or 'ovo'."
             )
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:

@@ -101,19 +101,28 @@ class DualWork(Books):
         if waiting.size:
             S += coefficients @ self.gram.block(waiting, rows).astype(np.float64, copy=False)
         G = self.gram.block(rows, rows)
-        signs = np.ascontiguousarray(self.dual.signs[self.task.codes[rows]].T)
         omega = np.broadcast_to(self.task.omega, self.task.rows.shape[0])[rows]
-        places, found = np.empty((S.size, 2), np.int64), np.empty((S.size, 2))
-        below, above, *_ = self.plan.setting
-        allowed = UNLIMITED if self.plan.max_updates is None else self.plan.max_updates
-        walked, written, updates, mistaken = kernels.walk(
-            G, S, self.start_scores[:, rows], signs, omega, (below, above),
-            allowed - self.updates, self.clock, self.squares, found, places,
-        )  # fmt: skip
+        walked, updates, mistaken, places, found = self._learn_block(G, S, rows, omega)
         self._check_finite(S)
         predictions = self.task.decide(S[:, :walked].T)
         self._book(Walk(self.position + walked, updates, mistaken, 0, predictions))
-        self._remember(rows, places[:written], found[:written])
+        self._remember(rows, places, found)
+
+    def _learn_block(self, G: Array, S: Array, rows: Array, omega: Array) -> tuple[Any, ...]:
+        """Learn from a block; rows walked, updates, mistaken steps, and the mistakes."""
+        signs = np.ascontiguousarray(self.dual.signs[self.task.codes[rows]].T)
+        places, found = np.empty((S.size, 2), np.int64), np.empty((S.size, 2))
+        walked, written, updates, mistaken = kernels.walk(
+            G, S, self.start_scores[:, rows], signs, omega, self.plan.setting[:2], self.allowed,
+            self.clock, self.squares, found, places,
+        )  # fmt: skip
+        return walked, updates, mistaken, places[:written], found[:written]
+
+    @property
+    def allowed(self) -> int:
+        """How many updates are left."""
+        most = self.plan.max_updates
+        return UNLIMITED if most is None else most - self.updates
 
     @staticmethod
     def _check_finite(S: Array) -> None:
@@ -130,13 +139,16 @@ class DualWork(Books):
         log = Log(
             places[:, 0].copy(), rows[places[:, 1]], found[:, 0].copy(), found[:, 1].copy()
         )  # fmt: skip
-        self.mistakes += log.updates(self.clock.size)
+        self.mistakes += self._mistakes_of(log)
         self.logs.append(log)
         self.pending.append(log)
         self.behind |= self.is_last
         self.n_pending += len(np.unique(places[:, 1]))
         if self.n_pending >= self.gram.pending_rows:
             self._settle()
+
+    def _mistakes_of(self, log: Log) -> Array:
+        return log.updates(self.clock.size)
 
     def _gathered(self) -> tuple[Array, Array]:
         """The rows pending, each once, and their coefficients."""

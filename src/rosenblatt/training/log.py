@@ -57,6 +57,26 @@ class Log:
         counts = np.bincount(self.problems, weights=copies, minlength=n_problems)
         return counts.astype(np.int64)
 
+    def raised(self) -> Log:
+        """The mistakes that moved weights up: in joint learning, one of the two of each update."""
+        return self[self.taus > 0]
+
+    def in_copies(self) -> Log:
+        """The same in the order of time, with a line for each copy of a row that was answered.
+
+        Examples
+        --------
+        >>> log = Log(np.array([0]), np.array([0]), np.array([-2.5]), np.array([3.0]))
+        >>> log.in_copies().taus, log.in_copies().times
+        (array([-1. , -1. , -0.5]), array([3., 4., 5.]))
+        """
+        copies = np.maximum(1, np.ceil(np.abs(self.taus))).astype(np.int64)
+        lines = self[np.repeat(np.arange(len(self)), copies)]
+        number = np.arange(len(lines)) - np.repeat(np.cumsum(copies) - copies, copies)
+        sizes = np.minimum(1.0, np.abs(lines.taus) - number)
+        lines = replace(lines, taus=np.copysign(sizes, lines.taus), times=lines.times + number)
+        return lines[np.argsort(lines.times, kind="stable")]
+
     def coefficients(self, n_problems: int, n_rows: int) -> Array:
         """The dual coefficients (problems, rows) of the last weights.
 
