@@ -1,7 +1,7 @@
 """The kernel perceptron against the linear engine, explicit features and brute force."""
 
 import tracemalloc
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kernel
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt import KernelPerceptron, Perceptron, reference
 from rosenblatt.estimators import _gram_blocks
 from rosenblatt.estimators._gram_blocks import GramBlocks
-from rosenblatt.estimators._kernels import kernel_of
 
 POLY = {"kernel": "poly", "gamma": 1, "coef0": 1}
 
@@ -39,7 +38,7 @@ options = st.fixed_dictionaries(
         "tol": st.sampled_from([None, 1e-3]),
         "random_state": st.integers(0, 3),
         "shuffle": st.sampled_from([False, True, "random"]),
-        "multiclass": st.sampled_from(["ovr", "ovo"]),
+        "multiclass": st.sampled_from(["ovr", "ovo", "joint"]),
     }
 ) | st.just({"mistake": "sign", "shuffle": False, "max_iter": 5})
 
@@ -131,13 +130,33 @@ def test_vote_and_average_are_what_brute_force_says(data, mistake, weighted):
     assert np.allclose(average.decision_function(X), X @ weights.mean(axis=0))
 
 
-@given(several, st.lists(st.integers(0, 9), max_size=3), st.booleans(), st.booleans())
-def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named):
+@given(data_sets(max_rows=4), st.integers(1, 3))
+@settings(max_examples=10)
+def test_the_vote_after_one_pass_errs_as_seldom_as_was_proven(data, n):
+    """Rows drawn from a small set, each with equal probability: every sequence there is."""
     X, y = data
+    options = {"kernel": "linear", "keep": "vote"}
+    errors, mistakes = [], []
+    for drawn in product(range(len(y)), repeat=n):
+        model = KernelPerceptron(**options).partial_fit(X[[*drawn]], y[[*drawn]], [0, 1])
+        errors.append((model.predict(X) != y).mean())
+        for last in range(len(y)):
+            longer = clone(model).partial_fit(X[[*drawn, last]], y[[*drawn, last]], [0, 1])
+            mistakes.append(longer.n_updates_)
+    assert np.mean(errors) <= 2 / (n + 1) * np.mean(mistakes) + 1e-12
+
+
+@given(
+    several, st.lists(st.integers(0, 9), max_size=3), st.booleans(), st.booleans(),
+    st.sampled_from(["ovr", "ovo", "joint"]),
+)  # fmt: skip
+def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named, multiclass):
+    X, y = data
+    options = {**POLY, "degree": 2, "multiclass": multiclass}
     lay_out = sparse.csr_array if as_sparse else np.asarray
     classes = np.unique(y) if named else None
-    whole = KernelPerceptron(**POLY, degree=2).partial_fit(X, y, classes)
-    parts = KernelPerceptron(**POLY, degree=2)
+    whole = KernelPerceptron(**options).partial_fit(X, y, classes)
+    parts = KernelPerceptron(**options)
     edges = [0, *sorted(min(cut, len(y)) for cut in cuts), len(y)]
     for start, end in pairwise(edges):
         if start < end:
@@ -215,25 +234,6 @@ def test_single_precision_gives_the_model_of_double_on_whole_numbers():
     assert single._dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [("poly", polynomial_kernel), ("rbf", rbf_kernel), ("sigmoid", sigmoid_kernel)],
-)
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_kernels_are_those_of_scikit_learn(name, function, as_sparse):
-    X = np.random.default_rng(0).normal(size=(7, 3))
-    options = {"gamma": 0.3, "coef0": 0.7, "degree": 5}
-    A = sparse.csr_array(X) if as_sparse else X
-    accepted = {"rbf": {"gamma": 0.3}, "sigmoid": {"gamma": 0.3, "coef0": 0.7}}.get(name, options)
-    assert np.allclose(kernel_of(name, **options)(A, A), function(X, **accepted))
-
-
-def test_fractional_and_zero_degrees_are_powers():
-    X = np.eye(2)
-    assert np.allclose(kernel_of("poly", 1, 1, 2.5)(X, X), polynomial_kernel(X, X, 2.5, 1, 1))
-    assert np.array_equal(kernel_of("poly", 1, 1, 0)(X, X), np.ones((2, 2)))
-
-
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])
 def test_a_precomputed_or_callable_kernel_gives_the_model_of_the_named_one(keep):
     X, y = digits(200)
@@ -304,6 +304,13 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
         ({"mistake": "sign", "threshold": 1.0}, "no meaning"),
         ({"kernel": "precomputed"}, "must be square"),
         ({"kernel": lambda A, B: np.zeros(3)}, "one entry for each pair"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN or infinity"),
+        ({"degree": 2.5, "gamma": 1.0, "coef0": -1.0}, "fractional degree"),
+        ({"degree": 300, "gamma": 1e3}, "overflowed"),
+        ({"degree": -1}, "degree"),
+        ({"gamma": -1.0}, "gamma"),
+        ({"max_support": 0}, "max_support"),
+        ({"max_support": 1, "keep": "last", "multiclass": "joint"}, "all classes together"),
         ({"keep": "best"}, "keep"),
         ({"cache_size": 0}, "cache_size"),
         ({"shuffle": [99]}, "outside"),
@@ -312,6 +319,16 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
 def test_what_cannot_work_is_said_plainly(options, message):
     with pytest.raises(ValueError, match=message):
         KernelPerceptron(**options).fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1])
+
+
+def test_a_callable_kernel_may_return_sparse_blocks_but_no_complex_ones():
+    X, y = digits(100)
+    rows = sparse.csr_array(X)
+    called = KernelPerceptron(lambda A, B: A @ B.T, random_state=0).fit(rows, y)
+    named = KernelPerceptron("linear", random_state=0).fit(rows, y)
+    assert np.array_equal(called.support_, named.support_)
+    with pytest.raises(TypeError, match="complex"):
+        KernelPerceptron(lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
 
 
 def test_what_partial_fit_cannot_do_it_does_not_have():
@@ -367,13 +384,48 @@ def test_the_lifted_boundary_is_drawn_from_the_estimator():
     plt.close("all")
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-def test_gamma_is_that_of_svc_for_dense_and_sparse_rows(kind):
-    from sklearn.svm import SVC
+@given(data_sets(n_classes=3), st.booleans())
+def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
+    X, y = data
+    copies = np.arange(len(y)) % 3 + 1 if weighted else np.ones(len(y), int)
+    options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 3}
+    model = KernelPerceptron("linear", **options).fit(X, y, copies)
+    W, votes = np.zeros((3, X.shape[1])), np.zeros((len(y), 3))
+    steps = np.tile(np.repeat(np.arange(len(y)), copies), model.n_iter_)
+    for i in steps:
+        scores = W @ X[i]
+        rival = max({0, 1, 2} - {y[i]}, key=lambda c: (scores[c], -c))
+        if scores[y[i]] <= scores[rival]:
+            W[y[i]] += X[i]
+            W[rival] -= X[i]
+        votes[np.arange(len(y)), (X @ W.T).argmax(axis=1)] += 1
+    assert np.allclose(model.decision_function(X), votes / len(steps))
+    assert model.n_mistakes_.sum() == model.n_updates_
+    assert np.array_equal(model.rewound(model.t_).n_mistakes_, model.n_mistakes_)
 
-    X, y = digits(100)
-    theirs = SVC(gamma="scale").fit(X, y)._gamma
-    for rows in (X, kind(X)):
-        assert KernelPerceptron("rbf", max_iter=1).fit(rows, y)._gamma == pytest.approx(theirs)
-    constant = KernelPerceptron("rbf").fit(np.ones((4, 2)), [0, 1, 0, 1])
-    assert constant._gamma == 1.0
+
+@given(data_sets(n_classes=3), st.sampled_from(["ovr", "ovo", "joint"]), st.booleans())
+def test_partial_fit_is_that_of_the_perceptron_when_labels_come_up(data, multiclass, named):
+    X, y = data
+    classes = np.unique(y) if named else None
+    dual = KernelPerceptron("linear", keep="last", multiclass=multiclass)
+    primal = Perceptron(fit_intercept=False, multiclass=multiclass)
+    for i in range(len(y)):
+        dual.partial_fit(X[i : i + 1], y[i : i + 1], classes)
+        primal.partial_fit(X[i : i + 1], y[i : i + 1], classes)
+    assert np.array_equal(dual.decision_function(X), primal.decision_function(X))
+    assert dual.n_updates_ == primal.n_updates_
+
+
+def test_a_row_of_great_weight_may_need_many_copies():
+    X, y = np.array([[1.0, 0], [0, 1], [300, 305]]), np.array([0, 1, 2])
+    options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 20}
+    weights = [3000.0, 3000.0, 0.5]
+    dual = KernelPerceptron("linear", keep="last", **options).fit(X, y, weights)
+    primal = Perceptron(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
+    assert same_run(dual, primal)
+    assert dual.n_updates_ > 400
+    for model in (dual, primal):
+        model.set_params(max_updates=50).fit(X, y, sample_weight=weights)
+        assert model.stop_reason_ == "budget"
+    assert same_run(dual, primal)

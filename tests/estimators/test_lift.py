@@ -130,3 +130,25 @@ def test_what_is_found_separates_and_nothing_smaller_did(points, draw):
         features = attempt.transformer.transform(X)
         assert attempt.separable == certify(features, y).separable
         assert attempt.separable == (attempt is lift.found)
+
+
+def test_a_few_rows_get_as_many_rbf_features_as_half_of_them():
+    turn = np.linspace(0.5, 3, 40) * 2 * np.pi
+    arm = np.column_stack([turn * np.cos(turn), turn * np.sin(turn)])
+    lift = find_lift(np.vstack([arm, -arm]), np.repeat([0, 1], 40), folds=0)
+    assert [a.name for a in lift.attempts][-1] == "40 RBF features"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"maps": {}}, ValueError, "empty"),
+        ({"maps": {"three": 3}}, TypeError, "'three' is no transformer"),
+        ({"folds": -1}, ValueError, "folds"),
+    ],
+)
+def test_maps_that_are_none_are_refused_by_name(options, error, message):
+    with pytest.raises(error, match=message):
+        find_lift(*xor(), **options)
+    with pytest.raises(ValueError, match=r"X\[1\] is no string"):
+        find_lift(["good", 3], [0, 1])

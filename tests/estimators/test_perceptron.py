@@ -297,7 +297,7 @@ class TestBadInput:
         [
             (np.where(X > 4, np.nan, X), y, "NaN"),
             (np.where(X > 4, np.inf, X), y, "infinity"),
-            (X, np.zeros(100), "one class, np.float64"),
+            (X, np.zeros(100), "one class, 0.0"),
             (X[:0], y[:0], "0 sample"),
             (X[0], y, "1D array"),
             (X, y[:50], "inconsistent numbers"),

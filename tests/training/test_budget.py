@@ -1,4 +1,6 @@
-"""Budgets against their papers: brute force for each policy, and what it guarantees."""
+"""Budgets: brute force for each policy, and what it guarantees."""
+
+import math
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rosenblatt import KernelPerceptron
+from rosenblatt.theory import forgetron_bound, projection_bound, random_removal_bound
 from rosenblatt.training.budget import shrinking
 
 POLY = {"kernel": "poly", "degree": 2, "gamma": 1, "coef0": 1, "keep": "last"}
@@ -83,18 +86,78 @@ def test_removing_the_oldest_is_the_forgetron_of_the_paper(seed, budget):
     assert model.support_.tolist() == members
 
 
-def test_the_forgetrons_bound_holds():
-    budget = 100
-    U = 0.25 * np.sqrt((budget + 1) / np.log(budget + 1))
+def comparison(K, y, alpha):
+    """Length and hinge losses of the vector with these coefficients."""
+    return math.sqrt(alpha @ K @ alpha), np.maximum(0.0, 1.0 - y * (K @ alpha))
+
+
+@pytest.mark.parametrize("scale", [1.0, 9.0])
+def test_the_forgetrons_bound_holds_whatever_the_scale_of_the_kernel(scale):
+    budget, counts = 150, []
     for seed in range(3):
         X, y = stream(seed, 1500)
-        model = KernelPerceptron("rbf", gamma=0.5, keep="last", max_support=budget, forget="oldest")
-        model.partial_fit(X, y, np.unique(y))
-        K = rbf_kernel(X, gamma=0.5)
-        alpha = 0.002 * y
-        alpha = alpha * min(1.0, U / np.sqrt(alpha @ K @ alpha))
-        hinge = np.maximum(0, 1 - y * (K @ alpha)).sum()
-        assert model.n_updates_ <= 2 * alpha @ K @ alpha + 4 * hinge
+        K = scale * rbf_kernel(X, gamma=0.5)
+        model = KernelPerceptron(
+            lambda A, B: scale * rbf_kernel(A, B, gamma=0.5), keep="last", max_support=budget,
+            forget="oldest",
+        ).partial_fit(X, y, [-1, 1])  # fmt: skip
+        counts.append(model.n_updates_)
+        for size in (0.0005, 0.001, 0.002):
+            norm, losses = comparison(K, y, size * y / scale)
+            bound = forgetron_bound(budget, norm, losses.sum(), math.sqrt(scale))
+            assert model.n_updates_ <= bound < math.inf
+    assert min(counts) > budget  # removals did happen
+
+
+def replacing_at_random(K, y, budget, seed):
+    """Random removal, written down from the paper, one example after the other."""
+    random, members, mistaken = np.random.Generator(np.random.PCG64(seed)), [], []
+    for t in range(len(y)):
+        if y[t] * sum(y[i] * K[i, t] for i in members) <= 0:
+            mistaken.append(t)
+            if len(members) == budget:
+                del members[random.integers(budget)]
+            members.append(t)
+    return mistaken, members
+
+
+@given(st.integers(0, 20), st.sampled_from([1, 5, 30]))
+@settings(max_examples=10)
+def test_removing_at_random_is_what_brute_force_says(seed, budget):
+    X, y = stream(seed, 200)
+    model = KernelPerceptron(
+        "rbf", gamma=1.0, keep="last", max_support=budget, random_state=seed
+    ).partial_fit(X, y, [-1, 1])  # fmt: skip
+    drawn = int(np.random.RandomState(seed).randint(2**31))
+    mistaken, members = replacing_at_random(rbf_kernel(X, gamma=1.0), y, budget, drawn)
+    assert model.n_updates_ == len(mistaken)
+    assert model.support_.tolist() == sorted(members)
+    assert np.array_equal(model.dual_coef_[0], y[model.support_])
+
+
+def test_the_bound_of_random_removal_holds_on_average():
+    X, y = stream(0, 1000)
+    K = rbf_kernel(X, gamma=0.5)
+    norm, losses = comparison(K, y, 0.002 * y)
+    counts = [
+        KernelPerceptron("rbf", gamma=0.5, keep="last", max_support=100, random_state=seed)
+        .partial_fit(X, y, [-1, 1])
+        .n_updates_
+        for seed in range(5)
+    ]
+    assert np.mean(counts) <= random_removal_bound(100, norm, losses.sum())
+
+
+def perceptron_in_a_span(K, y, kept):
+    """Coordinates of the projections on the span of some rows, and a perceptron on them."""
+    root = np.linalg.cholesky(K[np.ix_(kept, kept)])
+    features = np.linalg.solve(root, K[kept])
+    w, mistaken = np.zeros(len(kept)), []
+    for t in range(len(y)):
+        if y[t] * (w @ features[:, t]) <= 0:
+            w = w + y[t] * features[:, t]
+            mistaken.append(t)
+    return features, w, mistaken
 
 
 @given(st.integers(0, 20))
@@ -102,19 +165,50 @@ def test_the_forgetrons_bound_holds():
 def test_projection_is_a_perceptron_in_the_span_of_the_rows_kept(seed):
     X, y = stream(seed, 200)
     model = KernelPerceptron("rbf", gamma=1.0, keep="last", max_support=10, forget="project")
-    model.partial_fit(X, y, np.unique(y))
-    kept = model.support_
-    K = rbf_kernel(X, gamma=1.0)
-    root = np.linalg.cholesky(K[np.ix_(kept, kept)])
-    features = np.linalg.solve(root, K[kept])  # coordinates of the projections on the span
-    w, mistakes = np.zeros(10), 0
-    for t in range(len(y)):
-        if y[t] * (w @ features[:, t]) <= 0:
-            w, mistakes = w + y[t] * features[:, t], mistakes + 1
-    inside = kept.max()  # from here on the span is fixed; before it rows are in it anyway
-    assert inside < 200
-    assert model.n_updates_ == mistakes
+    model.partial_fit(X, y, [-1, 1])
+    features, w, mistaken = perceptron_in_a_span(rbf_kernel(X, gamma=1.0), y, model.support_)
+    assert model.support_.max() < 200
+    assert model.n_updates_ == len(mistaken)
     assert np.allclose(model.decision_function(X), w @ features, atol=1e-5)
+
+
+def test_projection_bears_equal_rows_in_single_precision_and_refuses_what_is_no_inner_product():
+    X, y = stream(0, 300)
+    X = np.repeat(X[:60], 5, axis=0).astype(np.float32)
+    options = {"keep": "last", "max_support": 40, "forget": "project", "random_state": 0}
+    for kernel in ("rbf", "poly"):
+        model = KernelPerceptron(kernel, shuffle=False, **options).fit(X, y)
+        assert np.isfinite(model.dual_coef_).all()
+    with pytest.raises(ValueError, match="inner product"):
+        KernelPerceptron("sigmoid", gamma=1.0, **options).fit(X, y)
+
+
+@given(st.integers(0, 20), st.sampled_from([0.02, 0.1, 0.5]))
+@settings(max_examples=10)
+def test_the_bound_of_projection_holds(seed, size):
+    X, y = stream(seed, 300)
+    K = rbf_kernel(X, gamma=0.1)
+    model = KernelPerceptron("rbf", gamma=0.1, keep="last", max_support=25, forget="project")
+    model.partial_fit(X, y, [-1, 1])
+    features, _, mistaken = perceptron_in_a_span(K, y, model.support_)
+    error = np.sqrt(np.maximum(0.0, 1.0 - (features[:, mistaken] ** 2).sum(axis=0))).max()
+    truth = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    norm, losses = comparison(K, y, size * truth / len(y))
+    bound = projection_bound(norm, losses[mistaken].sum(), 1.0, error)
+    assert model.n_updates_ <= bound < math.inf
+
+
+@pytest.mark.parametrize("forget", ["random", "oldest", "project"])
+def test_no_budget_can_follow_one_direction_more_than_it_has_rows(forget):
+    """B + 1 orthogonal rows: the one that is not remembered comes next, and scores zero."""
+    budget = 4
+    model = KernelPerceptron("linear", keep="last", max_support=budget, forget=forget)
+    rows = np.eye(budget + 1)
+    for _ in range(60):
+        remembered = model.support_vectors_ if hasattr(model, "support_vectors_") else rows[:0]
+        row = rows[np.flatnonzero(remembered.sum(axis=0) == 0)[:1]]
+        model.partial_fit(row, [1], [0, 1])
+    assert model.n_updates_ == 60
 
 
 @given(st.integers(0, 20), st.lists(st.integers(0, 150), max_size=3))

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from rosenblatt import rules
 from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.engine.walks import strongest_but
 
 step = inlined(rules.step)
 
@@ -64,6 +67,51 @@ def walk(G, S, before, signs, omega, thresholds, allowed, clock, squares, found,
 
 
 @kernel
+def walk_joint(G, S, before, codes, omega, thresholds, allowed, clock, squares, found, places):
+    """The same for all classes jointly: the right class goes up, the best wrong one down.
+
+    ``codes`` (b,) are the class numbers. A mistake writes two lines, up and down; copies of a
+    weighted row come one after the other, and each may meet another rival. The walk also stops
+    before a row that may need more lines than are left.
+    """
+    below, above = thresholds
+    classes, rows = S.shape
+    s = np.empty(classes)
+    written = updates = mistaken = 0
+    for i in range(rows):
+        label, left = codes[i], omega[i]
+        s[:] = S[:, i]
+        rival = strongest_but(s, label)
+        threshold = above if label > rival else below
+        if s[label] - s[rival] <= threshold:
+            copies = math.ceil(left)
+            if left > 1.0 and G[i, i] > 0.0:
+                copies = min(copies, math.floor((s[rival] - s[label] + above) / G[i, i]) + 2)
+            if updates >= allowed or written + 2 * copies > len(found):
+                return i, written, updates, mistaken
+            mistaken += 1
+        while left > 0.0 and s[label] - s[rival] <= threshold:
+            size = min(left, 1.0)
+            for c in (label, rival):
+                pull = size if c == label else -size
+                for j in range(i + 1, rows):
+                    S[c, j] += pull * G[i, j]
+                own = size * size * G[i, i]
+                squares[0, c] += 2.0 * pull * s[c] + own
+                squares[1, c] += 2.0 * pull * (s[c] - before[c, i]) + own
+                s[c] += pull * G[i, i]
+                places[written, 0], places[written, 1] = c, i
+                found[written, 0], found[written, 1] = pull, clock[c] + omega[i] - left
+                written += 1
+            left -= size
+            updates += 1
+            rival = strongest_but(s, label)
+            threshold = above if label > rival else below
+        clock += omega[i]
+    return rows, written, updates, mistaken
+
+
+@kernel
 def vote(K, starts, places, found, clock, out):
     """The votes ``Σ c·sign(v·x)`` of all weight vectors v there ever were, divided by ``Σ c``.
 
@@ -88,3 +136,24 @@ def vote(K, starts, places, found, clock, out):
                 since = now
             total += (clock[p] - since) * (1.0 if s > 0.0 else -1.0)
             out[i, p] = total / max(clock[p], 1e-300)
+
+
+@kernel
+def vote_joint(K, problems, places, found, clock, out):
+    """The share of the votes that each class gets from all weight matrices there ever were.
+
+    Each votes for the class of its largest score, once for each step it survived. The mistakes are
+    in the order of time, at most one copy each.
+    """
+    s = np.empty(out.shape[1])
+    for i in range(K.shape[0]):
+        s[:] = 0.0
+        out[i] = 0.0
+        since = 0.0
+        for e in range(len(places)):
+            if found[e, 1] > since:
+                out[i, s.argmax()] += found[e, 1] - since
+                since = found[e, 1]
+            s[problems[e]] += found[e, 0] * K[i, places[e]]
+        out[i, s.argmax()] += clock - since
+        out[i] /= max(clock, 1e-300)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.training import State
-from rosenblatt.training.dual import DualState, Log
+from rosenblatt.training.log import DualState, Log
 
 
 def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:
@@ -108,7 +108,7 @@ def signs_of(n_classes: int, multiclass: str) -> np.ndarray:
     """
     if n_classes <= 2:
         return np.array([[-1], [1]], np.int8)
-    if multiclass == "ovr":
+    if multiclass != "ovo":
         return (2 * np.eye(n_classes) - 1).astype(np.int8)
     pairs = list(combinations(range(n_classes), 2))
     signs = np.zeros((n_classes, len(pairs)), np.int8)
@@ -123,18 +123,22 @@ def grow_dual(state: DualState, old: np.ndarray, new: np.ndarray, multiclass: st
         return state
     places, signs, sources, total = moves(old, new, multiclass)
     parts, clock, squares = [], np.zeros(total), np.zeros(total)
-    mistakes, damage = np.zeros(total, np.int64), np.zeros(total)
+    mistakes, damage, longest = np.zeros(total, np.int64), np.zeros(total), np.zeros(total)
     for place, sign, source in zip(places, signs, sources, strict=True):
         own = np.flatnonzero(state.log.problems == source)
         log = state.log[own]
         parts.append((own, replace(log, problems=np.full(own.size, place), taus=sign * log.taus)))
         clock[place], squares[place] = state.clock[source], state.squares[source]
         mistakes[place], damage[place] = state.mistakes[source], state.damage[source]
+        longest[place] = state.longest[source]
     log = Log.joined([part for _, part in parts])
     if len(log):
         log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
     if multiclass != "ovo":
         clock[:] = state.clock[0]
+    if multiclass == "joint":
+        mistakes = log.raised().updates(total)
     return replace(
-        state, log=log, clock=clock, squares=squares, mistakes=mistakes, damage=damage
+        state, log=log, clock=clock, squares=squares, mistakes=mistakes, damage=damage,
+        longest=longest,
     )  # fmt: skip

@@ -9,12 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt.engine.rows import CsrRows, rows_of
+from rosenblatt.engine.tasks import Joint
 from rosenblatt.estimators._classes import arrivals, grow_dual, signs_of
 from rosenblatt.estimators._gram_blocks import GramBlocks
 from rosenblatt.estimators._row_by_row import by_class
 from rosenblatt.training import History
 from rosenblatt.training.budget import BudgetWork
 from rosenblatt.training.dual import DualTask, DualWork, feed_dual, run_dual
+from rosenblatt.training.joint import JointWork
 
 
 def train(model, state, X, codes, omega, order, draw, judge, bar, online=False) -> Any:
@@ -34,10 +36,11 @@ def train(model, state, X, codes, omega, order, draw, judge, bar, online=False) 
     plan = model._plan(order, draw, bar)
     if online:
         plan = replace(plan, max_epochs=state.epoch + 1)
-    work = (
-        DualWork(state, dual, plan) if model.max_support is None
-        else BudgetWork(state, dual, plan, model.max_support, model.forget)
-    )  # fmt: skip
+    work: DualWork
+    if model.max_support is not None:
+        work = BudgetWork(state, dual, plan, model.max_support, model.forget)
+    else:
+        work = (JointWork if isinstance(task, Joint) else DualWork)(state, dual, plan)
     state, history = (feed_dual(work), History()) if online else run_dual(work)
     used, places = np.unique(state.log.rows, return_inverse=True)
     here = np.arange(X.shape[0]) + model._rows_seen

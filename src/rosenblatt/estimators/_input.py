@@ -61,9 +61,10 @@ def example_weights(
     if present.size == 0:
         raise ValueError("All weights are zero; give at least two classes a positive weight.")
     if present.size == 1:
+        only = classes.tolist()[present[0]]
         raise ValueError(
-            f"All examples of positive weight are of one class, {classes[present[0]]!r}; a "
-            "classifier needs at least 2 classes."
+            f"All examples of positive weight are of one class, {only!r}; a classifier needs at "
+            "least 2 classes."
         )
     return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rosenblatt.engine.gram import vote
+from rosenblatt.engine.gram import vote, vote_joint
 from rosenblatt.estimators._gram_blocks import BYTES_AN_ENTRY, MIB
-from rosenblatt.training.dual import Log
+from rosenblatt.training.log import Log
 
 
 def coefficients(log: Log, clock: np.ndarray, keep: str, n_support: int) -> np.ndarray:
@@ -26,11 +26,12 @@ def judged(
     keep: str,
     n_support: int,
     megabytes: float,
+    jointly: bool = False,
 ) -> np.ndarray:
     """The scores (n, problems) of rows whose kernel with the support rows `entries` makes.
 
     One product with the support rows, whatever is kept: all the weight vectors that vote are prefix
-    sums of the same terms.
+    sums of the same terms. With `jointly`, each votes for one of the classes.
 
     Examples
     --------
@@ -46,7 +47,10 @@ def judged(
     vote [[0.]]
     """
     out = np.empty((n, clock.size))
-    if keep == "vote":
+    if keep == "vote" and jointly:
+        log = log.in_copies()
+        found = np.column_stack([log.taus, log.times])
+    elif keep == "vote":
         order = np.argsort(log.problems, kind="stable")
         starts = np.searchsorted(log.problems[order], np.arange(clock.size + 1))
         places, found = log.rows[order], np.column_stack([log.taus[order], log.times[order]])
@@ -56,7 +60,9 @@ def judged(
     for start in range(0, n, size):
         rows = slice(start, min(start + size, n))
         K = np.ascontiguousarray(entries(rows))
-        if keep == "vote":
+        if keep == "vote" and jointly:
+            vote_joint(K, log.problems, log.rows, found, float(clock[0]), out[rows])
+        elif keep == "vote":
             vote(K, starts, places, found, clock, out[rows])
         else:
             out[rows] = K.astype(np.float64, copy=False) @ weights

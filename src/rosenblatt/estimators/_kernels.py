@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import config_context
-from sklearn.metrics import pairwise
 from sklearn.utils.extmath import safe_sparse_dot
 
 Kernel = Callable[[Any, Any], np.ndarray]
 
 EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
+SAFE_EXPONENT = 64.0  # exponents made of terms up to this are good to 1e-4 in single precision
 
 
 def kernel_of(kernel: Any, gamma: float, coef0: float, degree: float) -> Kernel:
@@ -31,8 +30,8 @@ def kernel_of(kernel: Any, gamma: float, coef0: float, degree: float) -> Kernel:
     if kernel == "poly":
         return partial(_polynomial, gamma=gamma, coef0=coef0, degree=degree)
     if kernel == "rbf":
-        return partial(_trusting, pairwise.rbf_kernel, gamma=gamma)
-    return partial(_trusting, pairwise.sigmoid_kernel, gamma=gamma, coef0=coef0)
+        return partial(_gaussian, gamma=gamma)
+    return partial(_sigmoid, gamma=gamma, coef0=coef0)
 
 
 def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
@@ -115,17 +114,52 @@ def _power(K: np.ndarray, degree: float) -> np.ndarray:
     return K
 
 
-def _trusting(function: Any, A: Any, B: Any, **options: Any) -> np.ndarray:
-    """scikit-learn's function, without looking for NaN again in every block."""
-    with config_context(assume_finite=True):
-        return function(A, B, **options)
+def _gaussian(A: Any, B: Any, gamma: float) -> np.ndarray:
+    """``exp(-gamma·‖a - b‖²)`` by one product, ``‖a‖² - 2a·b + ‖b‖²``.
+
+    Rows far from the origin for their distances from each other would lose these in single
+    precision: then double precision is used.
+    """
+    a, b = _squared_lengths(A), _squared_lengths(B)
+    if A.dtype == np.float32 and gamma * max(a.max(initial=0), b.max(initial=0)) > SAFE_EXPONENT:
+        double = _gaussian(A.astype(np.float64), B.astype(np.float64), gamma)
+        return double.astype(np.float32)
+    K = _linear(A, B)
+    K *= K.dtype.type(-2.0)
+    K += a[:, None]
+    K += b
+    np.maximum(K, 0.0, out=K)  # equal rows may have come out a little apart
+    K *= K.dtype.type(-gamma)
+    return np.exp(K, out=K)
+
+
+def _squared_lengths(A: Any) -> np.ndarray:
+    if sparse.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", A, A)
+
+
+def _sigmoid(A: Any, B: Any, gamma: float, coef0: float) -> np.ndarray:
+    K = _linear(A, B)
+    K *= K.dtype.type(gamma)
+    K += K.dtype.type(coef0)
+    return np.tanh(K, out=K)
 
 
 def _checked(function: Any, A: Any, B: Any) -> np.ndarray:
-    K = np.asarray(function(A, B), dtype=A.dtype)
+    """A callable's block, where it is one: anything may come back from a user's function."""
+    K = function(A, B)
+    K = np.asarray(K.toarray() if sparse.issparse(K) else K)
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(
             f"The kernel returned shape {K.shape} for {A.shape[0]} and {B.shape[0]} rows; it must "
             "be a function of two matrices that returns one entry for each pair of rows."
         )
+    if K.dtype.kind not in "fiub":
+        raise TypeError(
+            f"The kernel returned entries of type {K.dtype}; they must be real numbers."
+        )
+    K = K.astype(A.dtype)  # a copy: the function may have returned what it keeps
+    if not np.isfinite(K).all():
+        raise ValueError("The kernel returned NaN or infinity.")
     return K

@@ -12,6 +12,7 @@ from rosenblatt import training
 from rosenblatt.engine.rows import Rows, rows_of
 from rosenblatt.estimators._classes import arrivals, grow, n_problems
 from rosenblatt.estimators._input import FLOATS, ONE, check_weights, untouched_on_failure
+from rosenblatt.estimators._options import check_named
 from rosenblatt.training import State
 
 if TYPE_CHECKING:
@@ -54,11 +55,8 @@ def learn(
             model.state_ = State.start(
                 np.zeros((n, X.shape[1]), X.dtype), np.zeros(n), averaging=model._averages()
             )
-        elif classes is not None and not np.isin(classes, model.classes_).all():
-            raise ValueError(
-                f"classes={np.asarray(classes)} is not what the first call to partial_fit "
-                f"said: {model.classes_}. Leave it out; new labels are welcome as they come."
-            )
+        else:
+            check_named(classes, model.classes_)
         weights = check_weights(sample_weight, len(y))
         return _learn_rows(model, rows_of(X), y, weights, foresee)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -14,28 +12,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from rosenblatt import rules
 from rosenblatt.engine.rows import rows_of
-from rosenblatt.engine.tasks import Setting, Task, task_of, votes
+from rosenblatt.engine.tasks import Setting, Task, task_of
 from rosenblatt.estimators._classes import n_problems
+from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._dual_training import learn_rows, train, validation_error
 from rosenblatt.estimators._input import (
     FLOATS,
-    callbacks_of,
     check_options,
     check_weights,
     example_weights,
     untouched_on_failure,
 )
-from rosenblatt.estimators._judging import coefficients, judged
-from rosenblatt.estimators._kernels import gamma_of, kernel_of, working_dtype
+from rosenblatt.estimators._kernels import gamma_of, working_dtype
+from rosenblatt.estimators._options import CONSTRAINTS, check_named, plan_of
 from rosenblatt.estimators._preparation import hold_out, order_of
 from rosenblatt.estimators._progress import progress
-from rosenblatt.training import History, Plan
+from rosenblatt.training import Plan
 from rosenblatt.training.budget import POLICIES
-from rosenblatt.training.dual import DualState
+from rosenblatt.training.log import DualState
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:
@@ -53,7 +51,7 @@ def _has_rows(estimator: KernelPerceptron) -> bool:
     return True
 
 
-class KernelPerceptron(ClassifierMixin, BaseEstimator):
+class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
     """The perceptron in a feature space that only its kernel knows: last, averaged or voted.
 
     The algorithm is that of :class:`rosenblatt.Perceptron` through the origin of the feature space,
@@ -75,27 +73,17 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     keep : {"last", "average", "vote"}, default="vote"
         Which weights decide: the last; their mean over all steps; or all of them by vote, each
         with as many votes as it survived steps.
-    multiclass : {"ovr", "ovo"}, default="ovr"
-        With three classes or more: one against the rest, or one against one. All share the Gram
+    multiclass : {"ovr", "ovo", "joint"}, default="ovr"
+        With three classes or more: one against the rest; one against one; or all jointly, where
+        one update moves the right class up and the best wrong class down. All share the Gram
         entries.
-    threshold : float, default=0.0
-        δ: an example is mistaken when its margin ``y·s`` is at most this.
-    mistake : {"margin", "sign"}, default="margin"
-        Whether a score of exactly zero is a mistake for both classes, or only for the positive.
-    shuffle : bool, "random" or array of row numbers, default=True
-        The order of an epoch, as for :class:`rosenblatt.Perceptron`.
     max_iter : int, default=100
         Most epochs.
-    max_updates : int or None, default=None
-        Most updates, all classes together.
-    tol : float or None, default=1e-3
-        Stop when the weights move less than this in an epoch, relative to their length, or when
-        the updates an epoch, as a share of the steps, have not fallen by more than this for
-        `n_iter_no_change` epochs. None: only an epoch without a mistake or the budget ends a run.
-    early_stopping, validation_fraction, n_iter_no_change
-        As for :class:`rosenblatt.Perceptron`.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of classes; they multiply the weights of their rows.
+    threshold, mistake, shuffle, max_updates, tol
+        What a mistake is, the order of an epoch, and when to stop: as for
+        :class:`rosenblatt.Perceptron`, with the same defaults.
+    early_stopping, validation_fraction, n_iter_no_change, class_weight, verbose, callbacks
+        As for :class:`rosenblatt.Perceptron`, with the same defaults.
     cache_size : float, default=200
         Memory for Gram entries in MiB: half for the blocks at work, half for rows of the Gram
         matrix to be used again. The result does not depend on it.
@@ -109,10 +97,6 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         Seed of the orders, of the validation split and of what is forgotten.
     warm_start : bool, default=False
         Go on from the mistakes of the last fit; averages and votes go on too.
-    verbose : int, default=0
-        1 shows a progress bar.
-    callbacks : callable, list of callables or None, default=None
-        Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
 
     Attributes
     ----------
@@ -125,7 +109,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     dual_coef_ : array (n_problems, n_support)
         The coefficients of the averaged weights, or of the last (also when all vote).
     n_mistakes_ : array of int (n_problems,)
-        The mistakes of each class (or pair).
+        The mistakes of each class (or pair); for ``"joint"`` those about rows of each class.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps.
     history_, stop_reason_, converged_
@@ -143,9 +127,9 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
 
     M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical foundations of the potential function
     method in pattern recognition learning; Y. Freund, R. Schapire (1999), Large margin
-    classification using the perceptron algorithm. After one epoch over n independent rows the vote
-    errs on another with probability at most ``2/(n+1)`` times the mistakes expected on n + 1 rows
-    (their Theorem 3). The averaged vector has no such guarantee of its own.
+    classification using the perceptron algorithm. With two classes and after one epoch over n
+    independent rows, the vote errs on another with probability at most ``2/(n+1)`` times the
+    mistakes expected on n + 1 rows. The averaged vector has no such guarantee of its own.
 
     Examples
     --------
@@ -158,35 +142,16 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
     (array([0, 1, 1, 0]), array([[-7.,  5.,  5., -4.]]))
     """
 
-    classes_: np.ndarray
-    state_: DualState
-    support_: np.ndarray
-    support_vectors_: Any
-
     _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
+        **CONSTRAINTS,
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
         "degree": [Interval(Real, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "keep": [StrOptions({"last", "average", "vote"})],
-        "multiclass": [StrOptions({"ovr", "ovo"})],
-        "threshold": [Interval(Real, 0, None, closed="left")],
-        "mistake": [StrOptions({"margin", "sign"})],
-        "shuffle": ["boolean", StrOptions({"random"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_updates": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left"), None],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "max_support": [Interval(Integral, 1, None, closed="left"), None],
         "forget": [StrOptions(set(POLICIES))],
-        "random_state": ["random_state"],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callbacks": [callable, list, tuple, None],
     }
 
     def __init__(
@@ -331,93 +296,10 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
                 seed = int(check_random_state(self.random_state).randint(2**31))
                 n = n_problems(len(self.classes_), self.multiclass)
                 self.state_ = DualState.start(n, seed)
-            elif classes is not None and not np.isin(classes, self.classes_).all():
-                raise ValueError(
-                    f"classes={np.asarray(classes)} is not what the first call to partial_fit "
-                    f"said: {self.classes_}. Leave it out; new labels are welcome as they come."
-                )
+            else:
+                check_named(classes, self.classes_)
             learn_rows(self, X, y, check_weights(sample_weight, len(y)))
         return self
-
-    def decision_function(self, X):
-        """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
-
-        Returns
-        -------
-        scores : array (n,) for two classes, else (n, n_classes)
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        state = self.state_.at_best()
-        scores = self._judged(X, state.log, state.clock, self._support_rows())
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
-            return votes(scores, len(self.classes_))
-        return scores if len(self.classes_) > 2 else scores[:, 0]
-
-    def predict(self, X):
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
-
-        Returns
-        -------
-        labels : array (n,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
-
-    def rewound(self, steps: float) -> Self:
-        """The model as it stood after so many steps (examples looked at).
-
-        The log of mistakes holds every model there was on the way.
-
-        Parameters
-        ----------
-        steps : float
-            At most `t_`.
-
-        Returns
-        -------
-        model : KernelPerceptron
-            A copy; without `history_` and with no stop reason.
-
-        Examples
-        --------
-        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-        >>> model = KernelPerceptron(degree=2, gamma=1, shuffle=False, keep="last").fit(X, y)
-        >>> model.rewound(4).dual_coef_
-        array([[-1.,  1.,  1., -1.]])
-        """
-        check_is_fitted(self)
-        if self.max_support is not None:
-            raise ValueError("rewound needs all mistakes, but max_support has forgotten some.")
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
-            raise ValueError(
-                "rewound is not for multiclass='ovo', where each pair has its own time."
-            )
-        if not 0 <= steps <= self.state_.steps:
-            raise ValueError(f"steps={steps} is not between 0 and t_={self.state_.steps:g}.")
-        log, model = self.state_.log, copy.copy(self)
-        chosen = log[log.times < steps]
-        rows, places = np.unique(chosen.rows, return_inverse=True)
-        model.support_ = self.support_[rows]
-        if self.kernel != "precomputed":
-            model.support_vectors_ = self.support_vectors_[rows]
-        n = self.state_.n_problems
-        state = replace(
-            self.state_, log=replace(chosen, rows=places), clock=np.full(n, float(steps)),
-            steps=float(steps), visits=round(steps), kept=None, stop_reason=None,
-            updates=int(chosen.updates(n).sum()), mistakes=chosen.updates(n),
-            squares=np.full(n, np.nan),
-        )  # fmt: skip
-        model._describe(state, History())
-        return model
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -426,6 +308,11 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "max_support forgets support rows, but averages, votes and the return to the best "
                 "epoch need all there ever were. Use keep='last' and early_stopping=False."
+            )
+        if self.max_support is not None and self.multiclass == "joint":
+            raise ValueError(
+                "max_support bounds the rows of each class by itself, but multiclass='joint' "
+                "learns all classes together. Use 'ovr' or 'ovo'."
             )
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:
@@ -446,62 +333,22 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):
         self._dtype = working_dtype(X, self.kernel, self._gamma, self.coef0, self.degree)
         return X.astype(self._dtype, copy=False)
 
-    def _function(self) -> Any:
-        """The kernel of two matrices; None if precomputed."""
-        if self.kernel == "precomputed":
-            return None
-        return kernel_of(self.kernel, self._gamma, self.coef0, self.degree)
-
     def _forget(self) -> None:
         self.support_, self._rows_seen = np.empty(0, np.int64), 0
         for name in ("support_vectors_", "state_"):
             self.__dict__.pop(name, None)
-
-    def _support_rows(self) -> Any:
-        return self.support_ if self.kernel == "precomputed" else self.support_vectors_
-
-    def _judged(self, X, log, clock, support) -> np.ndarray:
-        """Scores by what is kept; support is the rows, or their numbers if precomputed."""
-        function, n_support = self._function(), support.shape[0]
-
-        def entries(rows: slice) -> np.ndarray:
-            return X[rows][:, support] if function is None else function(X[rows], support)
-
-        if n_support == 0:
-            return np.zeros((X.shape[0], clock.size)) - (self.keep == "vote")
-        return judged(entries, X.shape[0], log, clock, self.keep, n_support, self.cache_size)
 
     def _task(self, rows, codes, omega, n_classes) -> Task:
         return task_of(self.multiclass, rows, codes, omega, n_classes, 1)
 
     def _plan(self, order, draw, bar) -> Plan:
         below, above = rules.thresholds(self.mistake, self.threshold)
-        return Plan(
-            setting=Setting(below, above, 0.0, False, True),
-            rows=order,
-            draw=draw,
-            max_epochs=self.max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
-            early_stopping=self.early_stopping,
-            callbacks=(*bar, *callbacks_of(self)),
-        )
+        return plan_of(self, Setting(below, above, 0.0, False, True), order, draw, bar)
 
     def _show(self, state, history) -> None:
         if not hasattr(self, "support_vectors_") and self.kernel != "precomputed":
             self.support_vectors_ = np.empty((0, self.n_features_in_), self._dtype)
         self._describe(state, history)
-
-    def _describe(self, state, history) -> None:
-        """The attributes that follow from the state."""
-        self.state_ = state
-        kept = state.at_best()
-        self.dual_coef_ = coefficients(kept.log, kept.clock, self.keep, self.support_.size)
-        self.n_mistakes_ = state.mistakes
-        self.n_iter_, self.n_updates_, self.t_ = state.epoch, state.updates, round(state.steps)
-        self.history_, self.stop_reason_ = history, state.stop_reason
-        self.converged_ = state.stop_reason == "separated"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

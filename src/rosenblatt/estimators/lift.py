@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state, indexable
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.theory import Certificate, CertificateSet, certify
 
+FEWEST = 20  # rows; with fewer, as many features as separate anything are soon made
 LARGEST = {False: 2000, True: 200_000}  # features, dense and sparse
 
 
@@ -171,8 +172,9 @@ def find_lift(
         Labels of two or more classes; with more than two, each is separated from the rest.
     maps : mapping of names to transformers, or a sequence of transformers, default=None
         scikit-learn transformers to try. By default, for rows of numbers: identity, pairwise
-        products, polynomials of degree 2 and 3, and Nystroem features of the RBF kernel (100, 500;
-        not for sparse rows). For text: counts of words, of words and pairs, and up to triples.
+        products, polynomials of degree 2 and 3, and Nystroem features of the RBF kernel (100 and
+        500, for fewer than 100 rows half as many as rows; not for sparse rows). For text: counts
+        of words, of words and pairs, and up to triples.
     max_features : int or None, default=None
         Maps that make more features than this are not tried, and said so. None: 2,000, or 200,000
         for maps that make sparse rows.
@@ -211,6 +213,8 @@ mistakes.
     ('words and pairs', 5, 40)
     """
     X, y = indexable(X, y)
+    if folds < 0:
+        raise ValueError(f"folds must not be negative, got {folds}; 0 is for none.")
     if not hasattr(X, "shape"):
         X = np.asarray(X, dtype=object if _is_text(X) else None)
     y = np.asarray(y)
@@ -258,9 +262,13 @@ def _fit(transformer: Any, X: Any) -> tuple[Any, int, int]:
 
 
 def _named(maps: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
-    if isinstance(maps, Mapping):
-        return list(maps.items())
-    return [(str(transformer), transformer) for transformer in maps]
+    named = maps.items() if isinstance(maps, Mapping) else [(str(m), m) for m in maps]
+    if not named:
+        raise ValueError("maps is empty: give at least one transformer, or None for the usual.")
+    for name, transformer in named:
+        if not hasattr(transformer, "transform"):
+            raise TypeError(f"The map {name!r} is no transformer: it has no method 'transform'.")
+    return list(named)
 
 
 def _is_text(X: Any) -> bool:
@@ -272,6 +280,9 @@ def _is_text(X: Any) -> bool:
 
 def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]]:
     if _is_text(X):
+        other = next((i for i, text in enumerate(X) if not isinstance(text, str)), None)
+        if other is not None:
+            raise ValueError(f"X[{other}] is no string, but X[0] is: give text or numbers.")
         words = {"token_pattern": r"(?u)\b\w+\b"}
         names = ("words", "words and pairs", "words, pairs, triples")
         return [
@@ -290,8 +301,9 @@ def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]
     values = np.asarray(X, dtype=float)
     variance = float(values.var())
     gamma = 1.0 / (values.shape[1] * variance) if variance > 0 else 1.0
-    for size in (100, 500):
-        if size <= len(values):
+    n = len(values)
+    for size in (100, 500) if n >= 100 else (n // 2,):
+        if n >= FEWEST and size <= n:
             seed = int(random.randint(2**31))
             nystroem = Nystroem(gamma=gamma, n_components=size, random_state=seed)
             maps.append((f"{size} RBF features", nystroem))

@@ -23,11 +23,11 @@ from rosenblatt.engine.rows import rows_of
 from rosenblatt.engine.tasks import Setting, Task, task_of, votes
 from rosenblatt.estimators._input import (
     FLOATS,
-    callbacks_of,
     check_options,
     example_weights,
     untouched_on_failure,
 )
+from rosenblatt.estimators._options import CONSTRAINTS, plan_of, show_run
 from rosenblatt.estimators._preparation import hold_out, order_of, starting_state
 from rosenblatt.estimators._progress import progress
 from rosenblatt.estimators._row_by_row import learn, learns_online
@@ -154,28 +154,14 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     state_: State
 
     _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
+        **CONSTRAINTS,
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
-        "threshold": [Interval(Real, 0, None, closed="left")],
-        "mistake": [StrOptions({"margin", "sign"})],
         "update": [StrOptions({"online", "batch"})],
         "keep": [StrOptions({"last", "average", "best"})],
-        "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "shuffle": ["boolean", StrOptions({"random"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_updates": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left"), None],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-        "callbacks": [callable, list, tuple, None],
     }
 
     def __init__(
@@ -413,29 +399,16 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
             eta = partial(schedules[self.learning_rate], self.eta0)
         below, above = rules.thresholds(self.mistake, self.threshold)
         padding = self.intercept_scaling**2 if self.fit_intercept else 0.0
-        return Plan(
-            setting=Setting(below, above, padding, self._averages(), self.update == "online"),
-            rows=order,
-            draw=draw,
-            eta=eta,
-            keep=self.keep,
-            max_epochs=self.max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
-            early_stopping=self.early_stopping,
-            validation=validation,
-            callbacks=(*bar, *callbacks_of(self)),
-        )
+        setting = Setting(below, above, padding, self._averages(), self.update == "online")
+        return plan_of(
+            self, setting, order, draw, bar, eta=eta, keep=self.keep, validation=validation
+        )  # fmt: skip
 
     def _show(self, state, plan, history) -> None:
         wanted = training.kept(state, plan)
-        self.state_ = state
         self.coef_ = wanted.weights
         self.intercept_ = wanted.bias.astype(wanted.weights.dtype)
-        self.n_iter_, self.n_updates_, self.t_ = state.epoch, state.updates, round(state.steps)
-        self.history_, self.stop_reason_ = history, state.stop_reason
-        self.converged_ = state.stop_reason == "separated"
+        show_run(self, state, history)
 
     def _show_online(self, state) -> None:
         self._show(state, self._plan(np.empty(0, np.uint64), "fixed", None, ()), History())

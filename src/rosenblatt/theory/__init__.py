@@ -17,6 +17,7 @@ from rosenblatt.theory.bounds import (
     proof_curves,
 )
 from rosenblatt.theory.bracket import ErrorBracket, error_bracket
+from rosenblatt.theory.budgets import forgetron_bound, projection_bound, random_removal_bound
 from rosenblatt.theory.certificate import (
     Certificate,
     CertificateSet,
@@ -55,6 +56,7 @@ __all__ = [
     "empirical_risk",
     "error_bracket",
     "final_margin",
+    "forgetron_bound",
     "general_bound",
     "holdout_interval",
     "leave_one_out",
@@ -70,8 +72,10 @@ __all__ = [
     "padding_bound",
     "point_margins",
     "premultiply",
+    "projection_bound",
     "proof_curves",
     "radius",
+    "random_removal_bound",
     "risk_report",
     "run_certificate",
     "vc_bound",

@@ -4,23 +4,19 @@ When a mistake finds the budget full, one of three things happens.
 
 ``random``
     A support row drawn at random makes room. G. Cavallanti, N. Cesa-Bianchi, C. Gentile (2007),
-    Tracking the best hyperplane with a simple budget perceptron, Machine Learning 69. The expected
-    mistakes on any sequence are bounded relative to every comparison vector of length up to the
-    order of ``√(B/log B)``, even one that drifts, as for the perceptron without a budget up to
-    constants.
+    Tracking the best hyperplane with a simple budget perceptron, Machine Learning 69.
 ``oldest``
     All coefficients shrink by the least that keeps the damage of past removals in check, then the
     oldest support row makes room: the self-tuned Forgetron. O. Dekel, S. Shalev-Shwartz, Y. Singer
-    (2008), The Forgetron: a kernel-based perceptron on a budget, SIAM Journal on Computing 37. With
-    ``K(x, x) <= 1`` and ``B >= 83``, on every sequence the mistakes are at most
-    ``2‖g‖² + 4·Σ hinge(g)`` for every g of length up to ``¼·√((B+1)/log(B+1))``.
+    (2008), The Forgetron: a kernel-based perceptron on a budget, SIAM Journal on Computing 37.
+    The kernel is divided by the largest ``K(x, x)`` of a mistaken row so far, since the books of
+    the Forgetron are kept for ``K(x, x) <= 1``.
 ``project``
     The support rows stay; the new example is replaced by its projection on their span. F. Orabona,
-    J. Keshet, B. Caputo (2009), Bounded kernel-based online learning, JMLR 10. From then on the
-    run is exactly a perceptron on the projected rows, and every bound of the perceptron holds
-    with the margin, or the hinge loss, that is possible inside the span.
+    J. Keshet, B. Caputo (2009), Bounded kernel-based online learning, JMLR 10.
 
-The constants of these guarantees are quoted from memory and want checking against the papers.
+What each guarantees for one pass is computed by :mod:`rosenblatt.theory.budgets` and proven in
+``docs/theory/budgets.md``.
 """
 
 from __future__ import annotations
@@ -35,11 +31,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rosenblatt import rules
 from rosenblatt.engine.tasks import Walk
-from rosenblatt.training.dual import DualState, DualTask, DualWork, Log
-from rosenblatt.training.loop import Plan
+from rosenblatt.training.dual import DualTask, DualWork
+from rosenblatt.training.log import DualState, Log
+from rosenblatt.training.plan import Plan
 from rosenblatt.training.state import Array
 
 POLICIES = ("random", "oldest", "project")
+BEARABLE = 15.0 / 32.0  # of what each mistake gains, as much may be lost by removals
 
 
 @dataclass
@@ -49,6 +47,7 @@ class Memory:
     rows: list[int] = field(default_factory=list)
     taus: list[float] = field(default_factory=list)
     damage: float = 0.0
+    longest: float = 0.0
     mistakes: int = 0
     factor: Any = None
 
@@ -84,16 +83,19 @@ class BudgetWork(DualWork):
         self.memories = []
         for p in range(state.n_problems):
             own = state.log[state.log.problems == p]
-            memory = Memory(own.rows.tolist(), own.taus.tolist(), state.damage[p])
-            memory.mistakes = int(state.mistakes[p])
-            self.memories.append(memory)
+            self.memories.append(
+                Memory(
+                    own.rows.tolist(), own.taus.tolist(), float(state.damage[p]),
+                    float(state.longest[p]), int(state.mistakes[p]),
+                )
+            )  # fmt: skip
         self.behind = True
         self.start_memories = self._remembered()
 
     def _settle(self) -> None:
         self.pending, self.n_pending = [], 0
 
-    def _walk_online(self, steps: int) -> None:
+    def _walk(self, steps: int) -> None:
         stop = min(
             self.position + self.gram.block_rows, self.order.size, self.position + steps
         )  # fmt: skip
@@ -115,6 +117,7 @@ class BudgetWork(DualWork):
                 tau = rules.step(sign * S[p, i], float(limits[p]), 1.0, float(omega[i]), own)
                 memory = self.memories[p]
                 memory.mistakes += max(1, math.ceil(tau))
+                memory.longest = max(memory.longest, own)
                 self._learn(memory, row, sign * tau)
                 S[p, i + 1 :] = self._scores(memory, held, K[:, i + 1 :])
                 updates += max(1, math.ceil(tau))
@@ -151,13 +154,13 @@ class BudgetWork(DualWork):
         memory.put(row, tau)
 
     def _shrink_and_replace_oldest(self, memory: Memory, row: int, tau: float) -> None:
-        """The self-tuned Forgetron; its letters are σ, μ, Q and φ."""
+        """The self-tuned Forgetron; its letters are σ, μ and φ, its Q is the damage."""
         memory.put(row, tau)
         oldest = memory.rows[0]
         entries = self.gram.block(np.array(memory.rows), np.array([oldest]))[:, 0]
         sigma, label = abs(memory.taus[0]), math.copysign(1.0, memory.taus[0])
-        mu = label * float(np.array(memory.taus) @ entries)
-        spare = 15.0 / 32.0 * memory.mistakes - memory.damage
+        mu = label * float(np.array(memory.taus) @ entries) / (memory.longest or 1.0)
+        spare = BEARABLE * memory.mistakes - memory.damage
         phi = shrinking(sigma, mu, spare)
         memory.damage += phi * sigma * (phi * sigma + 2.0 - 2.0 * phi * mu)
         memory.taus = [phi * t for t in memory.taus]
@@ -166,12 +169,27 @@ class BudgetWork(DualWork):
     def _project(self, memory: Memory, row: int, tau: float) -> None:
         rows = np.array(memory.rows)
         if memory.factor is None:
-            G = self.gram.block(rows, rows).astype(np.float64)
-            ridge = 1e-10 * float(np.trace(G)) / len(rows)  # equal rows make G singular
-            memory.factor = cho_factor(G + ridge * np.eye(len(rows)))
+            memory.factor = self._factor(rows)
         k = self.gram.block(rows, np.array([row]))[:, 0].astype(np.float64)
         shares = tau * cho_solve(memory.factor, k)
         memory.taus = (np.array(memory.taus) + shares).tolist()
+
+    def _factor(self, rows: Array) -> Any:
+        """The Cholesky factor of the Gram matrix of the rows kept.
+
+        Equal rows make it singular, and rounded entries a little worse than that: a ridge, as
+        small as they allow, makes up for it.
+        """
+        G = self.gram.block(rows, rows)
+        ridge = max(1e-10, 4.0 * len(rows) * float(np.finfo(G.dtype).eps))
+        G = G.astype(np.float64)
+        try:
+            return cho_factor(G + ridge * np.trace(G) / len(rows) * np.eye(len(rows)))
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "forget='project' needs a kernel that is an inner product, but the Gram matrix of "
+                "the support rows is not positive semidefinite. Use another kernel or forget."
+            ) from None
 
     def _remembered(self) -> Log:
         """The support rows of all problems as a log, oldest first."""
@@ -211,6 +229,7 @@ class BudgetWork(DualWork):
             super().dual_state(),
             mistakes=np.array([memory.mistakes for memory in self.memories], np.int64),
             damage=np.array([memory.damage for memory in self.memories]),
+            longest=np.array([memory.longest for memory in self.memories]),
             removals=dict(self.bits.state),
         )
 

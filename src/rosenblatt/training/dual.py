@@ -9,95 +9,19 @@ a block, and the memory at work does not grow with the data.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from rosenblatt import rules
 from rosenblatt.engine import gram as kernels
 from rosenblatt.engine.tasks import UNLIMITED, Task, Walk
+from rosenblatt.training.books import Books
 from rosenblatt.training.history import Epoch, History
-from rosenblatt.training.loop import Plan, Work
-from rosenblatt.training.state import Array, Progress, Tally
-
-
-@dataclass(frozen=True)
-class Log:
-    """The mistakes of a run, in the order they were made.
-
-    Attributes
-    ----------
-    problems, rows : arrays of int64 (m,)
-        Which problem was mistaken, and about which row.
-    taus : array (m,)
-        What was added: the weight vector of the problem moved by ``τ·φ(x)``, sign included.
-    times : array (m,)
-        The weighted steps the problem had taken before.
-    """
-
-    problems: Array = field(default_factory=lambda: np.empty(0, np.int64))
-    rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
-    taus: Array = field(default_factory=lambda: np.empty(0))
-    times: Array = field(default_factory=lambda: np.empty(0))
-
-    def __len__(self) -> int:
-        return int(self.rows.size)
-
-    def __getitem__(self, chosen: Any) -> Log:
-        return Log(
-            self.problems[chosen], self.rows[chosen], self.taus[chosen], self.times[chosen]
-        )  # fmt: skip
-
-    @classmethod
-    def joined(cls, logs: list[Log]) -> Log:
-        """Several logs, one after the other."""
-        parts = [log for log in logs if len(log)]
-        if not parts:
-            return cls()
-        return cls(
-            np.concatenate([log.problems for log in parts]),
-            np.concatenate([log.rows for log in parts]),
-            np.concatenate([log.taus for log in parts]),
-            np.concatenate([log.times for log in parts]),
-        )
-
-    def updates(self, n_problems: int) -> Array:
-        """The updates of each problem: one for each copy of a row that was answered."""
-        copies = np.maximum(1.0, np.ceil(np.abs(self.taus)))
-        counts = np.bincount(self.problems, weights=copies, minlength=n_problems)
-        return counts.astype(np.int64)
-
-    def coefficients(self, n_problems: int, n_rows: int) -> Array:
-        """The dual coefficients (problems, rows) of the last weights.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -3.0]), np.array([0., 1.]))
-        >>> log.coefficients(1, 2)
-        array([[ 0., -2.]])
-        """
-        out = np.zeros((n_problems, n_rows))
-        np.add.at(out, (self.problems, self.rows), self.taus)
-        return out
-
-    def averaged(self, n_rows: int, clock: Array) -> Array:
-        """The dual coefficients of the mean of the weights after each step.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0]), np.array([0]), np.array([1.0]), np.array([3.0]))
-        >>> log.averaged(1, clock=np.array([4.0]))
-        array([[0.25]])
-        """
-        pairs = zip(self.taus.tolist(), self.times.tolist(), strict=True)
-        lags = [rules.lag(abs(tau), 1.0, time) for tau, time in pairs]
-        shares = np.array(lags) / np.maximum(clock, 1e-300)[self.problems]
-        out = np.zeros((len(clock), n_rows))
-        np.add.at(out, (self.problems, self.rows), self.taus - np.copysign(shares, self.taus))
-        return out
+from rosenblatt.training.log import DualState, Log
+from rosenblatt.training.plan import Plan
+from rosenblatt.training.state import Array
 
 
 class Gram(Protocol):
@@ -111,84 +35,6 @@ class Gram(Protocol):
 
     def add(self, scores: Array, rows: Array, coefficients: Array, to: Array | None) -> None:
         """Add ``coefficients @ K(rows, to)`` to ``scores[:, to]``; None: to all."""
-
-
-@dataclass(frozen=True)
-class DualState:
-    """A run in the dual form as data; for the counters see :class:`rosenblatt.training.State`.
-
-    Attributes
-    ----------
-    log : Log
-        All mistakes so far.
-    clock : array (problems,)
-        Weighted steps so far.
-    squares : array (problems,)
-        The squared length of each weight vector.
-    mistakes : array of int (problems,)
-        The updates of each problem.
-    damage : array (problems,)
-        On a budget: what removals may have cost so far, by the books of the Forgetron.
-    kept : tuple or None
-        How many mistakes there were, and the clock, when the validation error was least.
-    removals : dict or None
-        On a budget: the random generator that chooses what to forget.
-    """
-
-    log: Log
-    clock: Array
-    squares: Array
-    mistakes: Array
-    damage: Array
-    rng: dict[str, Any]
-    steps: float = 0.0
-    visits: int = 0
-    updates: int = 0
-    epoch: int = 0
-    progress: Progress = field(default_factory=Progress)
-    kept: tuple[int, Array] | None = None
-    stop_reason: str | None = None
-    removals: dict[str, Any] | None = None
-
-    @classmethod
-    def start(cls, n_problems: int, seed: int | None = None) -> DualState:
-        """A run about to begin at zero.
-
-        Examples
-        --------
-        >>> len(DualState.start(3).log)
-        0
-        """
-        zeros, rng = np.zeros(n_problems), dict(np.random.PCG64(seed).state)
-        return cls(Log(), zeros, zeros, zeros.astype(np.int64), zeros, rng, removals=rng)
-
-    @property
-    def n_problems(self) -> int:
-        """How many weight vectors there are."""
-        return int(self.clock.size)
-
-    def idle(self, passed: float, visits: int) -> DualState:
-        """Time passes without learning: a single class poses no problem yet."""
-        return replace(
-            self,
-            clock=self.clock + passed,
-            steps=self.steps + passed,
-            visits=self.visits + visits,
-        )
-
-    def again(self, seed: int | None) -> DualState:
-        """The same weights, ready for another run."""
-        return replace(
-            self, rng=dict(np.random.PCG64(seed).state), updates=0, epoch=0, progress=Progress(),
-            kept=None, stop_reason=None,
-        )  # fmt: skip
-
-    def at_best(self) -> DualState:
-        """The state as it was when the validation error was least, if that was looked at."""
-        if self.kept is None:
-            return self
-        count, clock = self.kept
-        return replace(self, log=self.log[:count], clock=clock)
 
 
 @dataclass(frozen=True)
@@ -214,34 +60,24 @@ class DualTask:
 
 def run_dual(work: DualWork) -> tuple[DualState, History]:
     """Train until a stopping rule ends the run."""
-    epochs: list[Epoch] = []
-    while work.stop_reason is None:
-        work.advance(UNLIMITED)
-        if work.epoch_is_over:
-            epochs.append(work.close_epoch())
+    epochs = work.finish()
     return work.dual_state(), History(epochs)
 
 
 def feed_dual(work: DualWork) -> DualState:
     """Learn from the rows of the plan once, in their order, and leave the stopping rules aside."""
-    while not work.epoch_is_over:
-        work.advance(UNLIMITED)
+    work.feed()
     return work.dual_state()
 
 
-class DualWork(Work):
-    """A run under way in the dual form. Order, books and stopping rules are those of the loop."""
+class DualWork(Books):
+    """A run under way in the dual form."""
 
     def __init__(self, state: DualState, dual: DualTask, plan: Plan) -> None:
-        self.task, self.plan, self.dual, self.gram = dual.task, plan, dual, dual.gram
-        self.steps, self.visits, self.updates = state.steps, state.visits, state.updates
-        self.epoch, self.position, self.run = state.epoch, 0, 0
-        self.tally, self.progress, self.stop_reason = Tally(), state.progress, state.stop_reason
-        self.rng, self.best = state.rng, state.kept
-        self.kept, self.hare, self.row_updates, self.predictions = None, None, None, None
-        self.order, self.next_rng = self._draw()
+        super().__init__(state, dual.task, plan)
+        self.dual, self.gram = dual, dual.gram
         self.clock, self.mistakes = state.clock.astype(np.float64), state.mistakes.copy()
-        self.damage, self.removals = state.damage, state.removals
+        self.damage, self.longest, self.removals = state.damage, state.longest, state.removals
         self.squares = np.array([state.squares, np.zeros(state.n_problems)])
         self.logs, self.pending, self.n_pending = [state.log], [state.log], 0
         self.scores = np.zeros((state.n_problems, self.task.rows.shape[0]))
@@ -255,7 +91,7 @@ class DualWork(Work):
         """Whether nothing but the rest of this epoch can need the scores."""
         return self.epoch + 1 >= self.plan.max_epochs
 
-    def _walk_online(self, steps: int) -> None:
+    def _walk(self, steps: int) -> None:
         stop = min(
             self.position + self.gram.block_rows, self.order.size, self.position + steps
         )  # fmt: skip
@@ -265,26 +101,36 @@ class DualWork(Work):
         if waiting.size:
             S += coefficients @ self.gram.block(waiting, rows).astype(np.float64, copy=False)
         G = self.gram.block(rows, rows)
-        signs = np.ascontiguousarray(self.dual.signs[self.task.codes[rows]].T)
         omega = np.broadcast_to(self.task.omega, self.task.rows.shape[0])[rows]
-        places, found = np.empty((S.size, 2), np.int64), np.empty((S.size, 2))
-        below, above, *_ = self.plan.setting
-        allowed = UNLIMITED if self.plan.max_updates is None else self.plan.max_updates
-        walked, written, updates, mistaken = kernels.walk(
-            G, S, self.start_scores[:, rows], signs, omega, (below, above),
-            allowed - self.updates, self.clock, self.squares, found, places,
-        )  # fmt: skip
+        walked, updates, mistaken, places, found = self._learn_block(G, S, rows, omega)
         self._check_finite(S)
         predictions = self.task.decide(S[:, :walked].T)
         self._book(Walk(self.position + walked, updates, mistaken, 0, predictions))
-        self._remember(rows, places[:written], found[:written])
+        self._remember(rows, places, found)
+
+    def _learn_block(self, G: Array, S: Array, rows: Array, omega: Array) -> tuple[Any, ...]:
+        """Learn from a block; rows walked, updates, mistaken steps, and the mistakes."""
+        signs = np.ascontiguousarray(self.dual.signs[self.task.codes[rows]].T)
+        places, found = np.empty((S.size, 2), np.int64), np.empty((S.size, 2))
+        walked, written, updates, mistaken = kernels.walk(
+            G, S, self.start_scores[:, rows], signs, omega, self.plan.setting[:2], self.allowed,
+            self.clock, self.squares, found, places,
+        )  # fmt: skip
+        return walked, updates, mistaken, places[:written], found[:written]
+
+    @property
+    def allowed(self) -> int:
+        """How many updates are left."""
+        most = self.plan.max_updates
+        return UNLIMITED if most is None else most - self.updates
 
     @staticmethod
     def _check_finite(S: Array) -> None:
         if not np.isfinite(S).all():
             raise ValueError(
-                "A score is not a finite number: the kernel overflowed. Scale the features, or "
-                "choose a smaller gamma or degree."
+                "A score is not a finite number: the kernel overflowed, or raised a negative "
+                "number to a fractional degree. Scale the features, or choose another gamma, coef0 "
+                "or degree."
             )
 
     def _remember(self, rows: Array, places: Array, found: Array) -> None:
@@ -293,13 +139,16 @@ class DualWork(Work):
         log = Log(
             places[:, 0].copy(), rows[places[:, 1]], found[:, 0].copy(), found[:, 1].copy()
         )  # fmt: skip
-        self.mistakes += log.updates(self.clock.size)
+        self.mistakes += self._mistakes_of(log)
         self.logs.append(log)
         self.pending.append(log)
         self.behind |= self.is_last
         self.n_pending += len(np.unique(places[:, 1]))
         if self.n_pending >= self.gram.pending_rows:
             self._settle()
+
+    def _mistakes_of(self, log: Log) -> Array:
+        return log.updates(self.clock.size)
 
     def _gathered(self) -> tuple[Array, Array]:
         """The rows pending, each once, and their coefficients."""
@@ -321,6 +170,7 @@ class DualWork(Work):
     def _norm_and_change(self) -> tuple[float, float]:
         if not self.is_last:
             self._settle()
+        self._check_finite(self.squares)
         norm, change = np.sqrt(np.maximum(self.squares.sum(axis=1), 0.0)).tolist()
         self.squares[1] = 0.0
         return norm, change
@@ -340,21 +190,11 @@ class DualWork(Work):
         below, above, *_ = self.plan.setting
         return not np.any((signs != 0) & (signs * scores <= np.where(signs > 0, above, below)))
 
-    def _validate(self) -> float:
+    def _judge(self) -> tuple[float, Any] | None:
         if self.dual.judge is None:
-            return math.nan
+            return None
         log = Log.joined(self.logs)
-        error = self.dual.judge(log, self.clock)
-        least = self.progress.validation
-        if error < least:
-            self.best = (len(log), self.clock.copy())
-        better = error < least - (self.plan.tol or 0.0)
-        self.progress = replace(
-            self.progress,
-            validation=min(error, least),
-            validations_without=0 if better else self.progress.validations_without + 1,
-        )
-        return error
+        return self.dual.judge(log, self.clock), (len(log), self.clock.copy())
 
     def _goes_in_circles(self, norm: float) -> bool:
         """Brent's algorithm on the scores of all rows: equal scores are equal weights."""
@@ -384,6 +224,6 @@ class DualWork(Work):
         """The run as a value."""
         return DualState(
             Log.joined(self.logs), self.clock.copy(), self.squares[0].copy(), self.mistakes,
-            self.damage, self.rng, self.steps, self.visits, self.updates, self.epoch,
-            self.progress, self.best, self.stop_reason, self.removals,
+            self.damage, self.longest, self.rng, self.steps, self.visits, self.updates, self.epoch,
+            self.progress, self.kept, self.stop_reason, self.removals,
         )  # fmt: skip
