@@ -6,11 +6,7 @@ from scipy import sparse
 
 from rosenblatt.theory.balance import balances
 from rosenblatt.theory.descent import descend
-
-
-def unit_rows(seed, n, d):
-    Z = np.random.default_rng(seed).normal(size=(n, d))
-    return Z / np.linalg.norm(Z, axis=1)[:, None]
+from tests.theory.rows import unit_rows
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -7,11 +7,7 @@ from scipy.optimize import linprog
 
 from rosenblatt import certify, verify
 from rosenblatt.theory.newton import fit
-
-
-def unit_rows(seed, n, d):
-    Z = np.random.default_rng(seed).normal(size=(n, d))
-    return Z / np.linalg.norm(Z, axis=1)[:, None]
+from tests.theory.rows import unit_rows
 
 
 @pytest.mark.parametrize("seed", range(5))
