@@ -35,9 +35,8 @@ from common import data_folder, machine
 EPOCHS, BITS = 5, 22
 
 OURS = """
-from rosenblatt.cli.startup import load_kernels, skip_blas
+from rosenblatt.cli.startup import skip_blas
 skip_blas()
-load_kernels()
 from rosenblatt import data
 from rosenblatt.jobs.train import Settings, Trainer
 from rosenblatt.jobs.evaluate import evaluate

@@ -1,0 +1,164 @@
+"""All that needs Numba: compiling kernels, its cache, and what Python has no words for.
+
+Numba's disk cache has two blind spots: it does not notice that a function called from another
+file was edited, and its key ignores compiler options. The package has one function in another
+file, :func:`rosenblatt.rules.step`, compiled by every kernel. So the cache key gains a digest of
+all the sources a kernel can be made of.
+
+Whatever goes into that cache or comes out of it is kept as plain machine code as well
+(:mod:`rosenblatt.engine._kept`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.extending import intrinsic, overload
+from numba.np.numpy_support import as_dtype
+
+from rosenblatt.engine import _jit, _kept
+from rosenblatt.engine._abi import array_spelled
+from rosenblatt.engine._machine import Foreign, link
+
+# What kernels that make arrays ask of Numba at run time: a block of memory with a header that
+# counts its users, and to be rid of it when there are none. Numba's own lies inside its extension
+# modules.
+_RUNTIME = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
+  %wide = zext i32 %align to i64
+  %spare = add i64 %wide, 48
+  %room = add i64 %spare, %size
+  %block = call ptr @malloc(i64 %room)
+  %nothing = icmp eq ptr %block, null
+  br i1 %nothing, label %out, label %in
+in:
+  %address = ptrtoint ptr %block to i64
+  %behind = add i64 %address, %spare
+  %mask = sub i64 0, %wide
+  %data = and i64 %behind, %mask
+  %header = insertvalue [6 x i64] [i64 1, i64 0, i64 0, i64 0, i64 0, i64 0], i64 %data, 3
+  %filled = insertvalue [6 x i64] %header, i64 %size, 4
+  store [6 x i64] %filled, ptr %block
+  ret ptr %block
+out:
+  ret ptr null
+}
+define void @NRT_MemInfo_call_dtor(ptr %block) {
+  call void @free(ptr %block)
+  ret void
+}
+"""
+
+
+def dispatcher_of(kernel: _jit.Kernel) -> Any:
+    """Numba's function for a kernel."""
+    from rosenblatt.engine import answers  # noqa: F401 - to what walks ask of rows
+
+    compiled: Any = numba.njit(**kernel.targetoptions)(kernel.py_func)
+    if "inline" not in kernel.targetoptions:
+        with suppress(RuntimeError):  # no folder for the cache can be written
+            compiled._cache = _Cache(kernel.py_func)
+            compiled._cache._impl.kernel_name = kernel.name
+    return compiled
+
+
+class _Keeping(CompileResultCacheImpl):
+    """What passes through Numba's cache, kept as machine code on the way."""
+
+    kernel_name: str | None = None
+
+    def reduce(self, cres: Any) -> Any:
+        payload = super().reduce(cres)
+        self._keep(*payload)
+        return payload
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        self._keep(*payload)
+        return super().rebuild(target_context, payload)
+
+    def _keep(
+        self, library: Any, described: Any, environment: Any, signature: Any, *_: Any
+    ) -> None:
+        if self.kernel_name is None:
+            return
+        with suppress(Foreign):
+            _kept.keep(
+                self.kernel_name,
+                spelled_type(types.Tuple(signature.args)),
+                spelled_type(signature.return_type),
+                lambda: link([library[2][0], _runtime()], described.llvm_func_name),
+            )
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, with the digest of our sources in its key."""
+
+    _impl_class = _Keeping
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(sig, codegen), _kept.sources())
+
+
+def spelled_type(kind: Any) -> str:
+    """What :func:`rosenblatt.engine._abi.spelled` makes of a value of this type of Numba's."""
+    if kind == types.none:
+        return "()"
+    if (
+        isinstance(kind, types.Array)
+        and kind.aligned
+        and kind.dtype in types.number_domain | {types.boolean}
+    ):
+        return array_spelled(as_dtype(kind.dtype).str[1:], kind.layout, kind.ndim, kind.mutable)
+    if type(kind) in (types.Tuple, types.UniTuple):
+        return f"({','.join(spelled_type(member) for member in kind)})"
+    if kind in types.number_domain or kind == types.boolean:
+        return as_dtype(kind).str[1:]
+    raise Foreign(str(kind))
+
+
+@cache
+def _runtime() -> bytes:
+    """The object of what stands in for Numba's run-time library."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        reloc="static", codemodel="jitdefault", jit=True
+    )
+    return machine.emit_object(llvm.parse_assembly(_RUNTIME))
+
+
+@overload(_jit.prefetch)
+def _prefetch(array, index):
+    if isinstance(array, types.Array) and array.ndim == 1:
+        return lambda array, index: _prefetched(array, index)
+    return None
+
+
+@intrinsic
+def _prefetched(typing_context: Any, array: Any, index: Any) -> Any:
+    signature = types.void(array, index)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(array)(context, builder, arguments[0])
+        at = builder.bitcast(
+            cgutils.gep_inbounds(builder, view.data, arguments[1]), ir.IntType(8).as_pointer()
+        )
+        flag = ir.IntType(32)
+        declared = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), flag, flag, flag]),
+            "llvm.prefetch.p0",
+        )
+        builder.call(declared, [at, flag(0), flag(2), flag(1)])
+        return context.get_dummy_value()
+
+    return signature, generate
