@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numba import typeof
 
-from rosenblatt.engine import _abi, _compiler, _kept, _machine
+from rosenblatt.engine import _abi, _compiler, _jit, _kept, _machine
 from rosenblatt.engine._jit import kernel
 from rosenblatt.engine.averages import mean_weights
 from rosenblatt.engine.parsers import row_starts
@@ -38,8 +39,16 @@ def arrays(draw):
     return array
 
 
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
 values = st.recursive(
-    scalars | arrays(), lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple)
+    scalars | arrays(),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map(tuple) | st.builds(Pair, inner, inner)
+    ),
 )
 
 
@@ -97,7 +106,7 @@ def test_arguments_and_results_of_all_kinds_arrive():
     X = np.arange(24.0, dtype=np.float32).reshape(4, 6)
     columns = np.array([2, 0], np.uint32)
     columns.flags.writeable = False
-    others = (columns, np.int8(-3), True, (254, 0.25), np.float32(0.1))
+    others = (columns, np.int8(-3), True, Pair(254, 0.25), np.float32(0.1))
     again = kept(everything, (X.copy()[:, ::2], *others))
     one, other = X.copy()[:, ::2], X.copy()[:, ::2]
     expected = everything.dispatcher(one, *others)
@@ -150,6 +159,18 @@ def test_threads_may_meet_a_kernel_for_the_first_time_together():
     for thread in threads:
         thread.join()
     assert found == [500.0] * 8
+
+
+def test_a_kernel_that_is_called_often_goes_through_numba(monkeypatch):
+    W = np.ones((10, 1))
+    kept(mean_weights, (W, W, 2.0))
+    fresh = kernel(mean_weights.py_func)
+    monkeypatch.setattr(_jit, "_OFTEN", 3)
+    by_numba = []
+    for _ in range(5):
+        assert fresh(W, W, 2.0).sum() == 5.0
+        by_numba.append(fresh._dispatcher is not None)
+    assert by_numba == [False, False, False, True, True]
 
 
 def test_code_that_asks_for_more_than_the_c_library_is_foreign():

@@ -8,7 +8,8 @@ holds the array.
 
 Each argument is *spelled* by what Numba compiles for: ``f4`` is a number of NumPy's type of that
 name, ``f4C2`` a matrix of them with its rows one after the other, ``u4C1r`` a vector that must not
-be written to, ``(i8,i8)`` a pair. Two calls with the same spelling run the same code.
+be written to, ``(i8,i8)`` a pair, ``Span(i8,i8)`` a named one. Two calls with the same spelling
+run the same code.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def _spelled(value: Any) -> str:
         if flags.aligned and dtype.isnative:
             layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
             return array_spelled(dtype.str[1:], layout, value.ndim, flags.writeable)
-    elif kind is tuple:
-        return spelled(value)
+    elif isinstance(value, tuple):
+        return ("" if kind is tuple else kind.__name__) + spelled(value)
     elif kind in _PLAIN:
         if kind is not int or -(2**63) <= value < 2**63:
             return _PLAIN[kind]
@@ -71,15 +72,15 @@ def array_spelled(dtype: str, layout: str, ndim: int, writeable: bool) -> str:
 
 
 def parsed(spelling: str) -> Any:
-    """A spelling taken apart: tuples as tuples, anything else as its word.
+    """A spelling taken apart: tuples, named or not, as tuples; anything else as its word.
 
-    >>> parsed("(i8,(f4C2,b1),())")
+    >>> parsed("(i8,Pair(f4C2,b1),())")
     ('i8', ('f4C2', 'b1'), ())
     """
     open_: list[Any] = []
     stack: list[list[Any]] = []
     for word in spelling.replace("(", "(,").replace(")", ",)").split(","):
-        if word == "(":
+        if word.endswith("("):
             stack.append(open_)
             open_ = []
         elif word == ")":

@@ -118,8 +118,9 @@ def spelled_type(kind: Any) -> str:
         and kind.dtype in types.number_domain | {types.boolean}
     ):
         return array_spelled(as_dtype(kind.dtype).str[1:], kind.layout, kind.ndim, kind.mutable)
-    if type(kind) in (types.Tuple, types.UniTuple):
-        return f"({','.join(spelled_type(member) for member in kind)})"
+    if isinstance(kind, types.BaseTuple):
+        name = kind.instance_class.__name__ if isinstance(kind, types.BaseNamedTuple) else ""
+        return f"{name}({','.join(spelled_type(member) for member in kind)})"
     if kind in types.number_domain or kind == types.boolean:
         return as_dtype(kind).str[1:]
     raise Foreign(str(kind))

@@ -19,6 +19,10 @@ from rosenblatt.engine._abi import Unspeakable, spelled
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
 REORDER = {"reassoc", "contract"}
 
+# Numba takes half a second to load, and then a microsecond to call a kernel where a kept one takes
+# fifty. Whoever calls one kernel as often as this has use for Numba.
+_OFTEN = 4096
+
 _COMPILING = RLock()
 
 
@@ -40,11 +44,13 @@ class Kernel:
         # By this name it is kept; only here does the digest of sources tell whether it was edited.
         self.name = f"{module}.{function.__qualname__}" if package == __package__ else None
         self._found: dict[str, Callable | None] = {}
+        self._calls = 0
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel as it was kept; else through Numba, as every call from then on."""
-        if self._dispatcher is None:
+        if self._dispatcher is None and self._calls < _OFTEN:
+            self._calls += 1
             kept = self._kept(arguments)
             if kept is not None:
                 return kept(*arguments)
@@ -63,7 +69,7 @@ class Kernel:
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's function, which takes a microsecond to call where this object takes thirty."""
+        """Numba's function, the quickest way in for whoever calls it example by example."""
         if self._dispatcher is None:
             with _COMPILING:
                 before_compiling()
