@@ -13,6 +13,7 @@ from numba import typeof
 
 from rosenblatt.engine import _abi, _compiler, _jit, _kept, _machine
 from rosenblatt.engine._jit import kernel
+from rosenblatt.engine._runtime import runtime
 from rosenblatt.engine.averages import mean_weights
 from rosenblatt.engine.parsers import row_starts
 
@@ -76,7 +77,7 @@ def everything(X, columns, small, flag, pair, rest):
         for j in range(columns.size):
             total += X[i, columns[j]]
         X[i, 0] = rest
-    made = np.full((2, 3), total)
+    made = np.full((2, 3), total).reshape(3, 2)
     return total, small, flag, np.uint8(pair[0] + 1), made, X.dtype.type(pair[1])
 
 
@@ -177,7 +178,7 @@ def test_code_that_asks_for_more_than_the_c_library_is_foreign():
     with pytest.raises(_machine.Foreign, match="not an object"):
         _machine.link([b"MZ" * 40], "main")
     with pytest.raises(_machine.Foreign, match="no function"):
-        _machine.link([_compiler._runtime()], "main")
+        _machine.link([runtime()], "main")
     with pytest.raises(_machine.Foreign, match="symbol"):
         _machine.link([_object_calling("PyErr_Clear")], "f")
 

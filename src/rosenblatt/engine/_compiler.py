@@ -12,10 +12,8 @@ Whatever goes into that cache or comes out of it is kept as plain machine code a
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -26,37 +24,7 @@ from numba.np.numpy_support import as_dtype
 from rosenblatt.engine import _jit, _kept
 from rosenblatt.engine._abi import array_spelled
 from rosenblatt.engine._machine import Foreign, link
-
-# What kernels that make arrays ask of Numba at run time: a block of memory with a header that
-# counts its users, and to be rid of it when there are none. Numba's own lies inside its extension
-# modules.
-_RUNTIME = """
-declare ptr @malloc(i64)
-declare void @free(ptr)
-define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
-  %wide = zext i32 %align to i64
-  %spare = add i64 %wide, 48
-  %room = add i64 %spare, %size
-  %block = call ptr @malloc(i64 %room)
-  %nothing = icmp eq ptr %block, null
-  br i1 %nothing, label %out, label %in
-in:
-  %address = ptrtoint ptr %block to i64
-  %behind = add i64 %address, %spare
-  %mask = sub i64 0, %wide
-  %data = and i64 %behind, %mask
-  %header = insertvalue [6 x i64] [i64 1, i64 0, i64 0, i64 0, i64 0, i64 0], i64 %data, 3
-  %filled = insertvalue [6 x i64] %header, i64 %size, 4
-  store [6 x i64] %filled, ptr %block
-  ret ptr %block
-out:
-  ret ptr null
-}
-define void @NRT_MemInfo_call_dtor(ptr %block) {
-  call void @free(ptr %block)
-  ret void
-}
-"""
+from rosenblatt.engine._runtime import runtime
 
 
 def dispatcher_of(kernel: _jit.Kernel) -> Any:
@@ -90,12 +58,12 @@ class _Keeping(CompileResultCacheImpl):
     ) -> None:
         if self.kernel_name is None:
             return
-        with suppress(Foreign):
+        with suppress(Exception):  # a new Numba may do it otherwise: then nothing is kept
             _kept.keep(
                 self.kernel_name,
                 spelled_type(types.Tuple(signature.args)),
                 spelled_type(signature.return_type),
-                lambda: link([library[2][0], _runtime()], described.llvm_func_name),
+                lambda: link([library[2][0], runtime()], described.llvm_func_name),
             )
 
 
@@ -124,17 +92,6 @@ def spelled_type(kind: Any) -> str:
     if kind in types.number_domain or kind == types.boolean:
         return as_dtype(kind).str[1:]
     raise Foreign(str(kind))
-
-
-@cache
-def _runtime() -> bytes:
-    """The object of what stands in for Numba's run-time library."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        reloc="static", codemodel="jitdefault", jit=True
-    )
-    return machine.emit_object(llvm.parse_assembly(_RUNTIME))
 
 
 @overload(_jit.prefetch)

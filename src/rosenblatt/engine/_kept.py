@@ -108,12 +108,13 @@ def _made(name: str, arguments: str) -> list[str]:
 def _folders() -> Iterator[Path]:
     """Where kernels may be kept, best first."""
     here = Path(__file__).parent
+    ours = f"rosenblatt_{hashlib.sha256(bytes(here)).hexdigest()[:16]}"
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(chosen) / f"rosenblatt_{hashlib.sha256(bytes(here)).hexdigest()[:16]}"
+        yield Path(chosen) / ours
         return
     yield here / "__pycache__"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    yield Path(home) / "rosenblatt" / hashlib.sha256(bytes(here)).hexdigest()[:16]
+    with suppress(RuntimeError):  # nobody's home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / ours
 
 
 @cache

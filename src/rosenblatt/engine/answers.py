@@ -6,28 +6,10 @@ A layout is told by its type: dense rows are an array, sparse ones a tuple.
 from __future__ import annotations
 
 import numpy as np
-from numba.core import imputils, types
-from numba.extending import intrinsic, overload
-from numba.np.arrayobj import populate_array
+from numba.core import types
+from numba.extending import overload
 
 from rosenblatt.engine import csr, dense, layouts
-
-
-@intrinsic
-def flat(typing_context, array):
-    """A contiguous array seen as a vector."""
-    vector = types.Array(array.dtype, 1, "C", readonly=not array.mutable)
-
-    def generate(context, builder, signature, arguments):
-        whole = context.make_array(array)(context, builder, arguments[0])
-        seen = context.make_array(vector)(context, builder)
-        populate_array(
-            seen, data=whole.data, shape=[whole.nitems], strides=[whole.itemsize],
-            itemsize=whole.itemsize, meminfo=whole.meminfo, parent=whole.parent,
-        )  # fmt: skip
-        return imputils.impl_ret_borrowed(context, builder, vector, seen._getvalue())
-
-    return vector(array), generate
 
 
 @overload(layouts.row_at)
@@ -73,7 +55,7 @@ def _add(x, w, tau):
 @overload(layouts.the_only)
 def _the_only(rows, W):
     if isinstance(rows, types.BaseTuple):
-        return lambda rows, W: flat(W)
+        return lambda rows, W: W.reshape(W.size)
     return lambda rows, W: W[0]
 
 
@@ -92,6 +74,6 @@ def _fetch(rows, order, i, W):
     def fetch_sparse(rows, order, i, W):
         csr.fetch(rows[0], rows[1], rows[2], order, i)
         if W.shape[1] == 1 and W.size * W.itemsize > csr.FAR:
-            csr.fetch_weights(rows[1], rows[2], order, i, flat(W))
+            csr.fetch_weights(rows[1], rows[2], order, i, W.reshape(W.size))
 
     return fetch_sparse
