@@ -73,22 +73,19 @@ class _Cache(FunctionCache):
     _impl_class = _Keeping
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), _kept.sources())
+        return (*super()._index_key(sig, codegen), _kept.SOURCES)
 
 
 def spelled_type(kind: Any) -> str:
     """What :func:`rosenblatt.engine._abi.spelled` makes of a value of this type of Numba's."""
     if kind == types.none:
         return "()"
-    if (
-        isinstance(kind, types.Array)
-        and kind.aligned
-        and kind.dtype in types.number_domain | {types.boolean}
-    ):
-        return array_spelled(as_dtype(kind.dtype).str[1:], kind.layout, kind.ndim, kind.mutable)
+    if isinstance(kind, types.Array) and kind.aligned:
+        return array_spelled(spelled_type(kind.dtype), kind.layout, kind.ndim, kind.mutable)
     if isinstance(kind, types.BaseTuple):
-        name = kind.instance_class.__name__ if isinstance(kind, types.BaseNamedTuple) else ""
-        return f"{name}({','.join(spelled_type(member) for member in kind)})"
+        members: Any = kind
+        name = members.instance_class.__name__ if hasattr(kind, "instance_class") else ""
+        return f"{name}({','.join(spelled_type(member) for member in members)})"
     if kind in types.number_domain or kind == types.boolean:
         return as_dtype(kind).str[1:]
     raise Foreign(str(kind))

@@ -33,11 +33,14 @@ from rosenblatt.files import replacing
 _HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}  # settings that leave the code as it is
 
 
-@cache
-def sources() -> str:
-    """A digest of all the sources a kernel can be made of."""
+def _digest() -> str:
     files = [Path(rules.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+# All that a kernel can be made of, as it is while it is imported: an upgrade of the package under a
+# running process must not find its kernels under the name of the new ones.
+SOURCES = _digest()
 
 
 def find(name: str, arguments: str) -> Callable[..., Any] | None:
@@ -102,7 +105,7 @@ def _file_name(name: str, arguments: str) -> str:
 
 
 def _made(name: str, arguments: str) -> list[str]:
-    return [name, arguments, sources(), str(_machine())]
+    return [name, arguments, SOURCES, str(_machine())]
 
 
 def _folders() -> Iterator[Path]:
