@@ -105,12 +105,12 @@ def test_what_numba_has_in_its_cache_is_kept_without_compiling_again(used, tmp_p
     assert run(copy) == (0.5, False)
 
 
-@pytest.mark.parametrize("damage", ["cut short", "a bit flipped", "empty", "nonsense"])
+@pytest.mark.parametrize("damage", ["cut short", "a bit flipped", "nonsense"])
 def test_a_damaged_file_is_compiled_again_and_mended(warm, damage):
     whole = kept(warm).read_bytes()
     flipped = bytearray(whole)
     flipped[-9] ^= 4
-    content = {"cut short": whole[:-100], "a bit flipped": bytes(flipped), "empty": b""}
+    content = {"cut short": whole[:-100], "a bit flipped": bytes(flipped)}
     kept(warm).write_bytes(content.get(damage, b"\x90" * len(whole)))
     assert run(warm) == (0.5, True)
     assert kept(warm).read_bytes() == whole

@@ -87,11 +87,23 @@ def nothing(values):
         values[i] = np.log(values[i])
 
 
+@kernel
+def halves(n):
+    """Two arrays in one block of memory."""
+    whole = np.arange(n)
+    return whole[: n // 2], whole[n // 2 :]
+
+
+@kernel
+def named(x):
+    return Pair(x, x)
+
+
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
     """The kernels of this file can be edited without the library noticing."""
     monkeypatch.setattr(_kept, "_folders", lambda: [tmp_path])
-    for function in (everything, nothing):
+    for function in (everything, nothing, halves, named):
         monkeypatch.setattr(function, "name", f"test.{function.__name__}")
 
 
@@ -138,6 +150,22 @@ def test_an_array_made_by_a_kernel_lives_as_long_as_its_views():
     more = [kept(row_starts, (text, 44))(text, 44) for _ in range(10)]
     np.testing.assert_array_equal(view, expected)
     del more
+
+
+def test_arrays_that_share_their_memory_are_given_back_together():
+    apart = kept(halves, (1000,))
+    for _ in range(100):
+        first, second = apart(1000)
+        del first
+        gc.collect()
+        others = [np.full(1000, -1) for _ in range(10)]
+        assert second.tolist() == list(range(500, 1000))
+        del others, second
+
+
+def test_a_kernel_that_names_its_results_is_left_to_numba():
+    assert _compiler.dispatcher_of(named)(1) == (1, 1)
+    assert _kept.find(named.name, "(i8)") is None
 
 
 def test_memory_of_results_is_given_back():

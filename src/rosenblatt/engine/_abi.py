@@ -96,6 +96,8 @@ def callable_of(image: Image, arguments: str, result: str) -> Callable[..., Any]
     """The kernel of an image as a Python function; how its arguments and result are spelled."""
     types = [kind for word in _flat(parsed(arguments)) for kind in _types(word)]
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *types)
+    if result[0] != "(" and result[-1] == ")":
+        raise Unspeakable(f"a named tuple as result: {result}")
     answer = parsed(result)
     place = _place_type(answer)
     kernel = load(image, prototype)
@@ -178,5 +180,13 @@ def _array(place: Any, at: int, word: str) -> np.ndarray:
     array = np.ndarray(rest[:ndim], dtype, memory)
     if owner is None:  # a view of an argument, which may not live as long
         return array.copy()
-    weakref.finalize(memory, free, owner).atexit = False
+    weakref.finalize(memory, _release, owner).atexit = False
     return array
+
+
+def _release(owner: int) -> None:
+    """One user less of a block of memory, whose header begins with how many there are."""
+    users = ctypes.c_size_t.from_address(owner)
+    users.value -= 1
+    if users.value == 0:
+        free(owner)
