@@ -27,9 +27,8 @@ from common import data_folder, machine
 PROGRAM = """
 import json, resource, sys
 from time import perf_counter
-from rosenblatt.cli.startup import load_kernels, skip_blas
+from rosenblatt.cli.startup import skip_blas
 skip_blas()
-load_kernels()
 from rosenblatt import data
 from rosenblatt.jobs.train import Settings, Trainer
 

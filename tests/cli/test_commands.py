@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rosenblatt.cli import app
+from rosenblatt.engine._machine import is_supported
 from rosenblatt.models import load
 
 WORDS = {"pos": ["good", "fun", "great"], "neg": ["bad", "dull", "awful"]}
@@ -214,15 +215,26 @@ def test_help_pages_have_examples():
         assert "Examples:" in run(command, "--help")
 
 
-def test_training_imports_neither_scikit_learn_nor_pandas(folder):
+def imported_by_training(folder, *names):
+    """Which of these modules training has imported."""
     code = (
         "import sys; from rosenblatt.cli import app; "
         f"app(['train', {str(folder / 'train.csv')!r}, '--label', 'sentiment', "
         f"'--out', {str(folder / 'd.model')!r}, '-q'], standalone_mode=False); "
-        "print([m for m in ('sklearn', 'pandas', 'scipy.linalg') if m in sys.modules])"
+        f"print([m for m in {names!r} if m in sys.modules])"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     found = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True
     )
-    assert found.stdout.strip() == "[]", found.stderr
+    return found.stdout.strip() or found.stderr
+
+
+def test_training_imports_neither_scikit_learn_nor_pandas(folder):
+    assert imported_by_training(folder, "sklearn", "pandas", "scipy.linalg") == "[]"
+
+
+@pytest.mark.skipif(not is_supported(), reason="kernels are kept on x86-64 Linux only")
+def test_training_a_second_time_imports_no_compiler(folder):
+    imported_by_training(folder)
+    assert imported_by_training(folder, "numba", "llvmlite", "scipy") == "[]"

@@ -5,6 +5,7 @@ Each command imports what it needs when it runs, so that ``rosenblatt --help`` s
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import typer
@@ -67,3 +68,5 @@ def main() -> None:
             raise
         typer.echo(f"rosenblatt: {error}", err=True)
         raise SystemExit(1) from None
+    finally:
+        gc.freeze()  # Python would look for garbage once more: the process ends before it matters

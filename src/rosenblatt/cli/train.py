@@ -79,10 +79,9 @@ def train(
 
       zcat big.svm.gz | rosenblatt train - --format svmlight --out big.model
     """
-    from rosenblatt.cli.startup import load_kernels, skip_blas
+    from rosenblatt.cli.startup import skip_blas
 
     skip_blas()
-    load_kernels()
     from rosenblatt.cli.display import Display
     from rosenblatt.engine.text import Ngrams
     from rosenblatt.jobs.session import Request, Stopped, run

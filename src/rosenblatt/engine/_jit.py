@@ -1,88 +1,106 @@
-"""The one place that decides how kernels are compiled and where the result is kept.
+"""The one way to declare kernels, and the one place that decides who runs them.
 
-Numba's disk cache has two blind spots: it does not notice that a function called from another
-file was edited, and its key ignores compiler options. The package has one function in another
-file, :func:`rosenblatt.rules.step`, compiled by every kernel. So the cache key gains a digest of
-all the sources a kernel can be made of.
+A kernel that was compiled before is taken from :mod:`rosenblatt.engine._kept`, as machine code that
+needs no compiler. Any other call goes to Numba (:mod:`rosenblatt.engine._compiler`), which compiles
+the kernel, or brings it from its own cache, and keeps it for the next process.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
+from functools import update_wrapper
+from threading import RLock
 from typing import Any
 
-import numba
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.caching import FunctionCache
-from numba.extending import intrinsic
-
-from rosenblatt import rules
+from rosenblatt.engine import _kept
+from rosenblatt.engine._abi import Unspeakable, spelled
 
 # Let sums be reordered, so that a dot product runs in vector lanes. Nothing here lets the compiler
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
 REORDER = {"reassoc", "contract"}
 
+# Numba takes half a second to load, and then a microsecond to call a kernel where a kept one takes
+# fifty. Whoever calls one kernel as often as this has use for Numba.
+_OFTEN = 4096
 
-def _digest() -> str:
-    sources = [Path(rules.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+_COMPILING = RLock()
 
 
-class _Cache(FunctionCache):
-    """Numba's cache, with the digest of our sources in its key."""
+def before_compiling() -> None:
+    """Called before Numba is imported; a program may put its own preparations here."""
 
-    digest = _digest()
 
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), self.digest)
+class Kernel:
+    """A function that runs as machine code.
+
+    The global interpreter lock is released meanwhile. Inside another kernel it stands for its
+    dispatcher, by the three names that Numba looks for there.
+    """
+
+    def __init__(self, function: Callable, **targetoptions: Any) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.targetoptions = function, targetoptions
+        package, _, module = function.__module__.rpartition(".")
+        # By this name it is kept; only here does the digest of sources tell whether it was edited.
+        self.name = f"{module}.{function.__qualname__}" if package == __package__ else None
+        self._found: dict[str, Callable | None] = {}
+        self._calls = 0
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel as it was kept; else through Numba, as every call from then on."""
+        if self._dispatcher is None and self._calls < _OFTEN:
+            self._calls += 1
+            kept = self._kept(arguments)
+            if kept is not None:
+                return kept(*arguments)
+        return self.dispatcher(*arguments)
+
+    def _kept(self, arguments: tuple[Any, ...]) -> Callable | None:
+        if self.name is None:
+            return None
+        try:
+            spelling = spelled(arguments)
+        except Unspeakable:
+            return None
+        if spelling not in self._found:
+            self._found[spelling] = _kept.find(self.name, spelling)
+        return self._found[spelling]
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's function, the quickest way in for whoever calls it example by example."""
+        if self._dispatcher is None:
+            with _COMPILING:
+                before_compiling()
+                from rosenblatt.engine._compiler import dispatcher_of
+
+                self._dispatcher = self._dispatcher or dispatcher_of(self)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
 
 
 def kernel(function: Callable | None = None, *, fastmath: Any = False) -> Any:
     """Compile `function` when it is first called, and keep the result on disk where that works.
 
-    The global interpreter lock is released while a kernel runs. A folder that cannot be written
-    costs the compile time of every process, never an error.
+    A folder that cannot be written costs the compile time of every process, never an error.
     """
     if function is None:
         return lambda function: kernel(function, fastmath=fastmath)
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
-    with suppress(RuntimeError):  # no folder for the cache can be written
-        compiled._cache = _Cache(function)
-    return compiled
+    return Kernel(function, nogil=True, error_model="numpy", fastmath=fastmath)
 
 
 def inlined(function: Callable) -> Any:
     """Compile a small function into each kernel that calls it."""
-    return numba.njit(inline="always", error_model="numpy")(function)
+    return Kernel(function, inline="always", error_model="numpy")
 
 
-@intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+def prefetch(array: Any, index: Any) -> None:
     """Ask for the cache line of a one-dimensional ``array[index]`` before it is needed.
 
     It is brought into the second-level cache, which can wait for many more lines at once than the
-    first: 20 against 12 GB/s for random rows of 3 KB on a Zen 4 core.
+    first: 20 against 12 GB/s for random rows of 3 KB on a Zen 4 core. For kernels only.
     """
-    if not isinstance(array, types.Array) or array.ndim != 1:
-        return None
-    signature = types.void(array, index)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(array)(context, builder, arguments[0])
-        at = builder.bitcast(
-            cgutils.gep_inbounds(builder, view.data, arguments[1]), ir.IntType(8).as_pointer()
-        )
-        flag = ir.IntType(32)
-        declared = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), flag, flag, flag]),
-            "llvm.prefetch.p0",
-        )
-        builder.call(declared, [at, flag(0), flag(2), flag(1)])
-        return context.get_dummy_value()
-
-    return signature, generate

@@ -1,0 +1,119 @@
+"""All that needs Numba: compiling kernels, its cache, and what Python has no words for.
+
+Numba's disk cache has two blind spots: it does not notice that a function called from another
+file was edited, and its key ignores compiler options. The package has one function in another
+file, :func:`rosenblatt.rules.step`, compiled by every kernel. So the cache key gains a digest of
+all the sources a kernel can be made of.
+
+Whatever goes into that cache or comes out of it is kept as plain machine code as well
+(:mod:`rosenblatt.engine._kept`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.extending import intrinsic, overload
+from numba.np.numpy_support import as_dtype
+
+from rosenblatt.engine import _jit, _kept
+from rosenblatt.engine._abi import array_spelled
+from rosenblatt.engine._machine import Foreign, link
+from rosenblatt.engine._runtime import runtime
+
+
+def dispatcher_of(kernel: _jit.Kernel) -> Any:
+    """Numba's function for a kernel."""
+    from rosenblatt.engine import answers  # noqa: F401 - to what walks ask of rows
+
+    compiled: Any = numba.njit(**kernel.targetoptions)(kernel.py_func)
+    if "inline" not in kernel.targetoptions:
+        with suppress(RuntimeError):  # no folder for the cache can be written
+            compiled._cache = _Cache(kernel.py_func)
+            compiled._cache._impl.kernel_name = kernel.name
+    return compiled
+
+
+class _Keeping(CompileResultCacheImpl):
+    """What passes through Numba's cache, kept as machine code on the way."""
+
+    kernel_name: str | None = None
+
+    def reduce(self, cres: Any) -> Any:
+        payload = super().reduce(cres)
+        self._keep(*payload)
+        return payload
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        self._keep(*payload)
+        return super().rebuild(target_context, payload)
+
+    def _keep(
+        self, library: Any, described: Any, environment: Any, signature: Any, *_: Any
+    ) -> None:
+        if self.kernel_name is None:
+            return
+        with suppress(Exception):  # a new Numba may do it otherwise: then nothing is kept
+            _kept.keep(
+                self.kernel_name,
+                spelled_type(types.Tuple(signature.args)),
+                spelled_type(signature.return_type),
+                lambda: link([library[2][0], runtime()], described.llvm_func_name),
+            )
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, with the digest of our sources in its key."""
+
+    _impl_class = _Keeping
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(sig, codegen), _kept.SOURCES)
+
+
+def spelled_type(kind: Any) -> str:
+    """What :func:`rosenblatt.engine._abi.spelled` makes of a value of this type of Numba's."""
+    if kind == types.none:
+        return "()"
+    if isinstance(kind, types.Array) and kind.aligned:
+        return array_spelled(spelled_type(kind.dtype), kind.layout, kind.ndim, kind.mutable)
+    if isinstance(kind, types.BaseTuple):
+        members: Any = kind
+        name = members.instance_class.__name__ if hasattr(kind, "instance_class") else ""
+        return f"{name}({','.join(spelled_type(member) for member in members)})"
+    if kind in types.number_domain or kind == types.boolean:
+        return as_dtype(kind).str[1:]
+    raise Foreign(str(kind))
+
+
+@overload(_jit.prefetch)
+def _prefetch(array, index):
+    if isinstance(array, types.Array) and array.ndim == 1:
+        return lambda array, index: _prefetched(array, index)
+    return None
+
+
+@intrinsic
+def _prefetched(typing_context: Any, array: Any, index: Any) -> Any:
+    signature = types.void(array, index)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(array)(context, builder, arguments[0])
+        at = builder.bitcast(
+            cgutils.gep_inbounds(builder, view.data, arguments[1]), ir.IntType(8).as_pointer()
+        )
+        flag = ir.IntType(32)
+        declared = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), flag, flag, flag]),
+            "llvm.prefetch.p0",
+        )
+        builder.call(declared, [at, flag(0), flag(2), flag(1)])
+        return context.get_dummy_value()
+
+    return signature, generate
