@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from rosenblatt.errors import DataError
@@ -36,6 +37,7 @@ _SUFFIXES = {
     ".vw": "vw",
 }
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
 
@@ -87,38 +89,45 @@ class ByteSource:
         self._stream = pa.CompressedInputStream(self._raw, kinds[0]) if kinds else self._raw
         self._ahead = b""
         self._start = True
+        self._fault = ""
 
     def head(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
-        while len(self._ahead) < size:
-            more = self._read(size - len(self._ahead))
-            if not more:
-                break
-            self._ahead += more
+        more = np.empty(max(0, size - len(self._ahead)), dtype=np.uint8)
+        self._ahead += more[: self._fill(more)].tobytes()
+        if self._fault:
+            self.check(1 + self._ahead.count(b"\n"))
         return self._ahead[:size]
 
-    def read(self, size: int) -> bytes:
-        """The next bytes; none at the end."""
-        if self._ahead:
-            ahead, self._ahead = self._ahead, b""
-            return ahead
-        return self._read(size)
+    def fill(self, room: np.ndarray) -> int:
+        """Put the next bytes into an array; how many there were, fewer only at the end."""
+        ahead, self._ahead = self._ahead[: len(room)], self._ahead[len(room) :]
+        room[: len(ahead)] = np.frombuffer(ahead, dtype=np.uint8)
+        return len(ahead) + self._fill(room[len(ahead) :])
+
+    def check(self, line: int) -> None:
+        """Raise if the bytes so far, which reach to this line, came to an end too early."""
+        if self._fault:
+            raise DataError(self._fault, path=self.path, line=line if line > 1 else None)
 
     def close(self) -> None:
         """Let go of the file."""
         self._stream.close()
 
-    def _read(self, size: int) -> bytes:
+    def _fill(self, room: np.ndarray) -> int:
+        filled = 0
         try:
-            found = self._stream.read(size)
+            while filled < len(room) and (count := self._stream.readinto(room[filled:])):
+                filled += count
         except OSError as error:
             what = f"{self.compression} data" if self.compression else "file"
-            message = f"the {what} cannot be read to the end: {error}"
-            raise DataError(message, path=self.path) from None
-        if self._start and found:
+            self._fault = f"the {what} cannot be read to the end: {error}"
+        if self._start and filled:
             self._start = False
-            found = found.removeprefix(b"\xef\xbb\xbf")
-        return found
+            if room[:3].tobytes() == _BYTE_ORDER_MARK:
+                room[: filled - 3] = room[3:filled].copy()
+                return filled - 3 + self._fill(room[filled - 3 :])
+        return filled
 
 
 def detect_format(path: str, source: ByteSource) -> str:

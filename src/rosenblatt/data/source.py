@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,8 +16,9 @@ import pyarrow as pa
 
 from rosenblatt.data.blocks import BLOCK_BYTES
 from rosenblatt.data.features import Features
+from rosenblatt.data.ahead import in_order
 from rosenblatt.data.files import FORMATS, STDIN, expand
-from rosenblatt.data.kinds import check_chunk, guess_columns
+from rosenblatt.data.kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.lines import Lines
 from rosenblatt.data.readers import SPARSE, Piece, Reader
 from rosenblatt.data.tables import Chunk, as_strings
@@ -198,31 +198,28 @@ class Source:
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; the counts go on from where they are."""
-        workers = min(2, os.cpu_count() or 1)
-        with ThreadPoolExecutor(workers) as pool:
-            waiting: deque[Future[_Prepared]] = deque()
-            try:
-                pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits)
-                for piece in islice(pieces, start, None):
-                    waiting.append(pool.submit(self._prepare, piece))
-                    if len(waiting) > workers:
-                        yield self._finish(waiting.popleft().result())
-                while waiting:
-                    yield self._finish(waiting.popleft().result())
-            finally:
-                for future in waiting:
-                    future.cancel()
+        numbers = () if self.keep_table else self._numbers(self.features.columns)
+        pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
+        return map(self._finish, in_order(islice(pieces, start, None), self._prepare))
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
-        columns = None
-        for piece in self._reader.pieces(None, self.features.ngrams.bits):
+        head, known = self._reader.head(), self.features.columns
+        names = {c.name for c in known}
+        columns = known + guess_columns(head.drop_columns(names), None)
+        kinds = {c.name: c.kind for c in columns}
+        pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
+
+        def checked(piece: Piece) -> Chunk:
             found, _ = piece()
             assert not isinstance(found, Lines), "sparse formats have no columns"
-            if columns is None:
-                columns = guess_columns(found.table, None)
-                kinds = {c.name: c.kind for c in columns}
-            yield check_chunk(found, columns, None, self._skip), kinds
+            return check_chunk(found, columns, None, self._skip)
+
+        return ((chunk, kinds) for chunk in in_order(pieces, checked))
+
+    @staticmethod
+    def _numbers(columns: Iterable[Column]) -> set[str]:
+        return {c.name for c in columns if c.kind == "number"}
 
     def first_table(self) -> pa.Table | None:
         """The table of the first batch once more; None where there is none."""
