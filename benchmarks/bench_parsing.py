@@ -21,6 +21,7 @@ import json
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -108,9 +109,11 @@ def arrow_by_pyarrow(path: Path) -> Iterator[object]:
             yield batch
 
 
-def write_csv(table: pa.Table, path: Path, compression: str | None = None) -> None:
-    with pa.output_stream(path, compression=compression) as file:
-        pyarrow.csv.write_csv(table, file)
+def write_csv(table: pa.Table, path: Path, codec: str | None = None) -> None:
+    with pa.OSFile(str(path), "wb") as file:
+        fast = pa.Codec(codec, compression_level=1) if codec else None
+        with pa.CompressedOutputStream(file, fast) if fast else nullcontext(file) as out:
+            pyarrow.csv.write_csv(table, out)
 
 
 def write_tsv(table: pa.Table, path: Path) -> None:
@@ -140,8 +143,8 @@ def tasks() -> Iterator[Task]:
     cells = partial(csv_by_pyarrow, columns=ADULT, header=False, newlines_in_values=True)
     adult = gzip.decompress((data_folder() / "tabular" / "adult-train.csv.gz").read_bytes())
     yield Task("reviews.csv", partial(write_csv, reviews), quoted)
-    yield Task("reviews.csv.gz", partial(write_csv, reviews, compression="gzip"), quoted)
-    yield Task("reviews.csv.zst", partial(write_csv, reviews, compression="zstd"), quoted)
+    yield Task("reviews.csv.gz", partial(write_csv, reviews, codec="gzip"), quoted)
+    yield Task("reviews.csv.zst", partial(write_csv, reviews, codec="zstd"), quoted)
     yield Task("reviews.tsv", partial(write_tsv, reviews), plain)
     yield Task("reviews.jsonl", partial(write_jsonl, once), json_by_pyarrow)
     yield Task("reviews.parquet", partial(pyarrow.parquet.write_table, reviews), parquet_by_pyarrow)

@@ -23,7 +23,7 @@ ROW = re.compile(rf"{FIELD}(?:,{FIELD})*\n")
 
 
 @settings(max_examples=2 * EXAMPLES, deadline=None)
-@given(st.text('a",\n', max_size=30))
+@given(st.text('a#",\n', max_size=60))
 def test_rows_end_where_the_grammar_of_csv_says(text):
     end, starts = 0, []
     while (row := ROW.match(text, end)) is not None:
@@ -42,3 +42,8 @@ def test_a_stray_quote_inside_a_value_opens_nothing():
     text = '5" pipe,3\n"a ""b"" \n c",1\nx,"y"\n'
     assert row_starts(block(text), ord(",")).tolist() == [0, 10, 26]
     assert last_row_end(block(text), ord(",")) == len(text)
+
+
+@given(st.text("a\n", max_size=200))
+def test_line_breaks_are_counted(text):
+    assert count_newlines(block(text)) == text.count("\n")

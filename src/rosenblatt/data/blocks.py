@@ -22,7 +22,7 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    bytes : uint8 array
+    array : uint8 array
         The rows.
     path : str
         The file.
@@ -32,7 +32,7 @@ class Block(NamedTuple):
         How many lines they are.
     """
 
-    bytes: np.ndarray
+    array: np.ndarray
     path: str
     line: int
     lines: int
@@ -49,23 +49,23 @@ class Block(NamedTuple):
     @property
     def data(self) -> bytes:
         """A copy of the rows, for the ways that are seldom gone."""
-        return self.bytes.tobytes()
+        return self.array.tobytes()
 
     def line_at(self, place: int) -> int:
         """The line of a byte."""
-        return self.line + count_newlines(self.bytes[:place])
+        return self.line + count_newlines(self.array[:place])
 
     def line_of(self, row: int, quoting: int = 0) -> int:
         """The line on which a row begins; empty lines are no rows. `quoting`: as for reading."""
-        return self.line_at(int(row_starts(self.bytes, quoting)[row]))
+        return self.line_at(int(row_starts(self.array, quoting)[row]))
 
     def after(self, place: int) -> Block:
         """The rows from a byte on."""
         return Block(
-            self.bytes[place:],
+            self.array[place:],
             self.path,
             self.line_at(place),
-            self.lines - count_newlines(self.bytes[:place]),
+            self.lines - count_newlines(self.array[:place]),
         )
 
 

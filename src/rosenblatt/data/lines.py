@@ -36,7 +36,7 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
     ([1.0, -1.0], [3, 2, 7])
     """
     parse = parse_svmlight if format == "svmlight" else parse_vw
-    parsed = parse(block.bytes, bits)
+    parsed = parse(block.array, bits)
     wrong = np.flatnonzero(parsed.faults)
     if len(wrong) and not skip:
         place = int(parsed.places[wrong[0]])
@@ -61,7 +61,7 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
 
 def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     start = block.data.rfind(b"\n", 0, place) + 1
-    word = block.bytes[place : place + 40].tobytes().split(b"\n")[0].split(b" ")[0]
+    word = block.array[place : place + 40].tobytes().split(b"\n")[0].split(b" ")[0]
     message = f"{FAULTS[code]}, found {word.decode(errors='replace')!r}"
     if code == 3:
         message += f" (2^{bits} columns; more with bits={bits + 1} and up)"
@@ -74,7 +74,7 @@ def read_fasttext(block: Block, skip: bool) -> Chunk:
     >>> read_fasttext(Block.of(b"__label__pos not bad\\n", "a.ft"), False).table.to_pylist()
     [{'label': b'pos', 'text': b'             not bad\\n'}]
     """
-    data, lines = block.bytes.copy(), block.lines
+    data, lines = block.array.copy(), block.lines
     names = np.empty(len(data), dtype=np.uint8)
     offsets = np.empty(lines + 1, dtype=np.uint64)
     starts = np.empty(lines + 1, dtype=np.uint64)

@@ -12,9 +12,9 @@ import pyarrow as pa
 from rosenblatt.data.blocks import Block, read_blocks
 from rosenblatt.data.files import ByteSource, detect_format
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
-from rosenblatt.data.separated import Dialect, parse_csv, sniff_dialect
+from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
 from rosenblatt.data.tables import Chunk, parse_json, read_columnar
-from rosenblatt.engine.row_ends import row_starts
+from rosenblatt.engine.row_ends import last_row_end, row_starts
 from rosenblatt.errors import DataError
 
 SPARSE = ("svmlight", "vw")
@@ -54,7 +54,7 @@ class Reader:
         self.format = format or detect_format(files[0], self._first)
         self._head: Chunk | None = None
         self._head_size = 0
-        self._batches: Iterator[Chunk] | None = None
+        self._rest: Iterator[Chunk] | None = None
 
     def head(self) -> pa.Table:
         """The first rows of the first file, with all columns; they stay to be read."""
@@ -67,17 +67,33 @@ class Reader:
     def _read_head(self) -> Chunk:
         nothing = Chunk(pa.table({}), self.files[0], lambda row: row)
         if self.format in _COLUMNAR:
-            self._batches = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
-            return next(self._batches, nothing)
+            self._rest = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
+            return next(self._rest, nothing)
         assert self._first is not None, "the beginning is looked at before the rest is read"
-        head, path = self._first.head(self._block_bytes), self._first.path
-        if self.format in ("csv", "tsv"):
-            dialect = self._dialect(self._first)
-            block = _without_header(_whole_rows(head, path, dialect.quoting), dialect)
-            self._head_size = len(block.bytes)
-            return parse_csv(block, dialect, list(dialect.names), True) if block.lines else nothing
-        block = _whole_rows(head, path)
-        self._head_size = len(block.bytes)
+        size = self._block_bytes
+        while True:
+            head = self._first.head(size)
+            found = self._parse_head(head, len(head) < size) or nothing
+            if found.table.num_rows or len(head) < size:
+                return found
+            size *= 2
+
+    def _parse_head(self, head: bytes, is_all: bool) -> Chunk | None:
+        """The whole rows of the first file's beginning; None if there are none."""
+        assert self._first is not None
+        if not head.strip():
+            raise DataError("the file is empty", path=self.files[0])
+        dialect = self._dialect(self._first) if self.format in ("csv", "tsv") else None
+        quoting = dialect.quoting if dialect else 0
+        end = len(head) if is_all else last_row_end(np.frombuffer(head, dtype=np.uint8), quoting)
+        data = head[:end] if head[:end].endswith(b"\n") or end == 0 else head[:end] + b"\n"
+        block = Block.of(data, self._first.path)
+        block = _without_header(block, dialect) if dialect else block
+        self._head_size = len(block.array)
+        if not block.lines:
+            return None
+        if dialect is not None:
+            return parse_csv(block, dialect, list(dialect.names), True)
         if self.format == "fasttext":
             return read_fasttext(block, True)
         return parse_json(block, None, True)
@@ -117,21 +133,24 @@ class Reader:
     def _known(self, block: Block, columns: list[str] | None, piece: Piece) -> Piece:
         """The piece of the first block of all, which need not be read twice."""
         head = self._head
-        if head is None or (head.bad and not self._skip) or len(block.bytes) != self._head_size:
+        if head is None or (head.bad and not self._skip) or len(block.array) != self._head_size:
             return piece
         table = head.table if columns is None else head.table.select(columns)
-        return partial(_as_it_is, head._replace(table=table), len(block.bytes))
+        return partial(_as_it_is, head._replace(table=table), len(block.array))
 
     def _columnar_pieces(self, path: str, columns: list[str] | None) -> Iterator[Piece]:
-        head, batches = self._head, None
-        if head is not None and path == self.files[0]:
-            batches, self._batches = self._batches, None
-        if batches is not None and columns in (None, head.table.column_names):
-            chunks = chain([head], batches)
-        else:
-            chunks = read_columnar(path, self.format, columns, _BATCH_ROWS)
-        for chunk in chunks:
+        chunks = self._begun(columns) if path == self.files[0] else None
+        for chunk in chunks or read_columnar(path, self.format, columns, _BATCH_ROWS):
             yield partial(_as_it_is, chunk, chunk.table.nbytes)
+
+    def _begun(self, columns: list[str] | None) -> Iterator[Chunk] | None:
+        """The first file from its beginning, whose first batch was read, if it has all columns."""
+        rest, self._rest = self._rest, None
+        if rest is None or self._head is None:
+            return None
+        return (
+            chain([self._head], rest) if columns in (None, self._head.table.column_names) else None
+        )
 
     def _csv_blocks(
         self, source: ByteSource, columns: list[str] | None, numbers: Collection[str]
@@ -151,12 +170,12 @@ class Reader:
     def _parse_csv(
         self, block: Block, dialect: Dialect, columns: list[str], numbers: Collection[str]
     ) -> tuple[Chunk, int]:
-        return parse_csv(block, dialect, columns, self._skip, numbers), len(block.bytes)
+        return parse_csv(block, dialect, columns, self._skip, numbers), len(block.array)
 
     def _parse(
         self, block: Block, columns: list[str] | None, bits: int
     ) -> tuple[Chunk | Lines, int]:
-        size = len(block.bytes)
+        size = len(block.array)
         if self.format in SPARSE:
             return read_sparse(block, self.format, bits, self._skip), size
         if self.format == "fasttext":
@@ -176,7 +195,7 @@ class Reader:
         return ByteSource(path)
 
     def _dialect(self, source: ByteSource) -> Dialect:
-        head = source.head(self._block_bytes)
+        head = source.head(max(self._block_bytes, SAMPLE_BYTES))
         return sniff_dialect(head, self.format, source.path, self._header)
 
 
@@ -184,33 +203,11 @@ def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
     return chunk, size
 
 
-class _Head:
-    """A file's beginning, in the shape of a :class:`ByteSource`."""
-
-    def __init__(self, data: bytes, path: str) -> None:
-        self.data, self.path = data, path
-
-    def fill(self, room: np.ndarray) -> int:
-        data, self.data = self.data[: len(room)], self.data[len(room) :]
-        room[: len(data)] = np.frombuffer(data, dtype=np.uint8)
-        return len(data)
-
-    def check(self, line: int) -> None:
-        """A beginning may end anywhere."""
-
-
-def _whole_rows(head: bytes, path: str, quoting: int = 0) -> Block:
-    """The rows of a file's beginning that are there to their end."""
-    for block in read_blocks(_Head(head, path), max(1, len(head)), quoting):  # type: ignore[arg-type]
-        return block
-    raise DataError("the file is empty", path=path)
-
-
 def _without_header(block: Block, dialect: Dialect) -> Block:
     if not dialect.header:
         return block
-    for size in (_HEADER_BYTES, len(block.bytes)):
-        starts = row_starts(block.bytes[:size], dialect.quoting)
+    for size in (_HEADER_BYTES, len(block.array)):
+        starts = row_starts(block.array[:size], dialect.quoting)
         if len(starts) > 1:
             return block.after(int(starts[1]))
-    return block.after(len(block.bytes))
+    return block.after(len(block.array))

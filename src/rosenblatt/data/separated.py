@@ -23,7 +23,7 @@ from rosenblatt.errors import DataError
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_LINES = 50
-_SAMPLE_BYTES = 1 << 16
+SAMPLE_BYTES = 1 << 16
 # So many bytes at a time, and what Arrow does with them stays in the cache.
 _BITE = 1 << 20
 # Arrow compares a missing number before it takes the blanks around it away.
@@ -66,7 +66,7 @@ def sniff_dialect(head: bytes, format: str, path: str, header: bool | None = Non
     >>> sniff_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult")
     Dialect(delimiter=';', quote=True, names=('1', '2', '3'), header=False)
     """
-    end = head.find(b"\n", _SAMPLE_BYTES)
+    end = head.find(b"\n", SAMPLE_BYTES)
     text = (head if end < 0 else head[: end + 1]).decode("utf-8", errors="replace")
     lines = text.splitlines()[:_SAMPLE_LINES]
     if not lines:
@@ -156,10 +156,10 @@ def parse_csv(
     >>> parse_csv(block, dialect, ["age"], False, numbers=["age"]).table["age"].to_pylist()
     [39.0, 50.0]
     """
-    if is_utf8(block.bytes):
+    if is_utf8(block.array):
         types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
         try:
-            table = _table(block.bytes, dialect, types, _BITE)
+            table = _table(block.array, dialect, types, _BITE)
         except pa.ArrowInvalid:
             pass
         else:
@@ -245,7 +245,7 @@ def _readable(
     data = block.data
     if is_utf8(data):
         return data, None, []
-    starts = row_starts(block.bytes, dialect.quoting)
+    starts = row_starts(block.array, dialect.quoting)
     rows = [data[a:b] for a, b in pairwise([*starts.tolist(), len(data)])]
     broken = [
         (number, *_not_utf8(row, dialect)) for number, row in enumerate(rows) if not is_utf8(row)

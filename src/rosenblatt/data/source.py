@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from rosenblatt.data.ahead import in_order
 from rosenblatt.data.blocks import BLOCK_BYTES
 from rosenblatt.data.features import Features
-from rosenblatt.data.ahead import in_order
 from rosenblatt.data.files import FORMATS, STDIN, expand
 from rosenblatt.data.kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.lines import Lines

@@ -38,9 +38,9 @@ def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
     )
-    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block.bytes) + 1)
+    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block.array) + 1)
     try:
-        table = arrow_json.read_json(pa.py_buffer(block.bytes), reading, options)
+        table = arrow_json.read_json(pa.py_buffer(block.array), reading, options)
         # One object a line: else lines could not be named, and two on a line are a mistake.
         lines = block.lines
         if table.num_rows != lines:
