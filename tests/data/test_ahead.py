@@ -23,11 +23,10 @@ def test_an_error_of_the_items_is_raised_after_the_results_before_it():
         yield from (1, 2, 3)
         raise ValueError("the disk is gone")
 
-    seen = []
+    results = in_order(broken(), lambda n: n)
+    assert [next(results) for _ in range(3)] == [1, 2, 3]
     with pytest.raises(ValueError, match="the disk is gone"):
-        for result in in_order(broken(), lambda n: n):
-            seen.append(result)
-    assert seen == [1, 2, 3]
+        next(results)
 
 
 def test_an_error_of_the_work_comes_before_a_later_one_of_the_items():

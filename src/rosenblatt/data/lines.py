@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +66,23 @@ def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     if code == 3:
         message += f" (2^{bits} columns; more with bits={bits + 1} and up)"
     return DataError(message, path=block.path, line=block.line_at(place), column=place - start + 1)
+
+
+def vw_names(lines: Iterable[bytes]) -> list[bytes]:
+    """The features of Vowpal Wabbit lines by the names that are hashed, each once.
+
+    >>> vw_names([b"1 2.0 'id|words:2 not:0.5 good", b"-1 | bad"])
+    [b'words^not', b'words^good', b'bad']
+    """
+    names: dict[bytes, None] = {}
+    for line in lines:
+        for part in line.split(b"|")[1:]:
+            has_space = part[:1].strip() != b""
+            words = [word.partition(b":")[0] for word in part.split()]
+            space = words.pop(0) if has_space else b""
+            lead = space + b"^" if space else b""
+            names |= dict.fromkeys(lead + word for word in words)
+    return list(names)
 
 
 def read_fasttext(block: Block, skip: bool) -> Chunk:

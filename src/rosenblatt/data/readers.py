@@ -98,6 +98,12 @@ class Reader:
             return read_fasttext(block, True)
         return parse_json(block, None, True)
 
+    def first_lines(self) -> pa.Table:
+        """The first lines of the first file as they stand, in one column of bytes."""
+        head = ByteSource(self.files[0]).head(self._block_bytes)
+        lines = [line for line in head[: head.rfind(b"\n") + 1].split(b"\n") if line.strip()]
+        return pa.table({"line": pa.array(lines, pa.binary())})
+
     def pieces(
         self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
     ) -> Iterator[Piece]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ import pyarrow as pa
 from rosenblatt.data.ahead import in_order
 from rosenblatt.data.blocks import BLOCK_BYTES
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, STDIN, expand
+from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint
 from rosenblatt.data.kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.lines import Lines
 from rosenblatt.data.readers import SPARSE, Piece, Reader
@@ -189,8 +188,8 @@ class Source:
         self.classes, self._closed = list(classes), True
 
     def fingerprint(self) -> dict[str, Any]:
-        """Which files these are: their names, sizes and how they begin."""
-        return {"format": self.format, "files": [_fingerprint(path) for path in self.files]}
+        """Which files these are: their names, sizes and samples of what is in them."""
+        return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
 
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
@@ -222,9 +221,11 @@ class Source:
         return {c.name for c in columns if c.kind == "number"}
 
     def first_table(self) -> pa.Table | None:
-        """The table of the first batch once more; None where there is none."""
-        if self.features.origin != "table" or STDIN in self.files:
+        """The table of the first batch once more, or its lines; None where there is neither."""
+        if self.features.origin == "svmlight" or STDIN in self.files:
             return None
+        if self.features.origin == "vw":
+            return self._reader.first_lines()
         for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
             return self._prepare(piece).batch.table
         return None
@@ -364,14 +365,6 @@ def _must_have(name: str, names: list[str], path: str) -> None:
     if name not in names:
         message = f"there is no column {name!r}; the columns are {', '.join(names)}"
         raise DataError(message, path=path)
-
-
-def _fingerprint(path: str) -> dict[str, Any]:
-    if path == STDIN or not Path(path).is_file():
-        return {"name": path}
-    with Path(path).open("rb") as file:
-        begins = hashlib.sha256(file.read(1 << 16)).hexdigest()
-    return {"name": Path(path).name, "size": Path(path).stat().st_size, "begins": begins}
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:
