@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
@@ -14,13 +14,12 @@ from rosenblatt.data.files import ByteSource, detect_format
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
 from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
 from rosenblatt.data.tables import Chunk, parse_json, read_columnar
-from rosenblatt.engine.row_ends import last_row_end, row_starts
+from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
 
 SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
 _BATCH_ROWS = 8192
-_HEADER_BYTES = 1 << 16
 
 Piece = Callable[[], tuple[Chunk | Lines, int]]
 
@@ -53,50 +52,30 @@ class Reader:
         self._first: ByteSource | None = ByteSource(files[0])
         self.format = format or detect_format(files[0], self._first)
         self._head: Chunk | None = None
-        self._head_size = 0
+        # What was opened to look at its beginning is read on from there, once.
+        self._begun: _Begun | None = None
         self._rest: Iterator[Chunk] | None = None
 
     def head(self) -> pa.Table:
         """The first rows of the first file, with all columns; they stay to be read."""
         if self._head is None:
-            self._head = self._read_head()
+            self._head = self._read_head() or Chunk(pa.table({}), self.files[0], int)
         if self._head.table.num_rows == 0:
             raise DataError("the file has no rows", path=self.files[0])
         return self._head.table
 
-    def _read_head(self) -> Chunk:
-        nothing = Chunk(pa.table({}), self.files[0], lambda row: row)
+    def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
             self._rest = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
-            return next(self._rest, nothing)
-        assert self._first is not None, "the beginning is looked at before the rest is read"
-        size = self._block_bytes
-        while True:
-            head = self._first.head(size)
-            found = self._parse_head(head, len(head) < size) or nothing
-            if found.table.num_rows or len(head) < size:
-                return found
-            size *= 2
-
-    def _parse_head(self, head: bytes, is_all: bool) -> Chunk | None:
-        """The whole rows of the first file's beginning; None if there are none."""
-        assert self._first is not None
-        if not head.strip():
-            raise DataError("the file is empty", path=self.files[0])
-        dialect = self._dialect(self._first) if self.format in ("csv", "tsv") else None
-        quoting = dialect.quoting if dialect else 0
-        end = len(head) if is_all else last_row_end(np.frombuffer(head, dtype=np.uint8), quoting)
-        data = head[:end] if head[:end].endswith(b"\n") or end == 0 else head[:end] + b"\n"
-        block = Block.of(data, self._first.path)
-        block = _without_header(block, dialect) if dialect else block
-        self._head_size = len(block.array)
-        if not block.lines:
+            return next(self._rest, None)
+        dialect, blocks = self._open(self.files[0])
+        first = next(blocks, None)
+        if first is None:
             return None
-        if dialect is not None:
-            return parse_csv(block, dialect, list(dialect.names), True)
-        if self.format == "fasttext":
-            return read_fasttext(block, True)
-        return parse_json(block, None, True)
+        self._begun = _Begun(dialect, first, blocks)
+        found, _ = self._parse(first, dialect, None, True)
+        assert isinstance(found, Chunk), "sparse formats have no columns"
+        return found
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
@@ -122,74 +101,78 @@ class Reader:
             if self.format in _COLUMNAR:
                 yield from self._columnar_pieces(path, columns)
                 continue
-            source = self._take(path)
-            if self.format in ("csv", "tsv"):
-                blocks = self._csv_blocks(source, columns, numbers)
+            begun, self._begun = self._begun, None
+            if begun is not None and path == self.files[0]:
+                dialect, blocks = begun.dialect, begun.rest
+                yield self._first_piece(begun, columns)
             else:
-                blocks = (
-                    (block, partial(self._parse, block, columns, bits))
-                    for block in read_blocks(source, self._block_bytes)
-                )
-            is_first = path == self.files[0]
-            for block, piece in blocks:
-                yield self._known(block, columns, piece) if is_first else piece
-                is_first = False
-            source.close()
+                dialect, blocks = self._open(path)
+            for block in blocks:
+                yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
-    def _known(self, block: Block, columns: list[str] | None, piece: Piece) -> Piece:
-        """The piece of the first block of all, which need not be read twice."""
+    def _first_piece(self, begun: _Begun, columns: list[str] | None) -> Piece:
+        """What the look at the beginning has read, unless it passed over something bad."""
         head = self._head
-        if head is None or (head.bad and not self._skip) or len(block.array) != self._head_size:
-            return piece
+        if head is None or (head.bad and not self._skip):
+            return partial(self._parse, begun.first, begun.dialect, columns, self._skip)
         table = head.table if columns is None else head.table.select(columns)
-        return partial(_as_it_is, head._replace(table=table), len(block.array))
+        return partial(_as_it_is, head._replace(table=table), len(begun.first.array))
 
     def _columnar_pieces(self, path: str, columns: list[str] | None) -> Iterator[Piece]:
-        chunks = self._begun(columns) if path == self.files[0] else None
+        chunks = self._begun_batches(columns) if path == self.files[0] else None
         for chunk in chunks or read_columnar(path, self.format, columns, _BATCH_ROWS):
             yield partial(_as_it_is, chunk, chunk.table.nbytes)
 
-    def _begun(self, columns: list[str] | None) -> Iterator[Chunk] | None:
-        """The first file from its beginning, whose first batch was read, if it has all columns."""
+    def _begun_batches(self, columns: list[str] | None) -> Iterator[Chunk] | None:
+        """The first file from its beginning, if the look at it had the columns wanted."""
         rest, self._rest = self._rest, None
         if rest is None or self._head is None:
             return None
-        return (
-            chain([self._head], rest) if columns in (None, self._head.table.column_names) else None
-        )
+        has_all = columns in (None, self._head.table.column_names)
+        return chain([self._head], rest) if has_all else None
 
-    def _csv_blocks(
-        self, source: ByteSource, columns: list[str] | None, numbers: Collection[str]
-    ) -> Iterator[tuple[Block, Piece]]:
-        dialect = self._dialect(source)
+    def _parse(
+        self,
+        block: Block,
+        dialect: Dialect | None,
+        columns: list[str] | None,
+        skip: bool,
+        bits: int = 0,
+        numbers: Collection[str] = (),
+    ) -> tuple[Chunk | Lines, int]:
+        size = len(block.array)
+        if dialect is not None:
+            wanted = list(dialect.names) if columns is None else columns
+            return parse_csv(block, dialect, wanted, skip, numbers), size
+        if self.format in SPARSE:
+            return read_sparse(block, self.format, bits, skip), size
+        if self.format == "fasttext":
+            return read_fasttext(block, skip), size
+        schema = None if self._head is None else self._head.table.schema
+        if schema is not None and columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        return parse_json(block, schema, skip), size
+
+    def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
+        """How a file is written, where that is a question, and its blocks, without a header."""
+        source = self._take(path)
+        if self.format not in ("csv", "tsv"):
+            return None, self._blocks(source, None)
+        dialect = sniff_dialect(_sample(source), self.format, source.path, self._header)
         names = list(dialect.names)
         if self._head is not None and names != self._head.table.column_names:
             message = f"the columns are {', '.join(names)}, not as in the first file"
             raise DataError(message, path=source.path, line=1)
-        is_first = True
-        for block in read_blocks(source, self._block_bytes, dialect.quoting):
-            rows = _without_header(block, dialect) if is_first else block
-            is_first = False
+        return dialect, self._blocks(source, dialect)
+
+    def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
+        has_header = dialect is not None and dialect.header
+        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else 0):
+            rows = _without_header(block, dialect) if has_header and dialect else block
+            has_header = False
             if rows.lines:
-                yield rows, partial(self._parse_csv, rows, dialect, columns or names, numbers)
-
-    def _parse_csv(
-        self, block: Block, dialect: Dialect, columns: list[str], numbers: Collection[str]
-    ) -> tuple[Chunk, int]:
-        return parse_csv(block, dialect, columns, self._skip, numbers), len(block.array)
-
-    def _parse(
-        self, block: Block, columns: list[str] | None, bits: int
-    ) -> tuple[Chunk | Lines, int]:
-        size = len(block.array)
-        if self.format in SPARSE:
-            return read_sparse(block, self.format, bits, self._skip), size
-        if self.format == "fasttext":
-            return read_fasttext(block, self._skip), size
-        schema = None if self._head is None else self._head.table.schema
-        if schema is not None and columns is not None:
-            schema = pa.schema([schema.field(name) for name in columns])
-        return parse_json(block, schema, self._skip), size
+                yield rows
+        source.close()
 
     def _take(self, path: str) -> ByteSource:
         """The bytes of a file; those of the first were opened to look at its beginning."""
@@ -200,9 +183,21 @@ class Reader:
             raise DataError("standard input can be read only once", path="<stdin>")
         return ByteSource(path)
 
-    def _dialect(self, source: ByteSource) -> Dialect:
-        head = source.head(max(self._block_bytes, SAMPLE_BYTES))
-        return sniff_dialect(head, self.format, source.path, self._header)
+
+class _Begun(NamedTuple):
+    """A file whose first block was looked at."""
+
+    dialect: Dialect | None
+    first: Block
+    rest: Iterator[Block]
+
+
+def _sample(source: ByteSource) -> bytes:
+    """The beginning of a file, as much as shows how it is written: a few lines, one at least."""
+    size = 2 * SAMPLE_BYTES
+    while len(head := source.head(size)) == size and b"\n" not in head[SAMPLE_BYTES:]:
+        size *= 2
+    return head
 
 
 def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
@@ -210,9 +205,7 @@ def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
 
 
 def _without_header(block: Block, dialect: Dialect) -> Block:
-    if not dialect.header:
-        return block
-    for size in (_HEADER_BYTES, len(block.array)):
+    for size in (SAMPLE_BYTES, len(block.array)):
         starts = row_starts(block.array[:size], dialect.quoting)
         if len(starts) > 1:
             return block.after(int(starts[1]))
