@@ -49,7 +49,7 @@ def test_no_more_is_read_than_the_threads_can_be_at():
     results = in_order(items(), lambda n: n)
     assert next(results) == 0
     time.sleep(0.05)
-    assert len(read) <= min(8, os.cpu_count() or 1) + 2
+    assert len(read) <= min(8, os.cpu_count() or 1) + 3
     results.close()
     time.sleep(0.05)
     assert len(read) <= min(8, os.cpu_count() or 1) + 3

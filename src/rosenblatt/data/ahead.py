@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -15,29 +15,29 @@ _MOST_WORKERS = 8
 _END: Any = object()
 
 
-def in_order(items: Iterator[Item], work: Callable[[Item], Made]) -> Iterator[Made]:
+def in_order(items: Iterator[Item], work: Callable[[Item], Made]) -> Generator[Made, None, None]:
     """The results of `work` on each item, in order, while threads are at the next ones.
 
-    One thread gets the items, one after the other, as many as there are cores (eight at most) work
-    on them. No more than that many results, and one, wait to be taken: memory stays bounded. An
-    error is raised in its turn, after all that came before it.
+    One thread gets the items, one after the other, and hands them to as many as there are cores
+    (eight at most). It is never ahead by more than that many items and two: memory stays bounded.
+    An error is raised in its turn, after all that came before it.
 
     >>> list(in_order(iter([3, 1, 2]), lambda n: n * n))
     [9, 1, 4]
     """
     workers = min(_MOST_WORKERS, os.cpu_count() or 1)
-    waiting: deque[Future[Made]] = deque()
-    with ThreadPoolExecutor(workers + 1) as pool:
-        coming = pool.submit(next, items, _END)
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(workers) as pool:
+
+        def step() -> Future[Made] | None:
+            item = next(items, _END)
+            return None if item is _END else pool.submit(work, item)
+
+        coming = deque(reader.submit(step) for _ in range(workers + 2))
         try:
-            while coming.exception() is None and coming.result() is not _END:
-                waiting.append(pool.submit(work, coming.result()))
-                coming = pool.submit(next, items, _END)
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-            coming.result()
+            while (future := coming.popleft().result()) is not None:
+                result = future.result()
+                coming.append(reader.submit(step))
+                yield result
         finally:
-            for future in waiting:
-                future.cancel()
+            for step_ahead in coming:
+                step_ahead.cancel()

@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from rosenblatt.data.ahead import in_order
 from rosenblatt.errors import DataError
 
 STDIN = "-"
@@ -40,6 +41,7 @@ _SUFFIXES = {
 }
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
+_CHUNK_BYTES, _STEP_BYTES = 1 << 20, 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
@@ -114,6 +116,8 @@ class ByteSource:
         self._ahead = b""
         self._start = True
         self._fault = ""
+        self._chunks = in_order(self._decompressed(), lambda chunk: chunk)
+        self._loose = np.empty(0, dtype=np.uint8)
 
     def head(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
@@ -138,7 +142,34 @@ class ByteSource:
 
     def close(self) -> None:
         """Let go of the file."""
+        self._chunks.close()
         self._stream.close()
+
+    def _read(self, room: np.ndarray) -> int:
+        """Some of the next bytes; those of compressed files come from a thread of their own."""
+        if not self.compression:
+            return int(self._stream.readinto(room))
+        if len(self._loose) == 0:
+            self._loose = next(self._chunks, self._loose)
+        count = min(len(room), len(self._loose))
+        room[:count] = self._loose[:count]
+        self._loose = self._loose[count:]
+        return count
+
+    def _decompressed(self) -> Iterator[np.ndarray]:
+        """The bytes of a compressed file; where it breaks off, first those before the break."""
+        end = -1
+        while end != 0:
+            chunk, end = np.frombuffer(pa.allocate_buffer(_CHUNK_BYTES), dtype=np.uint8), 0
+            try:
+                while count := self._stream.readinto(chunk[end : end + _STEP_BYTES]):
+                    end += count
+            except OSError:
+                if end:
+                    yield chunk[:end]
+                raise
+            if end:
+                yield chunk[:end]
 
     def _skip_mark(self) -> None:
         """Step over a byte order mark at the very beginning."""
@@ -150,7 +181,7 @@ class ByteSource:
     def _fill(self, room: np.ndarray) -> int:
         filled = 0
         try:
-            while filled < len(room) and (count := self._stream.readinto(room[filled:])):
+            while filled < len(room) and (count := self._read(room[filled:])):
                 filled += count
         except OSError as error:
             what = f"{self.compression} data" if self.compression else "file"
