@@ -39,7 +39,7 @@ from rosenblatt import data
 from rosenblatt.data.blocks import BLOCK_BYTES
 from rosenblatt.engine.parsers import parse_svmlight
 
-COPIES = 5
+COPIES = 10
 REVIEWS = {"label": pa.string(), "text": pa.string()}
 ADULT = {str(i): pa.float64() if i in (1, 3, 5, 11, 12, 13) else pa.string() for i in range(1, 16)}
 

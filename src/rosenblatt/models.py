@@ -149,8 +149,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Model or Perceptron
-        A model of the command line, or a fitted :class:`rosenblatt.Perceptron`.
+    model : Model, Perceptron or KernelPerceptron
+        A model of the command line, or a fitted :class:`rosenblatt.Perceptron` or
+        :class:`rosenblatt.KernelPerceptron`.
     path : path
         Where to.
 

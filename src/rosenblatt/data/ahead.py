@@ -19,7 +19,7 @@ def in_order(items: Iterator[Item], work: Callable[[Item], Made]) -> Generator[M
     """The results of `work` on each item, in order, while threads are at the next ones.
 
     One thread gets the items, one after the other, and hands them to as many as there are cores
-    (eight at most). It is never ahead by more than that many items and two: memory stays bounded.
+    (eight at most). It is never ahead by more than that many items and one: memory stays bounded.
     An error is raised in its turn, after all that came before it.
 
     >>> list(in_order(iter([3, 1, 2]), lambda n: n * n))
@@ -32,7 +32,7 @@ def in_order(items: Iterator[Item], work: Callable[[Item], Made]) -> Generator[M
             item = next(items, _END)
             return None if item is _END else pool.submit(work, item)
 
-        coming = deque(reader.submit(step) for _ in range(workers + 2))
+        coming = deque(reader.submit(step) for _ in range(workers + 1))
         try:
             while (future := coming.popleft().result()) is not None:
                 result = future.result()
