@@ -199,7 +199,9 @@ class Source:
         """The batches from number `start` on; the counts go on from where they are."""
         numbers = () if self.keep_table else self._numbers(self.features.columns)
         pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
-        return map(self._finish, in_order(islice(pieces, start, None), self._prepare))
+        # Hashed rows are large: few of them are made at a time.
+        made = in_order(islice(pieces, start, None), self._prepare, most=2, spare=1)
+        return map(self._finish, made)
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
