@@ -15,6 +15,7 @@ X, Y = load_digits(return_X_y=True)
     [
         {"keep": "vote"},
         {"keep": "average", "multiclass": "ovo"},
+        {"keep": "vote", "multiclass": "joint"},
         {"keep": "last", "kernel": "rbf", "max_support": 40},
         {"keep": "last", "early_stopping": True, "max_iter": 3},
     ],

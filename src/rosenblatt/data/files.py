@@ -116,7 +116,7 @@ class ByteSource:
         self._ahead = b""
         self._start = True
         self._fault = ""
-        self._chunks = in_order(self._decompressed(), lambda chunk: chunk, most=1)
+        self._chunks = in_order(self._decompressed(), lambda chunk: chunk, most=1, spare=4)
         self._loose = np.empty(0, dtype=np.uint8)
 
     def head(self, size: int) -> bytes:

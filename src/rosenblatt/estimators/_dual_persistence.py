@@ -19,12 +19,12 @@ from rosenblatt.estimators._persistence import (
 )
 from rosenblatt.estimators.kernel_perceptron import KernelPerceptron
 from rosenblatt.training import Epoch, History
-from rosenblatt.training.dual import DualState, Log
+from rosenblatt.training.log import DualState, Log
 
 FORMAT = "rosenblatt-kernel-perceptron"
 VERSION = 1
 LOG = ("problems", "rows", "taus", "times")
-STATE_ARRAYS = ("clock", "squares", "mistakes", "damage")
+STATE_ARRAYS = ("clock", "squares", "mistakes", "damage", "longest")
 STATE_PLAIN = ("rng", "steps", "visits", "updates", "epoch", "stop_reason", "removals")
 CSR = ("data", "indices", "indptr")
 
