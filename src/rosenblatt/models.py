@@ -20,6 +20,11 @@ Array = npt.NDArray[Any]
 
 FORMAT = "rosenblatt-model"
 VERSION = 1
+# Where it is known how each is saved, and what its files call themselves.
+_ESTIMATORS = {
+    "Perceptron": ("_persistence", "rosenblatt-perceptron"),
+    "KernelPerceptron": ("_dual_persistence", "rosenblatt-kernel-perceptron"),
+}
 
 
 @dataclass(frozen=True)
@@ -144,8 +149,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Model or Perceptron
-        A model of the command line, or a fitted :class:`rosenblatt.Perceptron`.
+    model : Model, Perceptron or KernelPerceptron
+        A model of the command line, or a fitted :class:`rosenblatt.Perceptron` or
+        :class:`rosenblatt.KernelPerceptron`.
     path : path
         Where to.
 
@@ -160,9 +166,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ('no', 'yes')
     """
     if not isinstance(model, Model):
-        if type(model).__name__ != "Perceptron":
-            raise TypeError(f"only models can be saved, not {type(model).__name__}")
-        tensorfile.write(path, *_persistence().to_file(model))
+        kind = type(model).__name__
+        if kind not in _ESTIMATORS:
+            raise TypeError(f"only models can be saved, not {kind}")
+        tensorfile.write(path, *_persistence(kind).to_file(model))
         return
     about = {
         "format": FORMAT,
@@ -181,7 +188,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model file, checking everything it says: a :class:`Model` or a fitted Perceptron.
+    """Read a model file, checking everything it says: a :class:`Model` or a fitted estimator.
 
     Raises
     ------
@@ -190,8 +197,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     arrays, about = tensorfile.read(path)
     name = os.fspath(path)
-    if about.get("format") == "rosenblatt-perceptron":
-        return _read(name, _persistence().from_file, arrays, about)
+    for kind, (_, format) in _ESTIMATORS.items():
+        if about.get("format") == format:
+            return _read(name, _persistence(kind).from_file, arrays, about)
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
@@ -209,9 +217,9 @@ def _read(name: str, make: Any, arrays: dict[str, Array], about: dict[str, Any])
         raise ModelFormatError(f"{name} is damaged: {error}") from None
 
 
-def _persistence() -> Any:
+def _persistence(kind: str) -> Any:
     """How an estimator is saved is known one floor up; training from files never needs it."""
-    return import_module("rosenblatt.estimators._persistence")
+    return import_module(f"rosenblatt.estimators.{_ESTIMATORS[kind][0]}")
 
 
 def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from rosenblatt.engine.parsers import (
     FAULTS,
-    last_row_end,
     parse_fasttext,
     parse_svmlight,
     parse_vw,
-    row_starts,
 )
 from rosenblatt.engine.text import _fnv, _mix
 
@@ -175,29 +173,3 @@ def test_fasttext_lines_mean_what_the_definition_says(rows):
         assert name == (labels[0] if labels else "")
         text = data[int(starts[row]) : int(starts[row + 1])].tobytes().decode()
         assert text.split() == rest
-
-
-FIELD = r'(?:"(?:[^"]|"")*"(?!")[^,\n]*|[^",\n][^,\n]*|)'
-ROW = re.compile(rf"{FIELD}(?:,{FIELD})*\n")
-
-
-@settings(max_examples=2 * EXAMPLES, deadline=None)
-@given(st.text('a",\n', max_size=30))
-def test_rows_end_where_the_grammar_of_csv_says(text):
-    end, starts = 0, []
-    while (row := ROW.match(text, end)) is not None:
-        starts += [end] if row.group() != "\n" else []
-        end = row.end()
-    assert last_row_end(block(text), ord(",")) == end
-    assert row_starts(block(text[:end]), ord(",")).tolist() == starts
-
-
-def test_rows_start_after_empty_lines():
-    assert row_starts(block('a\n\n\r\n"b\n\nc"\nd\n'), ord(",")).tolist() == [0, 5, 12]
-    assert row_starts(block("a\n\nb\n"), 0).tolist() == [0, 3]
-
-
-def test_a_stray_quote_inside_a_value_opens_nothing():
-    text = '5" pipe,3\n"a ""b"" \n c",1\nx,"y"\n'
-    assert row_starts(block(text), ord(",")).tolist() == [0, 10, 26]
-    assert last_row_end(block(text), ord(",")) == len(text)

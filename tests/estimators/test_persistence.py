@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from rosenblatt import ModelFormatError, Perceptron, load, save
+from rosenblatt import KernelPerceptron, ModelFormatError, Perceptron, load, save
 
 X, Y = load_digits(return_X_y=True)
 
@@ -51,10 +51,11 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     assert not (tmp_path / "a.model").exists()
 
 
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
 @given(st.integers(0, 10**6), st.integers(1, 255))
-def test_a_damaged_file_is_refused_or_reads_as_a_model(tmp_path_factory, place, flip):
+def test_a_damaged_file_is_refused_or_reads_as_a_model(tmp_path_factory, kind, place, flip):
     path = tmp_path_factory.getbasetemp() / "damaged.model"
-    save(Perceptron(max_iter=1).fit(X[:50, :5], Y[:50] > 4), path)
+    save(kind(max_iter=1).fit(X[:50, :5], Y[:50] > 4), path)
     content = bytearray(path.read_bytes())
     content[place % len(content)] ^= flip
     path.write_bytes(content)

@@ -7,6 +7,7 @@ import pytest
 
 from rosenblatt import data, reference
 from rosenblatt.data import Features
+from rosenblatt.engine.text import Ngrams
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.train import Settings, Trainer
 from rosenblatt.models import Model
@@ -155,3 +156,18 @@ def test_words_are_those_that_speak_for_a_class(tmp_path):
     assert {"bad", "dull"} <= {word for word, _ in model.words["neg"]}
     assert isinstance(model, Model)
     assert isinstance(model.features, Features)
+
+
+def test_features_of_vowpal_wabbit_files_have_their_names(tmp_path):
+    (tmp_path / "a.vw").write_text("1 |w good film:2 |t été\n-1 |w bad film |t hiver\n" * 30)
+    model = Trainer(data.open(tmp_path / "a.vw"), Settings(epochs=2)).run()
+    assert {name for name, _ in model.words["1"]} >= {"w^good", "t^été"}
+    assert {name for name, _ in model.words["-1"]} >= {"w^bad", "t^hiver"}
+
+
+def test_features_of_characters_have_their_characters(tmp_path):
+    (tmp_path / "a.csv").write_text("label,text\n" + "pos,Good one\nneg,bad one\n" * 30)
+    source = data.open(tmp_path / "a.csv", text="text", ngrams=Ngrams(3, 4, chars=True))
+    model = Trainer(source, Settings(epochs=2)).run()
+    assert {name for name, _ in model.words["pos"]} >= {"_goo", "ood_"}
+    assert {name for name, _ in model.words["neg"]} >= {"_bad", "bad_"}

@@ -14,7 +14,8 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="The model file.")],
     files: Annotated[list[str], typer.Argument(help="Files with labels.")],
     plot: Annotated[
-        Path | None, typer.Option(help="Draw curves (two classes) or the confusion matrix.")
+        Path | None,
+        typer.Option(help="Draw curves; for many classes the confusion matrix, too."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
@@ -46,7 +47,7 @@ def evaluate(
         features=loaded.features,
         classes=loaded.classes,
     )
-    result = judge(loaded, source)
+    result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
     if plot is not None:
         from rosenblatt.jobs.plots import draw_evaluation

@@ -6,26 +6,67 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from rosenblatt.data.files import ByteSource
-from rosenblatt.engine.parsers import last_row_end, row_starts
+from rosenblatt.engine.row_ends import count_newlines, last_row_end, row_starts
 from rosenblatt.errors import DataError
 
 BLOCK_BYTES = 4 << 20
 _LONGEST_ROW = 512 << 20
+_NEWLINE = ord("\n")
 
 
 class Block(NamedTuple):
-    """Whole rows of one file, ending in a line break."""
+    """Whole rows of one file, ending in a line break.
 
-    data: bytes
+    Attributes
+    ----------
+    array : uint8 array
+        The rows.
+    path : str
+        The file.
+    line : int
+        The line on which they begin, from 1.
+    lines : int
+        How many lines they are.
+    """
+
+    array: np.ndarray
     path: str
     line: int
+    lines: int
+
+    @classmethod
+    def of(cls, data: bytes, path: str, line: int = 1) -> Block:
+        """The rows written in `data`.
+
+        >>> Block.of(b"a,1\\nb,2\\n", "a.csv").lines
+        2
+        """
+        return cls(np.frombuffer(data, dtype=np.uint8), path, line, data.count(b"\n"))
+
+    @property
+    def data(self) -> bytes:
+        """A copy of the rows, for the ways that are seldom gone."""
+        return self.array.tobytes()
+
+    def line_at(self, place: int) -> int:
+        """The line of a byte."""
+        return self.line + count_newlines(self.array[:place])
 
     def line_of(self, row: int, quoting: int = 0) -> int:
         """The line on which a row begins; empty lines are no rows. `quoting`: as for reading."""
-        starts = row_starts(np.frombuffer(self.data, dtype=np.uint8), quoting)
-        return self.line + self.data.count(b"\n", 0, int(starts[row]))
+        return self.line_at(int(row_starts(self.array, quoting)[row]))
+
+    def after(self, place: int) -> Block:
+        """The rows from a byte on."""
+        return Block(
+            self.array[place:],
+            self.path,
+            self.line_at(place),
+            self.lines - count_newlines(self.array[:place]),
+        )
 
 
 def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -> Iterator[Block]:
@@ -36,7 +77,7 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
     source : ByteSource
         Where the bytes come from.
     size : int
-        A block holds at least this many bytes, but for the last.
+        A block holds as many whole rows as fit into so many bytes, and one row at least.
     quoting : int
         The code of the delimiter of a format in which line breaks between double quotes belong
         to a value, as in CSV; 0 for others.
@@ -47,41 +88,31 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
     >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 5, quoting=ord(","))]
-    [(b'1,2\\n', 1), (b'"3\\n",4\\n5,6\\n', 2)]
+    [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
     """
-    line, rest = 1, b""
+    line, room, rest = 1, size, np.empty(0, dtype=np.uint8)
     while True:
-        try:
-            more = source.read(max(1, size - len(rest)))
-        except DataError as error:
-            at = line + rest.count(b"\n")
-            raise DataError(str(error), line=None if at == 1 else at) from None
-        data = rest + more
-        if not more:
-            if data.strip():
-                yield Block(data if data.endswith(b"\n") else data + b"\n", source.path, line)
+        # One byte more than asked for: a last line without a line break is given one.
+        # Arrow's memory is used again; memory from the system would come page by page each time.
+        data = np.frombuffer(pa.allocate_buffer(room + 1), dtype=np.uint8)
+        data[: len(rest)] = rest
+        end = len(rest) + source.fill(data[len(rest) : room])
+        data[end] = _NEWLINE
+        data.setflags(write=False)
+        if end < room:
+            source.check(line + count_newlines(data[:end]))
+            if data[:end].tobytes().strip():
+                end += int(data[end - 1] != _NEWLINE)
+                yield Block(data[:end], source.path, line, count_newlines(data[:end]))
             return
-        if len(data) < size:
-            rest = data
-            continue
-        cut = _end_of_rows(data, quoting)
+        cut = int(last_row_end(data[:end], quoting))
         if cut == 0:
-            if len(data) > _LONGEST_ROW:
+            if end > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"
                 raise DataError(message, path=source.path, line=line)
             # Doubling keeps the work linear when one row spans many reads.
-            more = source.read(len(data))
-            rest = data + more
-            if not more:
-                yield Block(data + b"\n", source.path, line)
-                return
+            rest, room = data[:end], 2 * room
             continue
-        rest = data[cut:]
-        yield Block(data[:cut], source.path, line)
-        line += data.count(b"\n", 0, cut)
-
-
-def _end_of_rows(data: bytes, quoting: int) -> int:
-    if quoting and b'"' in data:
-        return int(last_row_end(np.frombuffer(data, dtype=np.uint8), quoting))
-    return data.rfind(b"\n") + 1
+        block = Block(data[:cut], source.path, line, count_newlines(data[:cut]))
+        rest, room, line = data[cut:end], max(size, end - cut + 1), line + block.lines
+        yield block

@@ -37,6 +37,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
         first = batch.table if first is None else first
         store.append(batch.rows, batch.labels, batch.weights)
     store.flush(sync=True)
+    first = source.first_table() if first is None else first
     if first is not None:
         with pa.ipc.new_file(target / "first.arrow", first.schema) as file:
             file.write_table(first)

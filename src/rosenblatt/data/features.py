@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.kinds import KINDS, Column, to_numbers
+from rosenblatt.data.lines import vw_names
 from rosenblatt.data.strings import make_strings, string_buffers
 from rosenblatt.data.tables import as_strings, plain_strings
 from rosenblatt.engine.spelling import spell
@@ -103,8 +104,10 @@ class Features:
             return {}
         found: dict[int, str] = {}
         bits, texts = self.ngrams.bits, self._of("text")
+        if self.origin == "vw":
+            found = _vw_columns(table["line"].to_pylist(), bits)
         for c in self.columns:
-            if c.kind == "text" and not self.ngrams.chars:
+            if c.kind == "text":
                 buffers = self._buffers(table[c.name])
                 spelled = spell(*buffers, self.ngrams, sought, self._seed(c))
                 lead = f"{c.name}: " if len(texts) > 1 else ""
@@ -193,6 +196,16 @@ class Features:
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
         indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
         return Rows(indptr, indices.ravel(), values.ravel())
+
+
+def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
+    """The names of the features in Vowpal Wabbit lines, by their columns."""
+    names = vw_names(lines)
+    # They are hashed byte by byte, strings by code points: as Latin-1 the two are the same.
+    strings = make_strings([name.decode("latin-1") for name in names])
+    columns = hash_values(*string_buffers(strings), bits)
+    shown = (name.decode(errors="replace") for name in names)
+    return dict(zip(columns.tolist(), shown, strict=True))
 
 
 def _column_from(entry: Any) -> Column:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from rosenblatt.data.ahead import in_order
 from rosenblatt.errors import DataError
 
 STDIN = "-"
@@ -36,6 +40,9 @@ _SUFFIXES = {
     ".vw": "vw",
 }
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
+_CHUNK_BYTES, _STEP_BYTES = 1 << 20, 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
 
@@ -59,6 +66,27 @@ def expand(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> 
     if not found:
         raise DataError("no file was named")
     return found
+
+
+def fingerprint(path: str) -> dict[str, Any]:
+    """What tells a file from others: its name, its size, and a digest of samples of its bytes.
+
+    The samples are 64 pieces of 64 KB, evenly spaced from the first bytes to the last. So a file
+    of up to 4 MB is looked at as a whole; in a larger one a change can fall between two samples.
+
+    >>> fingerprint("-")
+    {'name': '-'}
+    """
+    if path == STDIN or not Path(path).is_file():
+        return {"name": path}
+    size = Path(path).stat().st_size
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        last = max(0, size - _SAMPLE_BYTES)
+        for start in sorted({last * i // (_SAMPLES - 1) for i in range(_SAMPLES)}):
+            file.seek(start)
+            digest.update(file.read(_SAMPLE_BYTES))
+    return {"name": Path(path).name, "size": size, "sample": digest.hexdigest()}
 
 
 class ByteSource:
@@ -87,38 +115,78 @@ class ByteSource:
         self._stream = pa.CompressedInputStream(self._raw, kinds[0]) if kinds else self._raw
         self._ahead = b""
         self._start = True
+        self._fault = ""
+        self._chunks = in_order(self._decompressed(), lambda chunk: chunk, most=1, spare=4)
+        self._loose = np.empty(0, dtype=np.uint8)
 
     def head(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
-        while len(self._ahead) < size:
-            more = self._read(size - len(self._ahead))
-            if not more:
-                break
-            self._ahead += more
+        self._skip_mark()
+        more = np.empty(max(0, size - len(self._ahead)), dtype=np.uint8)
+        self._ahead += more[: self._fill(more)].tobytes()
+        if self._fault:
+            self.check(1 + self._ahead.count(b"\n"))
         return self._ahead[:size]
 
-    def read(self, size: int) -> bytes:
-        """The next bytes; none at the end."""
-        if self._ahead:
-            ahead, self._ahead = self._ahead, b""
-            return ahead
-        return self._read(size)
+    def fill(self, room: np.ndarray) -> int:
+        """Put the next bytes into an array; how many there were, fewer only at the end."""
+        self._skip_mark()
+        ahead, self._ahead = self._ahead[: len(room)], self._ahead[len(room) :]
+        room[: len(ahead)] = np.frombuffer(ahead, dtype=np.uint8)
+        return len(ahead) + self._fill(room[len(ahead) :])
+
+    def check(self, line: int) -> None:
+        """Raise if the bytes so far, which reach to this line, came to an end too early."""
+        if self._fault:
+            raise DataError(self._fault, path=self.path, line=line if line > 1 else None)
 
     def close(self) -> None:
         """Let go of the file."""
+        self._chunks.close()
         self._stream.close()
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, room: np.ndarray) -> int:
+        """Some of the next bytes; those of compressed files come from a thread of their own."""
+        if not self.compression:
+            return int(self._stream.readinto(room))
+        if len(self._loose) == 0:
+            self._loose = next(self._chunks, self._loose)
+        count = min(len(room), len(self._loose))
+        room[:count] = self._loose[:count]
+        self._loose = self._loose[count:]
+        return count
+
+    def _decompressed(self) -> Iterator[np.ndarray]:
+        """The bytes of a compressed file; where it breaks off, first those before the break."""
+        end = -1
+        while end != 0:
+            chunk, end = np.frombuffer(pa.allocate_buffer(_CHUNK_BYTES), dtype=np.uint8), 0
+            try:
+                while count := self._stream.readinto(chunk[end : end + _STEP_BYTES]):
+                    end += count
+            except OSError:
+                if end:
+                    yield chunk[:end]
+                raise
+            if end:
+                yield chunk[:end]
+
+    def _skip_mark(self) -> None:
+        """Step over a byte order mark at the very beginning."""
+        if self._start:
+            self._start = False
+            first = np.empty(len(_BYTE_ORDER_MARK), dtype=np.uint8)
+            self._ahead = first[: self._fill(first)].tobytes().removeprefix(_BYTE_ORDER_MARK)
+
+    def _fill(self, room: np.ndarray) -> int:
+        filled = 0
         try:
-            found = self._stream.read(size)
+            while filled < len(room) and (count := self._read(room[filled:])):
+                filled += count
         except OSError as error:
             what = f"{self.compression} data" if self.compression else "file"
-            message = f"the {what} cannot be read to the end: {error}"
-            raise DataError(message, path=self.path) from None
-        if self._start and found:
-            self._start = False
-            found = found.removeprefix(b"\xef\xbb\xbf")
-        return found
+            self._fault = f"the {what} cannot be read to the end: {error}"
+        return filled
 
 
 def detect_format(path: str, source: ByteSource) -> str:

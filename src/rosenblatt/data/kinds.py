@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from rosenblatt.data.tables import Chunk, as_strings, plain_strings
 from rosenblatt.errors import DataError
 
-# So many values tell text from categories.
+# So many values, and so many characters of each, tell text from categories.
 _ENOUGH = 300
 
 KINDS = ("text", "category", "number", "ignore")
@@ -93,7 +93,8 @@ def _guess(column: pa.ChunkedArray) -> str:
         if _numbers(strings) is not None:
             return "number"
     present = strings.drop_null()
-    words = 1 + pc.mean(pc.count_substring_regex(present, r"\W+")).as_py()
+    starts = pc.utf8_slice_codeunits(present, 0, _ENOUGH)
+    words = 1 + pc.mean(pc.count_substring_regex(starts, r"\W+")).as_py()
     distinct = pc.count_distinct(present).as_py()
     return "text" if words > 2 and distinct > 0.3 * len(present) else "category"
 
@@ -191,7 +192,7 @@ def check_chunk(chunk: Chunk, columns: tuple[Column, ...], label: str | None, sk
     """
     faults: list[tuple[int, str, str]] = []
     for column in columns:
-        if column.kind == "number":
+        if column.kind == "number" and _is_stringlike(chunk.table[column.name].type):
             for row in to_numbers(chunk.table[column.name])[1]:
                 found = _shown(chunk, column.name, row)
                 faults.append((int(row), column.name, f"expected a number, found {found}"))
@@ -220,7 +221,8 @@ def _shown(chunk: Chunk, name: str, row: int) -> str:
 
 
 def _bad_utf8(chunk: Chunk, name: str) -> list[tuple[int, str, str]]:
-    if not _is_stringlike(chunk.table[name].type):
+    kind = chunk.table[name].type
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         return []
     try:
         plain_strings(chunk.table[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -31,12 +31,12 @@ class Lines(NamedTuple):
 def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
     """Read a block of svmlight or Vowpal Wabbit lines.
 
-    >>> lines = read_sparse(Block(b"+1 3:0.5\\n-1 2:1 7:2\\n", "a.svm", 1), "svmlight", 22, False)
+    >>> lines = read_sparse(Block.of(b"+1 3:0.5\\n-1 2:1 7:2\\n", "a.svm"), "svmlight", 22, False)
     >>> lines.labels.tolist(), lines.rows.indices.tolist()
     ([1.0, -1.0], [3, 2, 7])
     """
     parse = parse_svmlight if format == "svmlight" else parse_vw
-    parsed = parse(np.frombuffer(block.data, dtype=np.uint8), bits)
+    parsed = parse(block.array, bits)
     wrong = np.flatnonzero(parsed.faults)
     if len(wrong) and not skip:
         place = int(parsed.places[wrong[0]])
@@ -61,22 +61,37 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
 
 def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     start = block.data.rfind(b"\n", 0, place) + 1
-    word = block.data[place : place + 40].split(b"\n")[0].split(b" ")[0]
+    word = block.array[place : place + 40].tobytes().split(b"\n")[0].split(b" ")[0]
     message = f"{FAULTS[code]}, found {word.decode(errors='replace')!r}"
     if code == 3:
         message += f" (2^{bits} columns; more with bits={bits + 1} and up)"
-    line = block.line + block.data.count(b"\n", 0, place)
-    return DataError(message, path=block.path, line=line, column=place - start + 1)
+    return DataError(message, path=block.path, line=block.line_at(place), column=place - start + 1)
+
+
+def vw_names(lines: Iterable[bytes]) -> list[bytes]:
+    """The features of Vowpal Wabbit lines by the names that are hashed, each once.
+
+    >>> vw_names([b"1 2.0 'id|words:2 not:0.5 good", b"-1 | bad"])
+    [b'words^not', b'words^good', b'bad']
+    """
+    names: dict[bytes, None] = {}
+    for line in lines:
+        for part in line.split(b"|")[1:]:
+            has_space = part[:1].strip() != b""
+            words = [word.partition(b":")[0] for word in part.split()]
+            space = words.pop(0) if has_space else b""
+            lead = space + b"^" if space else b""
+            names |= dict.fromkeys(lead + word for word in words)
+    return list(names)
 
 
 def read_fasttext(block: Block, skip: bool) -> Chunk:
     """Read a block of fastText lines as a table of the columns ``label`` and ``text``.
 
-    >>> read_fasttext(Block(b"__label__pos not bad\\n", "a.ft", 1), False).table.to_pylist()
+    >>> read_fasttext(Block.of(b"__label__pos not bad\\n", "a.ft"), False).table.to_pylist()
     [{'label': b'pos', 'text': b'             not bad\\n'}]
     """
-    data = np.frombuffer(block.data, dtype=np.uint8).copy()
-    lines = block.data.count(b"\n")
+    data, lines = block.array.copy(), block.lines
     names = np.empty(len(data), dtype=np.uint8)
     offsets = np.empty(lines + 1, dtype=np.uint64)
     starts = np.empty(lines + 1, dtype=np.uint64)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
 from rosenblatt.data.files import ByteSource, detect_format
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
-from rosenblatt.data.tables import (
-    Chunk,
-    Dialect,
-    parse_csv,
-    parse_json,
-    read_columnar,
-    sniff_dialect,
-)
-from rosenblatt.engine.parsers import row_starts
+from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
+from rosenblatt.data.tables import Chunk, parse_json, read_columnar
+from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
 
 SPARSE = ("svmlight", "vw")
@@ -56,36 +51,41 @@ class Reader:
         self._header, self._skip, self._block_bytes = header, skip, block_bytes
         self._first: ByteSource | None = ByteSource(files[0])
         self.format = format or detect_format(files[0], self._first)
-        self._names: list[str] | None = None
-        self._schema: pa.Schema | None = None
+        self._head: Chunk | None = None
+        # What was opened to look at its beginning is read on from there, once.
+        self._begun: _Begun | None = None
+        self._rest: Iterator[Chunk] | None = None
 
     def head(self) -> pa.Table:
         """The first rows of the first file, with all columns; they stay to be read."""
-        table = self._head()
-        if table.num_rows == 0:
+        if self._head is None:
+            self._head = self._read_head() or Chunk(pa.table({}), self.files[0], int)
+        if self._head.table.num_rows == 0:
             raise DataError("the file has no rows", path=self.files[0])
-        self._names, self._schema = table.column_names, table.schema
-        return table
+        return self._head.table
 
-    def _head(self) -> pa.Table:
+    def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
-            for chunk in read_columnar(self.files[0], self.format, None, _BATCH_ROWS):
-                return chunk.table
-            return pa.table({})
-        assert self._first is not None, "the beginning is looked at before the rest is read"
-        head, path = self._first.head(self._block_bytes), self._first.path
-        if self.format in ("csv", "tsv"):
-            dialect = self._dialect(self._first)
-            block = _without_header(_whole_rows(head, path, dialect.quoting), dialect)
-            if not block.data:
-                return pa.table({})
-            return parse_csv(block, dialect, list(dialect.names), True).table
-        block = _whole_rows(head, path)
-        if self.format == "fasttext":
-            return read_fasttext(block, True).table
-        return parse_json(block, None, True).table
+            self._rest = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
+            return next(self._rest, None)
+        dialect, blocks = self._open(self.files[0])
+        first = next(blocks, None)
+        if first is None:
+            return None
+        self._begun = _Begun(dialect, first, blocks)
+        found, _ = self._parse(first, dialect, None, True)
+        assert isinstance(found, Chunk), "sparse formats have no columns"
+        return found
 
-    def pieces(self, columns: list[str] | None, bits: int) -> Iterator[Piece]:
+    def first_lines(self) -> pa.Table:
+        """The first lines of the first file as they stand, in one column of bytes."""
+        head = ByteSource(self.files[0]).head(self._block_bytes)
+        lines = [line for line in head[: head.rfind(b"\n") + 1].split(b"\n") if line.strip()]
+        return pa.table({"line": pa.array(lines, pa.binary())})
+
+    def pieces(
+        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
+    ) -> Iterator[Piece]:
         """All pieces in order, as functions that give a piece and its size in bytes.
 
         Parameters
@@ -94,47 +94,85 @@ class Reader:
             The columns to read; None for all.
         bits : int
             Sparse formats have ``2**bits`` columns.
+        numbers : collection of str
+            Columns of CSV and TSV that hold numbers.
         """
         for path in self.files:
             if self.format in _COLUMNAR:
-                for chunk in read_columnar(path, self.format, columns, _BATCH_ROWS):
-                    yield partial(_as_it_is, chunk)
+                yield from self._columnar_pieces(path, columns)
                 continue
-            source = self._take(path)
-            if self.format in ("csv", "tsv"):
-                yield from self._csv_pieces(source, columns)
+            begun, self._begun = self._begun, None
+            if begun is not None and path == self.files[0]:
+                dialect, blocks = begun.dialect, begun.rest
+                yield self._first_piece(begun, columns)
             else:
-                for block in read_blocks(source, self._block_bytes):
-                    yield partial(self._parse, block, columns, bits)
-            source.close()
+                dialect, blocks = self._open(path)
+            for block in blocks:
+                yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
-    def _csv_pieces(self, source: ByteSource, columns: list[str] | None) -> Iterator[Piece]:
-        dialect = self._dialect(source)
-        if self._names is not None and list(dialect.names) != self._names:
-            message = f"the columns are {', '.join(dialect.names)}, not as in the first file"
-            raise DataError(message, path=source.path, line=1)
-        is_first = True
-        for block in read_blocks(source, self._block_bytes, dialect.quoting):
-            rows = _without_header(block, dialect) if is_first else block
-            is_first = False
-            if rows.data:
-                yield partial(self._parse_csv, rows, dialect, columns or list(dialect.names))
+    def _first_piece(self, begun: _Begun, columns: list[str] | None) -> Piece:
+        """What the look at the beginning has read, unless it passed over something bad."""
+        head = self._head
+        if head is None or (head.bad and not self._skip):
+            return partial(self._parse, begun.first, begun.dialect, columns, self._skip)
+        table = head.table if columns is None else head.table.select(columns)
+        return partial(_as_it_is, head._replace(table=table), len(begun.first.array))
 
-    def _parse_csv(self, block: Block, dialect: Dialect, columns: list[str]) -> tuple[Chunk, int]:
-        return parse_csv(block, dialect, columns, self._skip), len(block.data)
+    def _columnar_pieces(self, path: str, columns: list[str] | None) -> Iterator[Piece]:
+        chunks = self._begun_batches(columns) if path == self.files[0] else None
+        for chunk in chunks or read_columnar(path, self.format, columns, _BATCH_ROWS):
+            yield partial(_as_it_is, chunk, chunk.table.nbytes)
+
+    def _begun_batches(self, columns: list[str] | None) -> Iterator[Chunk] | None:
+        """The first file from its beginning, if the look at it had the columns wanted."""
+        rest, self._rest = self._rest, None
+        if rest is None or self._head is None:
+            return None
+        has_all = columns in (None, self._head.table.column_names)
+        return chain([self._head], rest) if has_all else None
 
     def _parse(
-        self, block: Block, columns: list[str] | None, bits: int
+        self,
+        block: Block,
+        dialect: Dialect | None,
+        columns: list[str] | None,
+        skip: bool,
+        bits: int = 0,
+        numbers: Collection[str] = (),
     ) -> tuple[Chunk | Lines, int]:
-        size = len(block.data)
+        size = len(block.array)
+        if dialect is not None:
+            wanted = list(dialect.names) if columns is None else columns
+            return parse_csv(block, dialect, wanted, skip, numbers), size
         if self.format in SPARSE:
-            return read_sparse(block, self.format, bits, self._skip), size
+            return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
-            return read_fasttext(block, self._skip), size
-        schema = self._schema
+            return read_fasttext(block, skip), size
+        schema = None if self._head is None else self._head.table.schema
         if schema is not None and columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
-        return parse_json(block, schema, self._skip), size
+        return parse_json(block, schema, skip), size
+
+    def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
+        """How a file is written, where that is a question, and its blocks, without a header."""
+        source = self._take(path)
+        if self.format not in ("csv", "tsv"):
+            return None, self._blocks(source, None)
+        dialect = sniff_dialect(_sample(source), self.format, source.path, self._header)
+        names = list(dialect.names)
+        if self._head is not None and names != self._head.table.column_names:
+            message = f"the columns are {', '.join(names)}, not as in the first file"
+            raise DataError(message, path=source.path, line=1)
+        return dialect, self._blocks(source, dialect)
+
+    def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
+        has_header = dialect is not None and dialect.header
+        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else 0):
+            rows = _without_header(block, dialect) if has_header and dialect else block
+            has_header = False
+            if rows.lines:
+                yield rows
+        source.close()
 
     def _take(self, path: str) -> ByteSource:
         """The bytes of a file; those of the first were opened to look at its beginning."""
@@ -145,36 +183,30 @@ class Reader:
             raise DataError("standard input can be read only once", path="<stdin>")
         return ByteSource(path)
 
-    def _dialect(self, source: ByteSource) -> Dialect:
-        head = source.head(self._block_bytes)
-        return sniff_dialect(head, self.format, source.path, self._header)
+
+class _Begun(NamedTuple):
+    """A file whose first block was looked at."""
+
+    dialect: Dialect | None
+    first: Block
+    rest: Iterator[Block]
 
 
-def _as_it_is(chunk: Chunk) -> tuple[Chunk, int]:
-    return chunk, chunk.table.nbytes
+def _sample(source: ByteSource) -> bytes:
+    """The beginning of a file, as much as shows how it is written: a few lines, one at least."""
+    size = 2 * SAMPLE_BYTES
+    while len(head := source.head(size)) == size and b"\n" not in head[SAMPLE_BYTES:]:
+        size *= 2
+    return head
 
 
-class _Head:
-    """A file's beginning, in the shape of a :class:`ByteSource`."""
-
-    def __init__(self, data: bytes, path: str) -> None:
-        self.data, self.path = data, path
-
-    def read(self, size: int) -> bytes:
-        data, self.data = self.data, b""
-        return data
-
-
-def _whole_rows(head: bytes, path: str, quoting: int = 0) -> Block:
-    """The rows of a file's beginning that are there to their end."""
-    for block in read_blocks(_Head(head, path), max(1, len(head)), quoting):  # type: ignore[arg-type]
-        return block
-    raise DataError("the file is empty", path=path)
+def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
+    return chunk, size
 
 
 def _without_header(block: Block, dialect: Dialect) -> Block:
-    if not dialect.header:
-        return block
-    starts = row_starts(np.frombuffer(block.data, dtype=np.uint8), dialect.quoting)
-    end = int(starts[1]) if len(starts) > 1 else len(block.data)
-    return Block(block.data[end:], block.path, block.line + block.data.count(b"\n", 0, end))
+    for size in (SAMPLE_BYTES, len(block.array)):
+        starts = row_starts(block.array[:size], dialect.quoting)
+        if len(starts) > 1:
+            return block.after(int(starts[1]))
+    return block.after(len(block.array))

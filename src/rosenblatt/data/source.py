@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -15,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from rosenblatt.data.ahead import in_order
 from rosenblatt.data.blocks import BLOCK_BYTES
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, STDIN, expand
-from rosenblatt.data.kinds import check_chunk, guess_columns
+from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint
+from rosenblatt.data.kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.lines import Lines
 from rosenblatt.data.readers import SPARSE, Piece, Reader
 from rosenblatt.data.tables import Chunk, as_strings
@@ -189,8 +188,8 @@ class Source:
         self.classes, self._closed = list(classes), True
 
     def fingerprint(self) -> dict[str, Any]:
-        """Which files these are: their names, sizes and how they begin."""
-        return {"format": self.format, "files": [_fingerprint(path) for path in self.files]}
+        """Which files these are: their names, sizes and samples of what is in them."""
+        return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
 
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
@@ -198,36 +197,37 @@ class Source:
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; the counts go on from where they are."""
-        workers = min(2, os.cpu_count() or 1)
-        with ThreadPoolExecutor(workers) as pool:
-            waiting: deque[Future[_Prepared]] = deque()
-            try:
-                pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits)
-                for piece in islice(pieces, start, None):
-                    waiting.append(pool.submit(self._prepare, piece))
-                    if len(waiting) > workers:
-                        yield self._finish(waiting.popleft().result())
-                while waiting:
-                    yield self._finish(waiting.popleft().result())
-            finally:
-                for future in waiting:
-                    future.cancel()
+        numbers = () if self.keep_table else self._numbers(self.features.columns)
+        pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
+        # Hashed rows are large: few of them are made at a time.
+        made = in_order(islice(pieces, start, None), self._prepare, most=2, spare=1)
+        return map(self._finish, made)
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
-        columns = None
-        for piece in self._reader.pieces(None, self.features.ngrams.bits):
+        head, known = self._reader.head(), self.features.columns
+        names = {c.name for c in known}
+        columns = known + guess_columns(head.drop_columns(names), None)
+        kinds = {c.name: c.kind for c in columns}
+        pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
+
+        def checked(piece: Piece) -> Chunk:
             found, _ = piece()
             assert not isinstance(found, Lines), "sparse formats have no columns"
-            if columns is None:
-                columns = guess_columns(found.table, None)
-                kinds = {c.name: c.kind for c in columns}
-            yield check_chunk(found, columns, None, self._skip), kinds
+            return check_chunk(found, columns, None, self._skip)
+
+        return ((chunk, kinds) for chunk in in_order(pieces, checked))
+
+    @staticmethod
+    def _numbers(columns: Iterable[Column]) -> set[str]:
+        return {c.name for c in columns if c.kind == "number"}
 
     def first_table(self) -> pa.Table | None:
-        """The table of the first batch once more; None where there is none."""
-        if self.features.origin != "table" or STDIN in self.files:
+        """The table of the first batch once more, or its lines; None where there is neither."""
+        if self.features.origin == "svmlight" or STDIN in self.files:
             return None
+        if self.features.origin == "vw":
+            return self._reader.first_lines()
         for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
             return self._prepare(piece).batch.table
         return None
@@ -367,14 +367,6 @@ def _must_have(name: str, names: list[str], path: str) -> None:
     if name not in names:
         message = f"there is no column {name!r}; the columns are {', '.join(names)}"
         raise DataError(message, path=path)
-
-
-def _fingerprint(path: str) -> dict[str, Any]:
-    if path == STDIN or not Path(path).is_file():
-        return {"name": path}
-    with Path(path).open("rb") as file:
-        begins = hashlib.sha256(file.read(1 << 16)).hexdigest()
-    return {"name": Path(path).name, "size": Path(path).stat().st_size, "begins": begins}
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:

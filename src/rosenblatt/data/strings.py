@@ -40,7 +40,7 @@ def make_strings(values: list[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), data)
 
 
-def is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes | np.ndarray) -> bool:
     """Whether bytes are UTF-8, at the speed of Arrow's own check.
 
     >>> is_utf8("déjà vu".encode()), is_utf8(b"\\xff")

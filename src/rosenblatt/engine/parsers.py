@@ -1,4 +1,4 @@
-"""Formats of lines, read at memory speed: row ends, svmlight, fastText, Vowpal Wabbit.
+"""Formats of lines, read at memory speed: svmlight, fastText, Vowpal Wabbit.
 
 Each parser reads a block of whole lines, ending in a line break, and writes rows into arrays. A
 line it cannot read gets a code from :data:`FAULTS` and the place of the offending byte, and leaves
@@ -23,7 +23,7 @@ FAULTS = {
     6: "a number is not finite",
 }
 
-_NEWLINE, _QUOTE, _SPACE, _TAB, _RETURN = 10, 34, 32, 9, 13
+_NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
 _COLON, _HASH, _BAR, _APOSTROPHE, _CARET = 58, 35, 124, 39, 94
 
 _QID = np.frombuffer(b"qid", dtype=np.uint8)
@@ -87,54 +87,6 @@ def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
         out.labels[:rows], out.weights[:rows], out.indptr[: rows + 1],
         out.indices[:nnz], out.values[:nnz], out.faults[:seen], out.places[:seen],
     )  # fmt: skip
-
-
-@inlined
-def _quoted(inside, fresh, closed, c, delimiter):
-    """Whether the next byte is between quotes, at the start of a value, after a closing quote.
-
-    As in RFC 4180 a quote opens a value only at its start; a doubled one is part of the value.
-    Without a delimiter (0) quotes mean nothing.
-    """
-    if c == _QUOTE and delimiter != 0:
-        if inside:
-            return False, False, True
-        if fresh or closed:
-            return True, False, False
-    if inside:
-        return True, False, False
-    return False, c in (delimiter, _NEWLINE, _RETURN), False
-
-
-@kernel
-def last_row_end(data, delimiter):
-    """The place after the last line break that is not between quotes; 0 if there is none."""
-    inside, fresh, closed = False, True, False
-    end = 0
-    for i in range(len(data)):
-        inside, fresh, closed = _quoted(inside, fresh, closed, data[i], delimiter)
-        if data[i] == _NEWLINE and not inside:
-            end = i + 1
-    return end
-
-
-@kernel
-def row_starts(data, delimiter):
-    """Where each row begins; empty lines are no rows, and a lone carriage return ends one, too."""
-    starts = np.empty(len(data), dtype=np.uint64)
-    n = 0
-    inside, fresh, closed = False, True, False
-    new_row = True
-    for i in range(len(data)):
-        c = data[i]
-        inside, fresh, closed = _quoted(inside, fresh, closed, c, delimiter)
-        if c in (_NEWLINE, _RETURN) and not inside:
-            new_row = True
-        elif new_row:
-            starts[n] = i
-            n += 1
-            new_row = False
-    return starts[:n]
 
 
 @inlined

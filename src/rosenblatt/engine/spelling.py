@@ -16,9 +16,10 @@ def spell(
     wanted: np.ndarray,
     seed: np.uint64 = SEED,
 ) -> dict[int, str]:
-    """Find an n-gram of words in the text for each of the `wanted` columns that occurs there.
+    """Find an n-gram in the text for each of the `wanted` columns that occurs there.
 
-    A hashed model knows columns; this tells which words they were, the first that fit.
+    A hashed model knows columns; this tells which words they were, the first that fit. In n-grams
+    of characters, ``_`` stands for the edge of a word.
 
     >>> from rosenblatt.engine.text import column
     >>> data = np.frombuffer(b"not good, not bad", dtype=np.uint8)
@@ -30,6 +31,15 @@ def spell(
     longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
     marks = np.zeros(1 << spec.bits, dtype=np.uint32)
     marks[wanted] = np.arange(1, len(wanted) + 1)
+    if spec.chars:
+        grams = np.zeros((len(wanted), spec.high), dtype=np.uint32)
+        word = np.empty(longest + 2, dtype=np.uint64)
+        _find_chars(offsets, data, fold_table(), seed, spec.low, spec.high, marks, grams, word)
+        return {
+            int(at): "".join(map(chr, gram[gram > 0])).replace(" ", "_")
+            for at, gram in zip(wanted, grams, strict=True)
+            if gram[0] > 0
+        }
     spans = np.zeros((len(wanted), 2), dtype=np.uint64)
     _find_words(
         offsets, data, fold_table(), seed, spec.low, spec.high, marks, spans,
@@ -84,3 +94,43 @@ def _find_words(offsets, data, fold, seed, low, high, marks, found, hashes, span
                 if mark > 0 and found[mark - 1, 1] == 0:
                     found[mark - 1, 0] = spans[i, 0]
                     found[mark - 1, 1] = spans[i + k, 1]
+
+
+@kernel
+def _find_chars(offsets, data, fold, seed, low, high, marks, found, word):
+    """Note the first characters of each marked column, word by word."""
+    mask = np.uint64(len(marks) - 1)
+    word[0] = 32
+    for row in range(len(offsets) - 1):
+        i, end = offsets[row], offsets[row + 1]
+        length = 0
+        while i <= end:
+            letter = np.uint32(0)
+            width = 1
+            if i < end:
+                c = np.uint32(data[i])
+                if c >= 128:
+                    c, width = _decode(data, i, end)
+                letter = fold[c] if c < len(fold) else np.uint32(0)
+            i += np.uint64(width)
+            if letter != 0:
+                length += 1
+                word[length] = letter
+            elif length > 0:
+                word[length + 1] = 32
+                _note_chars(word[: length + 2], low, high, seed, mask, marks, found)
+                length = 0
+
+
+@kernel
+def _note_chars(word, low, high, seed, mask, marks, found):
+    """Note the n-grams of one padded word that are marked and not yet found."""
+    for start in range(len(word)):
+        h = seed
+        for k in range(min(high, len(word) - start)):
+            h = (h ^ word[start + k]) * PRIME
+            if k + 1 >= low or (start == 0 and k + 1 == len(word)):
+                mark = marks[_mixed(h) & mask]
+                if mark > 0 and found[mark - 1, 0] == 0:
+                    for j in range(k + 1):
+                        found[mark - 1, j] = word[start + j]

@@ -18,16 +18,9 @@ STATE_NUMBERS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
 LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
 
 
-def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the plain data of a fitted model."""
-    if not hasattr(model, "coef_"):
-        raise ValueError("The Perceptron is not fitted; there is nothing to save yet.")
-    parameters = model.get_params()
-    if callable(parameters["learning_rate"]):
-        raise ValueError(
-            "A learning rate that is a function cannot be saved: model files hold no code. Set "
-            "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
-        )
+def plain_parameters(model: Any) -> dict[str, Any]:
+    """The parameters of an estimator as plain data; callbacks and generators stay behind."""
+    parameters: dict[str, Any] = model.get_params()
     parameters["callbacks"] = None
     if not isinstance(parameters["shuffle"], bool | str):
         parameters["shuffle"] = np.asarray(parameters["shuffle"]).tolist()
@@ -37,6 +30,53 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         parameters["class_weight"] = [
             [np.asarray(k).item(), float(v)] for k, v in parameters["class_weight"].items()
         ]
+    return parameters
+
+
+def parameters_from(about: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that :func:`plain_parameters` wrote."""
+    parameters = dict(about["parameters"])
+    if isinstance(parameters["class_weight"], list):
+        parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
+    return parameters
+
+
+def names_of(model: Any) -> dict[str, Any]:
+    """The names of classes and features as plain data."""
+    return {
+        "classes": model.classes_.tolist(),
+        "label_kind": model.classes_.dtype.kind,
+        "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
+    }
+
+
+def classes_from(about: dict[str, Any]) -> np.ndarray:
+    """The classes that :func:`names_of` wrote."""
+    kind = LABELS[about["label_kind"]]
+    if not all(type(label) is kind for label in about["classes"]):
+        raise ValueError("the classes are not of the kind the file says")
+    return np.array(about["classes"], dtype=object if about["label_kind"] == "O" else kind)
+
+
+def give_names(model: Any, about: dict[str, Any], n_features: int) -> None:
+    """Give a model its number of features and, where they have them, their names."""
+    model.n_features_in_ = n_features
+    if about["feature_names"]:
+        model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
+        if len(model.feature_names_in_) != n_features:
+            raise ValueError("there are not as many feature names as features")
+
+
+def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the plain data of a fitted model."""
+    if not hasattr(model, "coef_"):
+        raise ValueError("The Perceptron is not fitted; there is nothing to save yet.")
+    parameters = plain_parameters(model)
+    if callable(parameters["learning_rate"]):
+        raise ValueError(
+            "A learning rate that is a function cannot be saved: model files hold no code. Set "
+            "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
+        )
     state = model.state_
     coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     arrays = {"coef": coefficients, "intercept": model.intercept_}
@@ -46,9 +86,7 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "version": VERSION,
         "package": __version__,
         "parameters": parameters,
-        "classes": model.classes_.tolist(),
-        "label_kind": model.classes_.dtype.kind,
-        "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
+        **names_of(model),
         "state": {name: getattr(state, name) for name in STATE_NUMBERS},
         "rng": state.rng,
         "history": [asdict(epoch) for epoch in model.history_],
@@ -62,26 +100,14 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptro
     """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
     if about["version"] != VERSION:
         raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
-    parameters = dict(about["parameters"])
-    if isinstance(parameters["class_weight"], list):
-        parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
-    model = Perceptron(**parameters)
+    model = Perceptron(**parameters_from(about))
     model._check_parameters()
-    kind = LABELS[about["label_kind"]]
-    if not all(type(label) is kind for label in about["classes"]):
-        raise ValueError("the classes are not of the kind the file says")
-    model.classes_ = np.array(
-        about["classes"], dtype=object if about["label_kind"] == "O" else kind
-    )
+    model.classes_ = classes_from(about)
     model.state_ = _checked_state(arrays, about, model)
     model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
     if model.coef_.shape != model.state_.weights.shape or model.coef_.dtype.kind != "f":
         raise ValueError("the coefficients do not fit the state")
-    model.n_features_in_ = model.coef_.shape[1]
-    if about["feature_names"]:
-        model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
-        if len(model.feature_names_in_) != model.n_features_in_:
-            raise ValueError("there are not as many feature names as features")
+    give_names(model, about, model.coef_.shape[1])
     model.history_ = History([Epoch(**epoch) for epoch in about["history"]])
     model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
     model.n_updates_, model.t_ = model.state_.updates, round(model.state_.steps)

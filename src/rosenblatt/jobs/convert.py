@@ -17,6 +17,8 @@ from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.jobs.predict import writer
 
+_CELLS = ("csv", "tsv", "fasttext")
+
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
     """Write the tables of files into one, with numbers as numbers and all else as text.
@@ -46,16 +48,17 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     rows = bad = 0
     with replacing(out) as file, writer(file, Path(out).suffix.lower(), out) as write:
         for chunk, kinds in source.chunks():
-            write(_typed(chunk.table, kinds))
+            write(_typed(chunk.table, kinds, source.format))
             rows, bad = rows + chunk.table.num_rows, bad + chunk.bad
     return rows, bad
 
 
-def _typed(table: pa.Table, kinds: dict[str, str]) -> pa.Table:
+def _typed(table: pa.Table, kinds: dict[str, str], format: str) -> pa.Table:
+    """Numbers and strings where the file has but cells; what has a type keeps it."""
     columns = {}
     for name in table.column_names:
         column = table[name]
-        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        if format in _CELLS or pa.types.is_binary(column.type):
             if kinds.get(name) == "number":
                 column = pa.array(to_numbers(column)[0], from_pandas=True)
             else:

@@ -23,7 +23,8 @@ class Evaluation:
     confusion : int array (classes, classes)
         Rows of each true class (first index) that were taken for each class (second).
     scores, truth : arrays
-        For two classes: the score and the true class number of each row, for curves.
+        For curves: the scores of each row, one for two classes and else one a class, and its
+        true class number. Empty unless they were to be kept.
     bad : int
         Rows that were left out.
 
@@ -87,8 +88,11 @@ class Evaluation:
         }
 
 
-def evaluate(model: Model, source: Source) -> Evaluation:
-    """Judge a model on a source that was opened with its features and classes."""
+def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluation:
+    """Judge a model on a source that was opened with its features and classes.
+
+    Scores are kept on request only: they take memory for every row and class.
+    """
     k = len(model.classes)
     confusion = np.zeros((k, k), dtype=np.int64)
     scores, truth = [], []
@@ -98,8 +102,8 @@ def evaluate(model: Model, source: Source) -> Evaluation:
             raise DataError(message, path=source.files[0])
         found = model.scores(batch.rows)
         np.add.at(confusion, (batch.labels, model.decide(found)), 1)
-        if k == 2:
-            scores.append(found[:, 0])
+        if keep_scores:
+            scores.append(found[:, 0] if k == 2 else found.astype(np.float32))
             truth.append(batch.labels)
     if not confusion.any():
         raise DataError("the file has no rows", path=source.files[0])

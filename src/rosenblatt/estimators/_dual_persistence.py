@@ -1,0 +1,124 @@
+"""A fitted KernelPerceptron as arrays and plain data, and back; nothing in a file can run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rosenblatt import __version__
+from rosenblatt.estimators._classes import n_problems
+from rosenblatt.estimators._persistence import (
+    classes_from,
+    give_names,
+    names_of,
+    parameters_from,
+    plain_parameters,
+)
+from rosenblatt.estimators.kernel_perceptron import KernelPerceptron
+from rosenblatt.training import Epoch, History
+from rosenblatt.training.log import DualState, Log
+
+FORMAT = "rosenblatt-kernel-perceptron"
+VERSION = 1
+LOG = ("problems", "rows", "taus", "times")
+STATE_ARRAYS = ("clock", "squares", "mistakes", "damage", "longest")
+STATE_PLAIN = ("rng", "steps", "visits", "updates", "epoch", "stop_reason", "removals")
+CSR = ("data", "indices", "indptr")
+
+
+def to_file(model: KernelPerceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the plain data of a fitted model."""
+    if not hasattr(model, "state_"):
+        raise ValueError("The KernelPerceptron is not fitted; there is nothing to save yet.")
+    parameters = plain_parameters(model)
+    if callable(parameters["kernel"]):
+        raise ValueError("A kernel that is a function cannot be saved: model files hold no code.")
+    state, vectors = model.state_, getattr(model, "support_vectors_", None)
+    arrays = {"support": model.support_}
+    arrays |= {f"log.{name}": getattr(state.log, name) for name in LOG}
+    arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
+    if state.kept is not None:
+        arrays["kept.clock"] = state.kept[1]
+    if sparse.issparse(vectors):
+        arrays |= {f"vectors.{name}": getattr(vectors, name) for name in CSR}
+    elif vectors is not None:
+        arrays["vectors"] = np.ascontiguousarray(vectors)
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "package": __version__,
+        "parameters": parameters,
+        **names_of(model),
+        "n_features": model.n_features_in_,
+        "gamma": float(model._gamma),
+        "precision": np.dtype(model._dtype).name,
+        "rows_seen": model._rows_seen,
+        "kept": None if state.kept is None else state.kept[0],
+        "state": {name: getattr(state, name) for name in STATE_PLAIN},
+        "history": [asdict(epoch) for epoch in model.history_],
+    }
+    return arrays, about
+
+
+def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPerceptron:
+    """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
+    if about["version"] != VERSION:
+        raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
+    model = KernelPerceptron(**parameters_from(about))
+    model._check_parameters()
+    model.classes_ = classes_from(about)
+    give_names(model, about, int(about["n_features"]))
+    if about["precision"] not in ("float32", "float64"):
+        raise ValueError(f"{about['precision']!r} is no precision of this package")
+    model._gamma, model._dtype = float(about["gamma"]), np.dtype(about["precision"]).type
+    model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
+    if model.support_.ndim != 1 or model.support_.dtype != np.int64:
+        raise ValueError("the support is no list of rows")
+    if model.kernel != "precomputed":
+        model.support_vectors_ = _vectors(arrays, (model.support_.size, model.n_features_in_))
+        if model.support_vectors_.dtype != model._dtype:
+            raise ValueError("the support vectors are not of the precision the file says")
+    problems = n_problems(len(model.classes_), model.multiclass)
+    history = History([Epoch(**epoch) for epoch in about["history"]])
+    model._describe(_state(arrays, about, problems, model.support_.size), history)
+    return model
+
+
+def _vectors(arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> Any:
+    if "vectors" in arrays:
+        vectors: Any = arrays["vectors"]
+        values = vectors
+    else:
+        vectors = sparse.csr_array(tuple(arrays[f"vectors.{name}"] for name in CSR), shape=shape)
+        vectors.check_format(full_check=True)
+        values = vectors.data
+    if vectors.shape != shape or values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise ValueError("the support vectors do not fit the support or are not finite")
+    return vectors
+
+
+def _state(
+    arrays: dict[str, np.ndarray], about: dict[str, Any], problems: int, n_support: int
+) -> DualState:
+    log = Log(**{name: arrays[f"log.{name}"] for name in LOG})
+    for name, limit in (("problems", problems), ("rows", n_support)):
+        places = getattr(log, name)
+        if places.dtype != np.int64 or (
+            places.size and not 0 <= places.min() <= places.max() < limit
+        ):
+            raise ValueError(f"the log names {name} that are not there")
+    if any(getattr(log, name).shape != (len(log),) for name in LOG):
+        raise ValueError("the log is not of one length")
+    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
+    kept = None
+    if about["kept"] is not None:
+        found["kept"] = arrays["kept.clock"]
+        kept = int(about["kept"]), found["kept"]
+    if any(array.shape != (problems,) for array in found.values()):
+        raise ValueError("the state does not fit the classes")
+    found.pop("kept", None)
+    plain = {name: about["state"][name] for name in STATE_PLAIN}
+    return DualState(log=log, kept=kept, **found, **plain)

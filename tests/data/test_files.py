@@ -1,0 +1,48 @@
+"""Files are told apart by samples of all of them; byte order marks and breaks are noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rosenblatt.data.files import ByteSource, fingerprint
+
+
+@pytest.mark.parametrize("size", [1, 1 << 16, 3_000_000, 4 << 20])
+@pytest.mark.parametrize("share", [0.0, 0.37, 1.0])
+def test_an_edit_of_a_small_file_is_noticed_wherever_it_is(tmp_path, size, share):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"x" * size)
+    before = fingerprint(str(path))
+    with path.open("r+b") as file:
+        file.seek(min(size - 1, int(share * size)))
+        file.write(b"y")
+    after = fingerprint(str(path))
+    assert after["size"] == before["size"]
+    assert after["sample"] != before["sample"]
+
+
+def test_an_edit_at_the_end_or_all_over_a_large_file_is_noticed(tmp_path):
+    path = tmp_path / "a.csv"
+    content = np.zeros(20 << 20, dtype=np.uint8)
+    path.write_bytes(content.tobytes())
+    prints = {fingerprint(str(path))["sample"]}
+    for places in (slice(-1, None), slice(0, None, 1 << 15), slice(12 << 20, 13 << 20)):
+        changed = content.copy()
+        changed[places] = 1
+        path.write_bytes(changed.tobytes())
+        prints.add(fingerprint(str(path))["sample"])
+    assert len(prints) == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"ab", b"abcdef", b"\xef\xbb\xbf", b"\xef\xbb\xbfabc"])
+@pytest.mark.parametrize("looked", [0, 2, 4])
+def test_bytes_come_whole_and_without_a_byte_order_mark(tmp_path, content, looked):
+    (tmp_path / "a").write_bytes(content)
+    source, expected = ByteSource(str(tmp_path / "a")), content.removeprefix(b"\xef\xbb\xbf")
+    if looked:
+        assert source.head(looked) == expected[:looked]
+    room, found = np.empty(3, dtype=np.uint8), b""
+    while count := source.fill(room):
+        found += room[:count].tobytes()
+    assert found == expected

@@ -1,0 +1,113 @@
+"""CSV is read the fast way where all is well, and means the same as the slow way."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rosenblatt import data
+from rosenblatt.data.blocks import Block
+from rosenblatt.data.kinds import to_numbers
+from rosenblatt.data.separated import Dialect, _parse_bytes, parse_csv
+from rosenblatt.errors import DataError
+
+FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
+NUMBERS = [
+    "1",
+    " 2.5",
+    "-3e2 ",
+    "+4",
+    "",
+    "?",
+    " ?",
+    " NA",
+    "nan",
+    "inf",
+    "0x1A",
+    "1_000",
+    "1,5",
+    "x",
+]
+CELLS = st.one_of(st.sampled_from(NUMBERS), st.text('0123456789.-+eE ?"\n\t', max_size=8))
+
+
+def as_csv(rows):
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    return out.getvalue().encode()
+
+
+@settings(max_examples=FUZZ, deadline=None)
+@given(st.lists(CELLS, min_size=1, max_size=6))
+@example(["\t7\t", "8"])
+def test_numbers_read_at_once_are_those_read_as_strings(cells):
+    block = Block.of(as_csv([(cell, "t") for cell in cells]), "a.csv")
+    dialect = Dialect(",", True, ("x", "t"), False)
+    fast = parse_csv(block, dialect, ["x", "t"], False, numbers=["x"]).table
+    slow = _parse_bytes(block, dialect, ["x", "t"], False).table
+    (numbers, bad), (expected, expected_bad) = to_numbers(fast["x"]), to_numbers(slow["x"])
+    assert np.array_equal(numbers, expected, equal_nan=True)
+    assert bad.tolist() == expected_bad.tolist()
+    assert fast["t"].cast(pa.string()).to_pylist() == ["t"] * len(cells)
+
+
+def test_numbers_come_as_numbers_and_text_as_strings():
+    block = Block.of(b"1,a\n ?,b\n", "a.csv")
+    table = parse_csv(block, Dialect(",", True, ("x", "t"), False), ["x", "t"], False, ["x"]).table
+    assert table.schema == pa.schema({"x": pa.float64(), "t": pa.string()})
+    assert table["x"].to_pylist() == [1.0, None]
+
+
+ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.text('xy "\n,', max_size=12)), min_size=1)
+
+
+@settings(max_examples=FUZZ // 3, deadline=None)
+@given(ROWS, st.integers(8, 60), st.sampled_from(["csv", "csv.gz"]))
+def test_blocks_of_any_size_hold_the_rows_that_python_reads(tmp_path_factory, rows, size, suffix):
+    content = as_csv([("label", "text"), *rows])
+    path = tmp_path_factory.mktemp("blocks") / f"a.{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    source = data.open(path, columns={"text": "text"}, header=True, block_bytes=size)
+    found = [tuple(row.values()) for chunk, _ in source.chunks() for row in chunk.table.to_pylist()]
+    assert found == rows
+
+
+def test_the_line_of_a_fault_counts_line_breaks_within_values(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"label,x\n" + b'a,"1\n "\nb,2\n' * 3000 + b"a,1,2\n")
+    with pytest.raises(DataError, match="line 9002: expected 2 values, found 3"):
+        list(data.open(path, label="label", block_bytes=1 << 11))
+
+
+def test_a_truncated_file_names_the_line_it_reaches(tmp_path):
+    rows = b"".join(b"a,%d\nb,%d\n" % (i * i, i) for i in range(20_000))
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"label,x\n" + rows)[:-1000])
+    source = data.open(path, label="label", block_bytes=1 << 14)
+    with pytest.raises(DataError, match="cannot be read to the end") as caught:
+        list(source)
+    assert 30_000 < caught.value.line < 40_000
+    assert caught.value.path == str(path)
+
+
+def test_the_first_fault_is_named_even_if_the_file_is_truncated_later(tmp_path):
+    rows = b"".join(b"a,%d\nb,%d\n" % (i * i, i) for i in range(20_000))
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"label,x\n" + rows[:50_000] + b"\nc\n" + rows)[:-1000])
+    with pytest.raises(DataError, match="expected 2 values, found 1"):
+        list(data.open(path, label="label", block_bytes=1 << 14))
+
+
+def test_a_row_longer_than_a_block_is_read_whole(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'label,x\na,"' + b"w\n" * 5000 + b'"\nb,v\n')
+    source = data.open(path, columns={"x": "text"}, block_bytes=64)
+    assert sum(len(batch) for batch in source) == 2

@@ -1,0 +1,52 @@
+"""A fitted KernelPerceptron as a file: the same model, able to go on, and nothing that can run."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+
+from rosenblatt import KernelPerceptron, load, save
+
+X, Y = load_digits(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keep": "vote"},
+        {"keep": "average", "multiclass": "ovo"},
+        {"keep": "vote", "multiclass": "joint"},
+        {"keep": "last", "kernel": "rbf", "max_support": 40},
+        {"keep": "last", "early_stopping": True, "max_iter": 3},
+    ],
+)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_model_comes_back_the_same_and_goes_on_learning(tmp_path, options, form):
+    model = KernelPerceptron(random_state=0, **({"max_iter": 1} | options))
+    model.fit(form(X[:300]), Y[:300].astype(str))
+    save(model, tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    assert np.array_equal(again.decision_function(X[:500]), model.decision_function(X[:500]))
+    assert again.get_params() == model.get_params()
+    for name in ("history_", "stop_reason_", "t_", "n_iter_", "n_updates_"):
+        assert getattr(again, name) == getattr(model, name), name
+    for one in (model, again):
+        one.partial_fit(form(X[300:400]), Y[300:400].astype(str))
+    assert np.array_equal(again.support_, model.support_)
+    assert np.array_equal(again.dual_coef_, model.dual_coef_)
+
+
+def test_a_model_of_a_gram_matrix_comes_back(tmp_path):
+    gram = X[:100] @ X[:100].T
+    model = KernelPerceptron(kernel="precomputed", max_iter=2).fit(gram, Y[:100] > 4)
+    save(model, tmp_path / "a.model")
+    assert np.array_equal(load(tmp_path / "a.model").predict(gram), model.predict(gram))
+
+
+def test_what_cannot_be_saved_is_said(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        save(KernelPerceptron(), tmp_path / "a.model")
+    model = KernelPerceptron(kernel=lambda a, b: a @ b.T).fit(X[:50], Y[:50])
+    with pytest.raises(ValueError, match="hold no code"):
+        save(model, tmp_path / "a.model")
+    assert not (tmp_path / "a.model").exists()
