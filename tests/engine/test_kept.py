@@ -15,7 +15,7 @@ from rosenblatt.engine import _abi, _compiler, _jit, _kept, _machine
 from rosenblatt.engine._jit import kernel
 from rosenblatt.engine._runtime import runtime
 from rosenblatt.engine.averages import mean_weights
-from rosenblatt.engine.parsers import row_starts
+from rosenblatt.engine.row_ends import row_starts
 
 pytestmark = pytest.mark.skipif(
     not _machine.is_supported(), reason="kernels are kept on x86-64 Linux only"
