@@ -30,7 +30,6 @@ def model_of(trainer: Trainer) -> Model:
     state = trainer.learner.arrays()
     if trainer.rarity is not None:
         state["scale"] = trainer.rarity.of_places(len(weights))
-        weights = weights * state["scale"][:, None]
     columns = trainer.numbering.columns[: len(weights)]
     used = used_places(state["W"], state.get("U", weights))
     if trainer.best is not None:
@@ -39,6 +38,8 @@ def model_of(trainer: Trainer) -> Model:
         columns, weights = columns[used], weights[used]
         for name in {"W", "U", "scale"} & state.keys():
             state[name] = state[name][used]
+    if trainer.rarity is not None:
+        weights = weights * state["scale"][:, None]
     names, turn = _sorted_classes(trainer.source.classes)
     weights, bias = turn(weights), turn(bias)
     state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
