@@ -18,6 +18,7 @@ from rosenblatt.engine.averages import mean_weights
 
 Array = npt.NDArray[Any]
 
+_ROOM = 256 << 20  # bytes of address space for weights to begin with
 _MOST_OWED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
@@ -111,7 +112,8 @@ class Learner:
         self.n_features = max(self.n_features, n_features)
         if self.n_features > len(self.W):
             # Room that no feature has come for yet is no memory: zeros are handed out when touched.
-            room = max(self.n_features, 2 * len(self.W))
+            # Much of it saves copying the weights whenever features have turned up.
+            room = max(self.n_features, 2 * len(self.W), _ROOM // (4 * self.problems))
             self.W = _taller(self.W, room)
 
     def learn(self, examples: Examples, order: Array) -> Outcome:
