@@ -101,20 +101,31 @@ class Learner:
         self.problems = 1 if n_classes == 2 else n_classes
         self.setting = (float(threshold), float(padding) ** 2)
         self.n_features = 0
-        self.W = np.zeros((0, self.problems), dtype=np.float32)
-        self.U = np.zeros((0, self.problems))
+        self._W = np.zeros((0, self.problems), dtype=np.float32)
+        self._U = np.zeros((0, self.problems))
         self.bias = np.zeros((3, self.problems))
         self.clock = np.zeros(1)
         self._owed: list[_Walk] = []
 
+    @property
+    def W(self) -> Array:
+        """The last weights, (features, problems)."""
+        return self._W[: self.n_features]
+
+    @property
+    def U(self) -> Array:
+        """The averaging sums, up to date."""
+        self.settle()
+        return self._U[: self.n_features]
+
     def reserve(self, n_features: int) -> None:
         """Make room for so many features; new ones weigh nothing."""
         self.n_features = max(self.n_features, n_features)
-        if self.n_features > len(self.W):
+        if self.n_features > len(self._W):
             # Room that no feature has come for yet is no memory: zeros are handed out when touched.
             # Much of it saves copying the weights whenever features have turned up.
-            room = max(self.n_features, 2 * len(self.W), _ROOM // (4 * self.problems))
-            self.W = _taller(self.W, room)
+            room = max(self.n_features, 2 * len(self._W), _ROOM // (4 * self.problems))
+            self._W = _taller(self._W, room)
 
     def learn(self, examples: Examples, order: Array) -> Outcome:
         """Visit the rows in this order, and learn from each."""
@@ -131,11 +142,11 @@ class Learner:
 
     def settle(self) -> None:
         """Bring the averaging sums up to date."""
-        if self.averaging and len(self.U) < self.n_features:
-            self.U = _taller(self.U, len(self.W))
+        if self.averaging and len(self._U) < self.n_features:
+            self._U = _taller(self._U, len(self._W))
         for (rows, codes, omega), order, seen, time in self._owed:
             streams.settle(
-                *rows, codes, omega, order, seen, self.U, self.bias[2], time, *self.setting
+                *rows, codes, omega, order, seen, self._U, self.bias[2], time, *self.setting
             )
         self._owed.clear()
 
@@ -147,33 +158,29 @@ class Learner:
 
     def weights(self, averaged: bool) -> tuple[Array, Array]:
         """Weights (features, problems) and biases: the last, or the average so far."""
-        W = self.W[: self.n_features]
         if not averaged:
-            return W, self.bias[0]
-        self.settle()
+            return self.W, self.bias[0]
         N = max(float(self.clock[0]), 1.0)
-        return mean_weights(W, self.U[: self.n_features], N), self.bias[0] - self.bias[2] / N
+        return mean_weights(self.W, self.U, N), self.bias[0] - self.bias[2] / N
 
     def restart_average(self) -> None:
         """Let the average begin with the next step."""
         self._owed.clear()
-        self.U[:] = 0.0
+        self._U[: self.n_features] = 0.0  # nothing beyond has been touched
         self.bias[2] = 0.0
         self.clock[:] = 0.0
 
     def arrays(self) -> dict[str, Array]:
         """All that is needed to go on learning."""
-        self.settle()
-        n = self.n_features
-        kept: dict[str, Array] = {"W": self.W[:n], "bias": self.bias, "clock": self.clock}
-        return kept | ({"U": self.U[:n]} if self.averaging else {})
+        sums = {"U": self.U} if self.averaging else {}
+        return {"W": self.W, "bias": self.bias, "clock": self.clock} | sums
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Go on from :meth:`arrays`."""
         self.n_features = len(arrays["W"])
-        self.W = np.array(arrays["W"], dtype=np.float32)
+        self._W = np.array(arrays["W"], dtype=np.float32)
         if self.averaging:
-            self.U = np.array(arrays["U"], dtype=np.float64)
+            self._U = np.array(arrays["U"], dtype=np.float64)
         self.bias, self.clock = np.array(arrays["bias"]), np.array(arrays["clock"])
 
     def _walk(
