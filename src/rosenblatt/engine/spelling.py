@@ -8,8 +8,7 @@ from rosenblatt.engine._jit import kernel
 from rosenblatt.engine._unicode import fold_table
 from rosenblatt.engine.text import GRAM, PRIME, SEED, Ngrams, _decode, _mixed, words
 
-
-_HINT_BITS = 16
+_HINT_BITS = 16  # of a column, by which nearly all that are not wanted are told apart
 
 
 def spell(

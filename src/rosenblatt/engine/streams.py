@@ -26,7 +26,9 @@ lag = inlined(rules.lag)
 
 
 @kernel
-def two_classes(values, columns, pointers, codes, omega, order, W, bias, clock, threshold, c2, seen):
+def two_classes(
+    values, columns, pointers, codes, omega, order, W, bias, clock, threshold, c2, seen
+):
     """Learn from rows of two classes; return the updates and the mistaken steps."""
     w = W.reshape(W.size)
     far, weighted = w.size * w.itemsize > FAR, np.uint64(omega.size > 1)
@@ -53,7 +55,9 @@ def two_classes(values, columns, pointers, codes, omega, order, W, bias, clock, 
 
 
 @kernel
-def many_classes(values, columns, pointers, codes, omega, order, W, bias, clock, threshold, c2, seen):
+def many_classes(
+    values, columns, pointers, codes, omega, order, W, bias, clock, threshold, c2, seen
+):
     """Learn from rows of many classes; return the updates and the mistaken steps."""
     weighted = np.uint64(omega.size > 1)
     taus = np.empty(W.shape[1], W.dtype)

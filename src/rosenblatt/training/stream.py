@@ -108,12 +108,12 @@ class Learner:
         self._owed: list[_Walk] = []
 
     @property
-    def W(self) -> Array:
+    def W(self) -> Array:  # noqa: N802 - the letter of the formulas
         """The last weights, (features, problems)."""
         return self._W[: self.n_features]
 
     @property
-    def U(self) -> Array:
+    def U(self) -> Array:  # noqa: N802
         """The averaging sums, up to date."""
         self.settle()
         return self._U[: self.n_features]
