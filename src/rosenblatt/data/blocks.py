@@ -11,7 +11,7 @@ from rosenblatt.data.files import ByteSource
 from rosenblatt.engine.parsers import last_row_end, row_starts
 from rosenblatt.errors import DataError
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 4 << 20
 _LONGEST_ROW = 512 << 20
 
 

@@ -26,7 +26,6 @@ from rosenblatt.engine.text import Ngrams, Rows
 from rosenblatt.errors import DataError
 
 _MOST_CLASSES = 1000
-_AHEAD = 3  # batches for each worker that may wait, so that none is idle when learning takes longer
 
 
 @dataclass(frozen=True)
@@ -206,7 +205,7 @@ class Source:
                 pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits)
                 for piece in islice(pieces, start, None):
                     waiting.append(pool.submit(self._prepare, piece))
-                    if len(waiting) > _AHEAD * workers:
+                    if len(waiting) > workers:
                         yield self._finish(waiting.popleft().result())
                 while waiting:
                     yield self._finish(waiting.popleft().result())

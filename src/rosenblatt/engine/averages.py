@@ -7,20 +7,15 @@ import numpy as np
 from rosenblatt.engine._jit import kernel
 
 
+@kernel
 def mean_weights(W: np.ndarray, U: np.ndarray, steps: float) -> np.ndarray:
     """``W - U/steps`` in one pass, without the temporaries of NumPy.
 
     >>> mean_weights(np.array([[3.0]]), np.array([[4.0]]), 2.0)
     array([[1.]])
     """
-    # NumPy asks for huge pages where an array made by a kernel would get small ones.
     out = np.empty_like(W)
-    _mean(W, U, steps, out)
-    return out
-
-
-@kernel
-def _mean(W, U, steps, out):
     for i in range(W.shape[0]):
         for c in range(W.shape[1]):
             out[i, c] = W[i, c] - U[i, c] / steps
+    return out

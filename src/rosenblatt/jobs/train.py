@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -29,7 +28,6 @@ from rosenblatt.training.history import Epoch
 from rosenblatt.training.stream import Examples, Learner, Outcome
 
 _ROWS_A_STEP = 1 << 16
-_LEAD = 4  # batches whose rows tell which features are rare
 _MOST_RESTARTS = 10
 _MOST_HELD = 50_000
 
@@ -176,13 +174,13 @@ class Trainer:
 
     def _read(self) -> Iterator[None]:
         """The first pass: hash, learn, keep."""
-        for batch, pieces in self._batches():
+        for batch in self.source.batches(self.progress.batches):
             rows = self._keep(batch, self.store)
             if self.progress.batches == 0:
                 self.nameable = _first_rows(rows, NAMEABLE)
                 self.table = batch.table
             self._learn_first(batch, rows)
-            self.progress.batches += pieces
+            self.progress.batches += 1
             self.progress.bytes += batch.size
             self.progress.visits += len(batch)
             yield
@@ -198,19 +196,6 @@ class Trainer:
             self._begin_again()
         self._close_epoch()
         yield
-
-    def _batches(self) -> Iterator[tuple[Batch, int]]:
-        """The batches still to read, each with the number of batches of the source it stands for.
-
-        The first batches of text come as one, so that enough rows tell which features are rare.
-        """
-        batches = self.source.batches(self.progress.batches)
-        if self.progress.batches == 0 and self.source.features.is_text:
-            lead = list(islice(batches, _LEAD))
-            if lead:
-                yield _joined(lead), len(lead)
-        for batch in batches:
-            yield batch, 1
 
     def _learn_first(self, batch: Batch, rows: Rows) -> None:
         """Learn from a batch that was just kept; start over if it brought new classes."""
@@ -409,22 +394,6 @@ def _rarity_of(model: Model) -> Rarity | None:
     """The scales a model was trained with; features it never met get the largest of them."""
     scales = model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
-
-
-def _joined(batches: list[Batch]) -> Batch:
-    """Batches as one, with the table of the first."""
-    first, size = batches[0], sum(batch.size for batch in batches)
-    if len(batches) == 1:
-        return first
-    starts = np.cumsum([0, *(len(batch.rows.indices) for batch in batches[:-1])], dtype=np.uint64)
-    indptr = [b.rows.indptr[1:] + start for b, start in zip(batches, starts, strict=True)]
-    rows = Rows(
-        np.concatenate([first.rows.indptr[:1], *indptr]),
-        np.concatenate([batch.rows.indices for batch in batches]),
-        np.concatenate([batch.rows.values for batch in batches]),
-    )
-    labels = [batch.labels for batch in batches if batch.labels is not None]
-    return replace(first, rows=rows, labels=np.concatenate(labels) if labels else None, size=size)
 
 
 def _first_rows(rows: Rows, places: int) -> int:
