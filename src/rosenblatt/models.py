@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -77,14 +78,13 @@ class Model:
     state: dict[str, Array] = field(default_factory=dict)
     package: str = __version__
 
-    def __post_init__(self) -> None:
-        numbering = Numbering(self.features.ngrams.bits, self.columns)
-        object.__setattr__(self, "_numbering", numbering)
+    @cached_property
+    def _numbering(self) -> Numbering:
+        return Numbering(self.features.ngrams.bits, self.columns)
 
     def scores(self, rows: Rows) -> Array:
         """The scores of sparse rows, (rows, problems)."""
-        numbering: Numbering = self._numbering  # type: ignore[attr-defined]
-        return score(rows, numbering, self.weights, self.bias)
+        return score(rows, self._numbering, self.weights, self.bias)
 
     def decide(self, scores: Array) -> Array:
         """The class numbers that scores stand for: of two the second if the score is positive."""

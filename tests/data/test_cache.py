@@ -84,3 +84,36 @@ def test_temporary_files_disappear_with_the_store():
     assert folder.exists()
     del store
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 400, 0])
+def test_rows_written_into_the_room_are_those_that_were_appended(memory):
+    copied, direct = filled(Store(memory)), Store(memory)
+    for rows, codes in blocks():
+        indices, values = direct.room(len(rows.indices))
+        indices[:], values[:] = rows.indices, rows.values
+        direct.commit(rows.indptr, codes)
+    same(copied, direct)
+    assert copied.on_disk == direct.on_disk == (memory < 1 << 20)
+
+
+def test_rows_that_are_kept_do_not_move_while_they_fit_into_memory():
+    store, held = Store(1 << 20), []
+    for rows, codes in blocks():
+        room = store.room(len(rows.indices))
+        room[0][:], room[1][:] = rows.indices, rows.values
+        store.commit(rows.indptr, codes)
+        held.append((room, rows))
+    for (indices, values), rows in held:
+        assert np.array_equal(indices, rows.indices)
+        assert np.array_equal(values, rows.values)
+
+
+def test_weights_that_turn_up_late_leave_earlier_rows_at_one():
+    store = Store()
+    rows = Rows(np.array([0, 1], np.uint64), np.array([0], np.uint32), np.ones(1, "f4"))
+    store.append(rows, np.array([0]))
+    assert store.arrays()[2].tolist() == [1.0]
+    store.append(rows, np.array([1]), np.array([3.0]))
+    store.append(rows, np.array([1]))
+    assert store.arrays()[2].tolist() == [1.0, 3.0, 1.0]

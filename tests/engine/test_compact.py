@@ -33,6 +33,18 @@ def test_places_are_handed_out_in_the_order_of_first_meeting(batches):
     ]
 
 
+@settings(max_examples=30, deadline=None)
+@given(COLUMNS)
+def test_places_written_elsewhere_leave_the_columns_as_they_are(batches):
+    one, other = Numbering(bits=6), Numbering(bits=6)
+    for batch in batches:
+        columns, out = np.array(batch, dtype=np.uint32), np.empty(len(batch), np.uint32)
+        one.number(columns, out)
+        assert columns.tolist() == batch
+        other.number(columns)
+        assert np.array_equal(columns, out)
+
+
 def test_scores_ignore_columns_never_met():
     generator = np.random.default_rng(0)
     rows = Rows(
@@ -70,3 +82,20 @@ def test_used_places_are_those_that_learning_touched():
     W[1, 1], U[3, 0] = 1, 2
     assert used_places(W, U).tolist() == [1, 3]
     assert used_places(W, np.zeros((1, 2))).tolist() == [1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 8), max_size=6), min_size=1, max_size=8))
+def test_rarity_is_what_numpy_makes_of_the_frequencies(places):
+    lengths = [len(row) for row in places]
+    indices = np.array([p for row in places for p in row], dtype=np.uint32)
+    values = np.linspace(0.5, 2.0, len(indices), dtype=np.float32)
+    rows = Rows(np.cumsum([0, *lengths]).astype(np.uint64), indices, values)
+    n = len(places)
+    scales = np.log((2 + n) / (1 + np.bincount(indices)))
+    length = np.sqrt(np.sum((values * scales[indices]) ** 2.0) / n) or 1.0
+    rarity, out = Rarity.of(rows), np.empty_like(values)
+    assert rarity.scales == pytest.approx(scales / length, rel=1e-6)
+    assert rarity.rest == pytest.approx(np.log(2 + n) / length, rel=1e-6)
+    rarity.apply(rows, out)
+    assert np.array_equal(out, values * rarity.scales[indices])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rosenblatt import reference
 from rosenblatt.training.stream import Examples, Learner, Outcome
@@ -95,3 +97,62 @@ def test_predicting_changes_nothing(integers):
     W, b = learner.weights(True)
     assert found.tolist() == (X @ W[:, 0] + b[0] > 0).astype(int).tolist()
     assert all(np.array_equal(before[k], v) for k, v in learner.arrays().items())
+
+
+def examples_of(seed, n_classes, weighted):
+    generator = np.random.default_rng(seed)
+    X, codes = generator.normal(size=(30, 6)), generator.integers(0, n_classes, 30)
+    omega = generator.uniform(0.0, 4.0, 30) if weighted else np.ones(1)
+    return Examples(sparse(X), codes.astype(np.int32), omega)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 99),
+    n_classes=st.sampled_from([2, 3, 9]),
+    weighted=st.booleans(),
+    cuts=st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=6),
+)
+def test_sums_are_the_same_to_the_last_bit_whenever_they_are_settled(
+    seed, n_classes, weighted, cuts
+):
+    examples = examples_of(seed, n_classes, weighted)
+    late, often = Learner(n_classes, 1.0, 1.0), Learner(n_classes, 1.0, 1.0)
+    order = np.random.default_rng(seed).permutation(30).astype(np.uint64)
+    for learner, settles in ((late, False), (often, True)):
+        learner.reserve(6)
+        start = 0
+        for end, now in [*sorted(cuts), (30, False)]:
+            learner.learn(examples, order[start:end])
+            start = end
+            if now and settles:
+                learner.settle()
+    assert all(np.array_equal(late.arrays()[k], often.arrays()[k]) for k in late.arrays())
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_the_average_of_weighted_rows_is_the_mean_over_their_copies(n_classes):
+    examples = examples_of(1, n_classes, weighted=False)
+    copies = np.random.default_rng(2).integers(1, 4, 30)
+    weighted, repeated = Learner(n_classes, 1.0, 1.0), Learner(n_classes, 1.0, 1.0)
+    for learner in (weighted, repeated):
+        learner.reserve(6)
+    rows = np.arange(30, dtype=np.uint64)
+    weighted.learn(examples._replace(omega=copies.astype(float)), rows)
+    repeated.learn(examples, np.repeat(rows, copies))
+    for one, other in zip(weighted.weights(True), repeated.weights(True), strict=True):
+        assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
+
+
+def test_an_average_that_starts_anew_forgets_what_was_owed():
+    examples, rows = examples_of(3, 2, weighted=False), np.arange(30, dtype=np.uint64)
+    learner, fresh = Learner(2, 1.0, 1.0), Learner(2, 1.0, 1.0)
+    learner.reserve(6)
+    learner.learn(examples, rows)
+    learner.restart_average()
+    last = {name: array.copy() for name, array in learner.arrays().items()}
+    assert not last["U"].any()
+    fresh.restore(last)
+    for each in (learner, fresh):
+        each.learn(examples, rows)
+    assert np.array_equal(learner.weights(True)[0], fresh.weights(True)[0])

@@ -33,6 +33,34 @@ GROUP_BYTES = 48 << 20
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14; Python does not name it yet
 
 
+class Growing:
+    """An array that grows at its end; what is there never changes.
+
+    >>> numbers = Growing(np.arange(2))
+    >>> numbers.extend(np.array([5]))
+    >>> numbers.array.tolist()
+    [0, 1, 5]
+    """
+
+    def __init__(self, start: np.ndarray) -> None:
+        self._room, self._count = np.array(start), len(start)
+
+    @property
+    def array(self) -> np.ndarray:
+        """All that was added."""
+        return self._room[: self._count]
+
+    def extend(self, more: np.ndarray) -> None:
+        """Add at the end."""
+        needed = self._count + len(more)
+        if needed > len(self._room):
+            grown = np.empty(2 * needed, dtype=self._room.dtype)
+            grown[: self._count] = self.array
+            self._room = grown
+        self._room[self._count : needed] = more
+        self._count = needed
+
+
 class Store:
     """Sparse rows with their labels, appended block by block and visited in any order.
 
@@ -60,14 +88,14 @@ class Store:
         self.memory = memory
         self.blocks = [0]
         self.entries = 0
-        self._pointers = [np.zeros(1, dtype=np.uint64)]
-        self._narrow: dict[str, list[np.ndarray]] = {"codes": [], "weights": []}
-        room = memory // _ENTRY_BYTES
-        self._wide = {name: np.empty(room, FIELDS[name]) for name in _WIDE} if not folder else {}
+        self._pointers = Growing(np.zeros(1, dtype=np.uint64))
+        self._codes = Growing(np.empty(0, dtype=np.int32))
+        self._omega: Growing | None = None  # while all rows weigh 1
+        self._wide = _wide_arrays(0 if folder else memory // _ENTRY_BYTES)
+        self._next = slice(0, 0)
         self._files: dict[str, BinaryIO] = {}
         self._maps: dict[str, mmap.mmap] = {}
         self._temporary: str | None = None
-        self._joined: Any = None
         self.folder = Path(folder) if folder else None
         if self.folder:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -83,38 +111,44 @@ class Store:
 
     def append(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Add a block of rows at the end."""
-        count = len(rows.indices)
+        indices, values = self.room(len(rows.indices))
+        indices[:], values[:] = rows.indices, rows.values
+        self.commit(rows.indptr, codes, weights)
+
+    def room(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where the columns and the values of the next block go: fill them, then :meth:`commit`.
+
+        In memory this is where the rows will stay; on disk it is good until the next call.
+        """
         if not self.on_disk and self.entries + count > len(self._wide["indices"]):
             self._spill()
-        self._joined = None
+        start = 0 if self.on_disk else self.entries
+        self._next = slice(start, start + count)
+        if self.on_disk and count > len(self._wide["indices"]):
+            self._wide = _wide_arrays(count)
+        return self._wide["indices"][self._next], self._wide["values"][self._next]
+
+    def commit(
+        self, indptr: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
+        """Add the block that was written into the room."""
         if self.on_disk:
-            self._write("indices", rows.indices)
-            self._write("values", rows.values)
-            self._write("lengths", np.diff(rows.indptr))
+            for name in _WIDE:
+                self._write(name, self._wide[name][self._next])
+            self._write("lengths", np.diff(indptr))
             self._write("codes", codes)
             self._write("weights", np.ones(len(codes)) if weights is None else weights)
-        else:
-            self._wide["indices"][self.entries : self.entries + count] = rows.indices
-            self._wide["values"][self.entries : self.entries + count] = rows.values
-        self._pointers.append(rows.indptr[1:] + np.uint64(self.entries))
-        self._narrow["codes"].append(np.asarray(codes, dtype=np.int32))
-        self._narrow["weights"].append(np.ones(1) if weights is None else weights)
+        if weights is not None and self._omega is None:
+            self._omega = Growing(np.ones(len(self)))
+        if self._omega is not None:
+            self._omega.extend(np.ones(len(codes)) if weights is None else weights)
+        self._pointers.extend(indptr[1:] + np.uint64(self.entries))
+        self._codes.extend(codes)
         self.blocks.append(len(self) + len(codes))
-        self.entries += count
+        self.entries += int(indptr[-1])
 
     def arrays(self) -> tuple[Any, np.ndarray, np.ndarray]:
         """All rows as the kernels want them, (values, columns, pointers); codes; weights."""
-        if self._joined is None:
-            weights = self._narrow["weights"]
-            sizes = [len(codes) for codes in self._narrow["codes"]]
-            if all(len(w) == 1 and w[0] == 1.0 for w in weights):
-                omega = np.ones(1)
-            else:
-                pairs = zip(weights, sizes, strict=True)
-                omega = np.concatenate([np.broadcast_to(w, n) for w, n in pairs])
-            codes = np.concatenate(self._narrow["codes"] or [np.empty(0, np.int32)])
-            self._joined = (np.concatenate(self._pointers), codes, omega)
-        pointers, codes, omega = self._joined
         if self.on_disk:
             self.flush()
             self._map()
@@ -126,7 +160,8 @@ class Store:
             )
         else:
             indices, values = (self._wide[name][: self.entries] for name in _WIDE)
-        return (values, indices, pointers), codes, omega
+        omega = np.ones(1) if self._omega is None else self._omega.array
+        return (values, indices, self._pointers.array), self._codes.array, omega
 
     def orders(self, seed: Sequence[int] | None) -> Iterator[np.ndarray]:
         """The rows to visit in one epoch, group by group; file order without a seed.
@@ -182,8 +217,8 @@ class Store:
         store = cls.__new__(cls)
         store.memory, store.folder = int(summary["memory"]), Path(folder)
         store.blocks, store.entries = list(summary["blocks"]), int(summary["entries"])
-        store._wide, store._files, store._maps = {}, {}, {}
-        store._temporary, store._joined = None, None
+        store._wide, store._next = _wide_arrays(0), slice(0, 0)
+        store._files, store._maps, store._temporary = {}, {}, None
         rows = store.blocks[-1]
         for name, kind in FIELDS.items():
             count = store.entries if name in _WIDE else rows
@@ -198,12 +233,10 @@ class Store:
             if name not in _WIDE
         }
         pointers = np.cumsum(read["lengths"], dtype=np.uint64)
-        store._pointers = [np.zeros(1, np.uint64), pointers]
+        store._pointers = Growing(np.concatenate([np.zeros(1, np.uint64), pointers]))
+        store._codes = Growing(read["codes"])
         plain = bool(np.all(read["weights"] == 1.0))
-        store._narrow = {
-            "codes": [read["codes"]],
-            "weights": [np.ones(1) if plain else read["weights"]],
-        }
+        store._omega = None if plain else Growing(read["weights"])
         store._open_files("ab" if writable else "rb")
         return store
 
@@ -241,11 +274,10 @@ class Store:
         self._open_files("wb")
         for name in _WIDE:
             self._write(name, self._wide[name][: self.entries])
-        self._wide = {}
-        self._write("lengths", np.diff(np.concatenate(self._pointers)))
-        for codes, weights in zip(self._narrow["codes"], self._narrow["weights"], strict=True):
-            self._write("codes", codes)
-            self._write("weights", np.broadcast_to(weights, len(codes)))
+        self._wide = _wide_arrays(0)
+        self._write("lengths", np.diff(self._pointers.array))
+        self._write("codes", self._codes.array)
+        self._write("weights", np.ones(len(self)) if self._omega is None else self._omega.array)
 
     def _map(self) -> None:
         for name in _WIDE:
@@ -270,3 +302,8 @@ class Store:
                 except OSError:
                     if advice == _POPULATE_READ:
                         self._maps[name].madvise(mmap.MADV_WILLNEED, start, last * size - start)
+
+
+def _wide_arrays(count: int) -> dict[str, np.ndarray]:
+    """Room for so many entries, which is no memory until it is filled."""
+    return {name: np.empty(count, FIELDS[name]) for name in _WIDE}

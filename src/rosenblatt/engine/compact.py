@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.engine._jit import kernel
+from rosenblatt.engine._jit import REORDER, kernel, prefetch
 from rosenblatt.engine.text import Rows
+
+AHEAD = 32  # entries between asking for a column's place and reading it
 
 
 class Numbering:
@@ -51,14 +53,16 @@ class Numbering:
         """The columns that have places, by place."""
         return self._columns[: self._count]
 
-    def number(self, columns: np.ndarray) -> None:
-        """Replace columns by their places; new ones get the next."""
+    def number(self, columns: np.ndarray, out: np.ndarray | None = None) -> None:
+        """Replace columns by their places, or write these to `out`; new ones get the next."""
         room = min(self._count + len(columns), len(self._places))
         if room > len(self._columns):
             grown = np.empty(min(2 * room, len(self._places)), dtype=np.uint32)
             grown[: self._count] = self.columns
             self._columns = grown
-        self._count = int(_number(columns, self._places, self._columns, np.uint32(self._count)))
+        target = columns if out is None else out
+        count = np.uint32(self._count)
+        self._count = int(_number(columns, self._places, self._columns, count, target))
 
     def translated(self, columns: np.ndarray) -> np.ndarray:
         """The places of columns; all those never met share the place after the last."""
@@ -90,20 +94,24 @@ class Rarity:
 
     def __init__(self, scales: np.ndarray, rest: float) -> None:
         self.scales, self.rest = scales, rest
+        self._with_rest = np.append(scales, np.float32(rest))
 
     @classmethod
     def of(cls, rows: Rows) -> Rarity:
         """The scales by the frequencies in these rows, whose columns are numbered."""
         n = len(rows.indptr) - 1
-        frequencies = np.bincount(rows.indices) if len(rows.indices) else np.empty(0)
-        scales = np.log((2 + n) / (1.0 + frequencies))
-        squares = float(np.sum((rows.values * scales[rows.indices]) ** 2.0)) if n else 0.0
+        count = int(rows.indices.max()) + 1 if len(rows.indices) else 0
+        frequencies = np.zeros(count, dtype=np.uint32)
+        _count(rows.indices, frequencies)
+        logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
+        scales = logs[frequencies]
+        squares = _sum_of_squares(rows.indices, rows.values, scales)
         unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
         return cls((unit * scales).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
 
-    def apply(self, rows: Rows) -> None:
-        """Scale the values of rows whose columns are numbered, in place."""
-        _rescale(rows.indices, rows.values, self.scales, np.float32(self.rest))
+    def apply(self, rows: Rows, out: np.ndarray | None = None) -> None:
+        """Scale the values of rows whose columns are numbered, in place or into `out`."""
+        _rescale(rows.indices, rows.values, self._with_rest, rows.values if out is None else out)
 
     def of_places(self, count: int) -> np.ndarray:
         """The scales of the first `count` places."""
@@ -159,8 +167,10 @@ def _score(pointers, columns, values, places, W, bias, out):
 
 
 @kernel
-def _number(columns, places, met, count):
+def _number(columns, places, met, count, out):
     for j in range(columns.size):
+        if j + AHEAD < columns.size:
+            prefetch(places, columns[j + AHEAD])
         column = columns[j]
         place = places[column]
         if place == 0:
@@ -168,15 +178,31 @@ def _number(columns, places, met, count):
             count += np.uint32(1)
             place = count
             places[column] = place
-        columns[j] = place - np.uint32(1)
+        out[j] = place - np.uint32(1)
     return count
 
 
 @kernel
-def _rescale(places, values, scales, rest):
+def _count(places, frequencies):
     for j in range(places.size):
-        place = places[j]
-        values[j] *= scales[place] if place < scales.size else rest
+        frequencies[places[j]] += np.uint32(1)
+
+
+@kernel(fastmath=REORDER)
+def _sum_of_squares(places, values, scales):
+    total = 0.0
+    for j in range(places.size):
+        value = values[j] * scales[places[j]]
+        total += value * value
+    return total
+
+
+@kernel
+def _rescale(places, values, scales, out):
+    """The last of the scales is that of all places beyond."""
+    rest = np.uint32(scales.size - 1)
+    for j in range(places.size):
+        out[j] = values[j] * scales[min(places[j], rest)]
 
 
 @kernel

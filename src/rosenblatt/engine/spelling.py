@@ -8,6 +8,8 @@ from rosenblatt.engine._jit import kernel
 from rosenblatt.engine._unicode import fold_table
 from rosenblatt.engine.text import GRAM, PRIME, SEED, Ngrams, _decode, _mixed, words
 
+_HINT_BITS = 16  # of a column, by which nearly all that are not wanted are told apart
+
 
 def spell(
     offsets: np.ndarray,
@@ -29,9 +31,9 @@ def spell(
     """
     offsets = offsets.astype(np.uint64)
     longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
-    marks = np.zeros(1 << spec.bits, dtype=np.uint32)
-    marks[wanted] = np.arange(1, len(wanted) + 1)
     if spec.chars:
+        marks = np.zeros(1 << spec.bits, dtype=np.uint32)
+        marks[wanted] = np.arange(1, len(wanted) + 1)
         grams = np.zeros((len(wanted), spec.high), dtype=np.uint32)
         word = np.empty(longest + 2, dtype=np.uint64)
         _find_chars(offsets, data, fold_table(), seed, spec.low, spec.high, marks, grams, word)
@@ -40,9 +42,13 @@ def spell(
             for at, gram in zip(wanted, grams, strict=True)
             if gram[0] > 0
         }
+    wanted = np.unique(wanted).astype(np.uint64)
+    hints = np.zeros(1 << min(spec.bits, _HINT_BITS), dtype=np.bool_)
+    hints[wanted & np.uint64(len(hints) - 1)] = True
     spans = np.zeros((len(wanted), 2), dtype=np.uint64)
     _find_words(
-        offsets, data, fold_table(), seed, spec.low, spec.high, marks, spans,
+        offsets, data, fold_table(), seed, spec.low, spec.high, (1 << spec.bits) - 1, wanted,
+        hints, spans,
         np.empty(longest + 2, dtype=np.uint64), np.empty((longest + 2, 2), dtype=np.uint64),
     )  # fmt: skip
     found = {}
@@ -81,19 +87,25 @@ def _word_spans(data, start, end, fold, seed, hashes, spans):
 
 
 @kernel
-def _find_words(offsets, data, fold, seed, low, high, marks, found, hashes, spans):
-    """Note the first place of each marked column."""
-    mask = np.uint64(len(marks) - 1)
+def _find_words(offsets, data, fold, seed, low, high, mask, wanted, hints, found, hashes, spans):
+    """Note the first place of each wanted column.
+
+    Few n-grams are wanted: the hints, by the lowest bits of a column, rule out nearly all others.
+    """
+    low_bits = np.uint64(len(hints) - 1)
     for row in range(len(offsets) - 1):
         n = _word_spans(data, offsets[row], offsets[row + 1], fold, seed, hashes, spans)
         for i in range(n):
             g = np.uint64(0)
             for k in range(min(high, n - i)):
                 g = g * GRAM + hashes[i + k]
-                mark = marks[_mixed(g) & mask] if k + 1 >= low else np.uint32(0)
-                if mark > 0 and found[mark - 1, 1] == 0:
-                    found[mark - 1, 0] = spans[i, 0]
-                    found[mark - 1, 1] = spans[i + k, 1]
+                column = _mixed(g) & np.uint64(mask)
+                if k + 1 < low or not hints[column & low_bits]:
+                    continue
+                at = np.searchsorted(wanted, column)
+                if at < wanted.size and wanted[at] == column and found[at, 1] == 0:
+                    found[at, 0] = spans[i, 0]
+                    found[at, 1] = spans[i + k, 1]
 
 
 @kernel

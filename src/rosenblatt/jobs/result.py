@@ -30,15 +30,17 @@ def model_of(trainer: Trainer) -> Model:
     state = trainer.learner.arrays()
     if trainer.rarity is not None:
         state["scale"] = trainer.rarity.of_places(len(weights))
-        weights = weights * state["scale"][:, None]
     columns = trainer.numbering.columns[: len(weights)]
     used = used_places(state["W"], state.get("U", weights))
     if trainer.best is not None:
         used = np.union1d(used, used_places(weights, weights))
+    own = trainer.best is None and trainer.settings.averaged
     if len(used) < 0.9 * len(weights):
-        columns, weights = columns[used], weights[used]
+        columns, weights, own = columns[used], weights[used], True
         for name in {"W", "U", "scale"} & state.keys():
             state[name] = state[name][used]
+    if trainer.rarity is not None:
+        weights = np.multiply(weights, state["scale"][:, None], out=weights if own else None)
     names, turn = _sorted_classes(trainer.source.classes)
     weights, bias = turn(weights), turn(bias)
     state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}

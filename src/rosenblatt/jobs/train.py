@@ -175,10 +175,11 @@ class Trainer:
     def _read(self) -> Iterator[None]:
         """The first pass: hash, learn, keep."""
         for batch in self.source.batches(self.progress.batches):
-            self._take(batch)
+            rows = self._keep(batch, self.store)
             if self.progress.batches == 0:
-                self.nameable = _first_rows(batch.rows, NAMEABLE)
+                self.nameable = _first_rows(rows, NAMEABLE)
                 self.table = batch.table
+            self._learn_first(batch, rows)
             self.progress.batches += 1
             self.progress.bytes += batch.size
             self.progress.visits += len(batch)
@@ -196,30 +197,40 @@ class Trainer:
         self._close_epoch()
         yield
 
-    def _take(self, batch: Batch) -> None:
-        assert batch.labels is not None, "training needs labels"
-        first = len(self.store)
-        self._number(batch.rows, first == 0 and self._start is None)
+    def _learn_first(self, batch: Batch, rows: Rows) -> None:
+        """Learn from a batch that was just kept; start over if it brought new classes."""
         known = len(self.source.classes)
-        changed = self.learner is None or self.learner.n_classes != known
-        if changed and known > 1 and self.progress.restarts < _MOST_RESTARTS:
-            self._begin_again()
-        self.store.append(batch.rows, batch.labels, batch.weights)
         if self.learner is None or self.learner.n_classes != known:
+            if known > 1 and self.progress.restarts < _MOST_RESTARTS:
+                self._begin_again()
             return
-        omega = np.ones(1) if batch.weights is None else batch.weights
-        rows = (batch.rows.values, batch.rows.indices, batch.rows.indptr)
+        assert batch.labels is not None
         self.learner.reserve(len(self.numbering))
+        omega = np.ones(1) if batch.weights is None else batch.weights
+        first = len(self.store) - len(batch)
         order = np.flatnonzero(~self._is_held(first, len(batch))).astype(np.uint64)
-        self.outcome += self.learner.learn(Examples(rows, batch.labels, omega), order)
+        self._learn(Examples((rows.values, rows.indices, rows.indptr), batch.labels, omega), order)
 
-    def _number(self, rows: Rows, first: bool = False) -> None:
-        """Give the columns their places and the values of text their scales."""
-        self.numbering.number(rows.indices)
-        if first and self.source.features.is_text:
-            self.rarity = Rarity.of(rows)
+    def _learn(self, examples: Examples, order: np.ndarray) -> None:
+        assert self.learner is not None
+        self.outcome += self.learner.learn(examples, order)
+        if self.store.on_disk:
+            self.learner.settle()  # the rows are about to leave memory
+
+    def _keep(self, batch: Batch, store: Store) -> Rows:
+        """Put a batch into a store: columns with their places, values of text with their scales."""
+        assert batch.labels is not None, "training needs labels"
+        indptr, columns, values = batch.rows
+        rows = Rows(indptr, *store.room(len(columns)))
+        self.numbering.number(columns, rows.indices)
+        if len(self.store) == 0 and self._start is None and self.source.features.is_text:
+            self.rarity = Rarity.of(Rows(indptr, rows.indices, values))
         if self.rarity is not None:
-            self.rarity.apply(rows)
+            self.rarity.apply(Rows(indptr, rows.indices, values), rows.values)
+        else:
+            rows.values[:] = values
+        store.commit(indptr, batch.labels, batch.weights)
+        return rows
 
     def _begin_again(self) -> None:
         """Start over, from the rows kept so far, because another class has turned up.
@@ -230,7 +241,7 @@ class Trainer:
         self.learner = self._new_learner()
         self.outcome = Outcome()
         for order in self.store.orders(None):
-            self.outcome += self.learner.learn(self._examples(), self._trainable(order))
+            self._learn(self._examples(), self._trainable(order))
 
     def _new_learner(self) -> Learner:
         s = self.settings
@@ -259,7 +270,7 @@ class Trainer:
                 seen += len(part)
                 if seen <= p.visits:
                     continue
-                self.outcome += self.learner.learn(self._examples(), part)
+                self._learn(self._examples(), part)
                 p.visits = seen
                 yield
         self._close_epoch()
@@ -345,8 +356,7 @@ class Trainer:
             for batch in self.valid:
                 if batch.labels is None:
                     raise DataError("the validation file has no labels", path=self.valid.files[0])
-                self._number(batch.rows)
-                self._valid_store.append(batch.rows, batch.labels, batch.weights)
+                self._keep(batch, self._valid_store)
         return self._valid_store
 
     def _examples(self) -> Examples:

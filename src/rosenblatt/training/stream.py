@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.engine import walks
+from rosenblatt.engine import streams
 from rosenblatt.engine.averages import mean_weights
 
 Array = npt.NDArray[Any]
 
-_UNLIMITED = np.iinfo(np.int64).max
+_ROOM = 256 << 20  # bytes of address space for weights to begin with
+_MOST_OWED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
 class Examples(NamedTuple):
@@ -50,10 +51,24 @@ class Outcome:
         )
 
 
+class _Walk(NamedTuple):
+    """A walk whose steps have not been added to the averaging sums yet."""
+
+    examples: Examples
+    order: Array
+    seen: Array
+    time: float
+
+
 class Learner:
     """The online perceptron with its weights laid out for the sparse kernels.
 
     Two classes have one weight vector, for class 1; more have one each, against the rest.
+
+    The averaging sums are looked after late: a walk keeps its scores, and what it owes to the sums
+    is added when the average is asked for, or never, if the average starts anew before. The sums
+    are the same to the last bit whenever that happens. Until then the learner holds on to the
+    rows; call :meth:`settle` before they change.
 
     Parameters
     ----------
@@ -84,84 +99,103 @@ class Learner:
     ) -> None:
         self.n_classes, self.averaging = n_classes, averaging
         self.problems = 1 if n_classes == 2 else n_classes
-        self.setting = (float(threshold), float(threshold), float(padding) ** 2, averaging, True)
+        self.setting = (float(threshold), float(padding) ** 2)
         self.n_features = 0
-        self.W = np.zeros((0, self.problems), dtype=np.float32)
-        self.U = np.zeros((0, self.problems)) if averaging else np.zeros((1, self.problems))
+        self._W = np.zeros((0, self.problems), dtype=np.float32)
+        self._U = np.zeros((0, self.problems))
         self.bias = np.zeros((3, self.problems))
         self.clock = np.zeros(1)
+        self._owed: list[_Walk] = []
+
+    @property
+    def W(self) -> Array:  # noqa: N802 - the letter of the formulas
+        """The last weights, (features, problems)."""
+        return self._W[: self.n_features]
+
+    @property
+    def U(self) -> Array:  # noqa: N802
+        """The averaging sums, up to date."""
+        self.settle()
+        return self._U[: self.n_features]
 
     def reserve(self, n_features: int) -> None:
         """Make room for so many features; new ones weigh nothing."""
         self.n_features = max(self.n_features, n_features)
-        if self.n_features > len(self.W):
+        if self.n_features > len(self._W):
             # Room that no feature has come for yet is no memory: zeros are handed out when touched.
-            room = max(self.n_features, 2 * len(self.W))
-            self.W = _taller(self.W, room)
-            self.U = _taller(self.U, room) if self.averaging else self.U
+            # Much of it saves copying the weights whenever features have turned up.
+            room = max(self.n_features, 2 * len(self._W), _ROOM // (4 * self.problems))
+            self._W = _taller(self._W, room)
 
     def learn(self, examples: Examples, order: Array) -> Outcome:
         """Visit the rows in this order, and learn from each."""
-        predictions, updates, mistakes = self._walk(
-            examples, order, self.setting, (self.W, self.U, self.bias, self.clock)
-        )
-        wrong = int(np.count_nonzero(predictions != examples.codes[order]))
+        time = float(self.clock[0])
+        arrays = self.W, self.bias[0], self.clock
+        seen, updates, mistakes = self._walk(examples, order, arrays, *self.setting)
+        self.bias[1] = self.bias[0]
+        if self.averaging:
+            self._owed.append(_Walk(examples, order, seen, time))
+            if sum(walk.seen.nbytes for walk in self._owed) > _MOST_OWED:
+                self.settle()
+        wrong = int(np.count_nonzero(self._decide(seen) != examples.codes[order]))
         return Outcome(len(order), mistakes, updates, wrong)
+
+    def settle(self) -> None:
+        """Bring the averaging sums up to date."""
+        if self.averaging and len(self._U) < self.n_features:
+            self._U = _taller(self._U, len(self._W))
+        for (rows, codes, omega), order, seen, time in self._owed:
+            streams.settle(
+                *rows, codes, omega, order, seen, self._U, self.bias[2], time, *self.setting
+            )
+        self._owed.clear()
 
     def predict(self, examples: Examples, order: Array, averaged: bool) -> Array:
         """The classes predicted for rows, without learning."""
         W, b = self.weights(averaged)
-        never = (-math.inf, -math.inf, 0.0, False, True)
-        arrays = (W, np.zeros((1, self.problems)), np.stack([b, b, b]), np.zeros(1))
-        return self._walk(examples, order, never, arrays)[0]
+        never = -math.inf
+        return self._decide(self._walk(examples, order, (W, b.copy(), np.zeros(1)), never, 0.0)[0])
 
     def weights(self, averaged: bool) -> tuple[Array, Array]:
         """Weights (features, problems) and biases: the last, or the average so far."""
-        W = self.W[: self.n_features]
         if not averaged:
-            return W, self.bias[0]
+            return self.W, self.bias[0]
         N = max(float(self.clock[0]), 1.0)
-        return mean_weights(W, self.U[: self.n_features], N), self.bias[0] - self.bias[2] / N
+        return mean_weights(self.W, self.U, N), self.bias[0] - self.bias[2] / N
 
     def restart_average(self) -> None:
         """Let the average begin with the next step."""
-        self.U[:] = 0.0
+        self._owed.clear()
+        self._U[: self.n_features] = 0.0  # nothing beyond has been touched
         self.bias[2] = 0.0
         self.clock[:] = 0.0
 
     def arrays(self) -> dict[str, Array]:
         """All that is needed to go on learning."""
-        n = self.n_features
-        kept: dict[str, Array] = {"W": self.W[:n], "bias": self.bias, "clock": self.clock}
-        return kept | ({"U": self.U[:n]} if self.averaging else {})
+        sums = {"U": self.U} if self.averaging else {}
+        return {"W": self.W, "bias": self.bias, "clock": self.clock} | sums
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Go on from :meth:`arrays`."""
         self.n_features = len(arrays["W"])
-        self.W = np.array(arrays["W"], dtype=np.float32)
+        self._W = np.array(arrays["W"], dtype=np.float32)
         if self.averaging:
-            self.U = np.array(arrays["U"], dtype=np.float64)
+            self._U = np.array(arrays["U"], dtype=np.float64)
         self.bias, self.clock = np.array(arrays["bias"]), np.array(arrays["clock"])
 
     def _walk(
-        self, examples: Examples, order: Array, setting: Any, arrays: Any
+        self, examples: Examples, order: Array, arrays: Any, threshold: float, c2: float
     ) -> tuple[Array, int, int]:
-        W, U, bias, clock = arrays
-        span, limits, eta = (0, len(order)), (_UNLIMITED, _UNLIMITED), np.ones(1)
-        top = np.empty(len(order), dtype=np.float32)
-        if self.problems == 1:
-            signs = (2 * examples.codes - 1).astype(np.int8)
-            _, updates, mistakes, _ = walks.binary(
-                examples.rows, signs, examples.omega, order, span, eta,
-                W, W, U, bias, clock, setting, limits, 0, top,
-            )  # fmt: skip
-            return (top > 0).astype(np.int32), updates, mistakes
-        best = np.empty(len(order), dtype=np.int32)
-        _, updates, mistakes, _ = walks.ovr(
-            examples.rows, examples.codes, examples.omega, order, span, eta,
-            W, W, U, bias, clock, setting, limits, 0, best, top,
-        )  # fmt: skip
-        return best, updates, mistakes
+        """The score of each step before learning, (steps, problems); updates; mistaken steps."""
+        seen = np.empty((len(order), self.problems), dtype=np.float32)
+        walk = streams.two_classes if self.problems == 1 else streams.many_classes
+        updates, mistakes = walk(
+            *examples.rows, examples.codes, examples.omega, order, *arrays, threshold, c2, seen
+        )
+        return seen, updates, mistakes
+
+    def _decide(self, scores: Array) -> Array:
+        return scores[:, 0] > 0 if self.problems == 1 else scores.argmax(axis=1)
 
 
 def _taller(array: Array, rows: int) -> Array:
