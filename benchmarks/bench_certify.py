@@ -26,6 +26,7 @@ from common import machine
 from rosenblatt import certify
 
 LIMIT = 30.0
+SHORT = 0.3
 SIZES = [
     # rows, columns, density (1: dense)
     (10_000, 10, 1.0),
@@ -71,9 +72,15 @@ def decide(X, y):
 
 
 def timed(function, *arguments):
-    start = time.perf_counter()
-    answer = function(*arguments)
-    return time.perf_counter() - start, answer
+    """Seconds and answer; of short ones the least of five."""
+    least = np.inf
+    for _ in range(5):
+        start = time.perf_counter()
+        answer = function(*arguments)
+        least = min(least, time.perf_counter() - start)
+        if least > SHORT:
+            break
+    return least, answer
 
 
 def problems(n, d, density, generator):
@@ -116,7 +123,6 @@ def main():
     line = "{:>9} {:>7} {:>6} {:<11} {:<15} {:>8} {:>8} {:>7} {:>8} {:>7}"
     print(line.format(*head))
     generator = np.random.default_rng(0)
-    decide(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]))
     for n, d, density in sizes:
         for name, X, y in problems(n, d, density, generator):
             mine, certificate = timed(decide, X, y)
