@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.engine._jit import REORDER, kernel, prefetch
+from rosenblatt.engine._memory import zeros
 from rosenblatt.engine.text import Rows
 
 AHEAD = 32  # entries between asking for a column's place and reading it
@@ -37,7 +38,7 @@ class Numbering:
     """
 
     def __init__(self, bits: int, columns: np.ndarray | None = None) -> None:
-        self._places = np.zeros(1 << bits, dtype=np.uint32)
+        self._places = zeros((1 << bits,), np.uint32)
         self._columns = np.empty(0, dtype=np.uint32)
         self._count = 0
         if columns is not None:

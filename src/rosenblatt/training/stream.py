@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.engine import streams
+from rosenblatt.engine._memory import zeros
 from rosenblatt.engine.averages import mean_weights
 
 Array = npt.NDArray[Any]
@@ -199,6 +200,6 @@ class Learner:
 
 
 def _taller(array: Array, rows: int) -> Array:
-    grown = np.zeros((rows, array.shape[1]), dtype=array.dtype)
+    grown = zeros((rows, array.shape[1]), array.dtype)
     grown[: len(array)] = array
     return grown
