@@ -23,7 +23,14 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.table import Floats, integer_rows, scale_rows, squared_lengths
+from rosenblatt.theory.table import (
+    Floats,
+    column_top,
+    integer_rows,
+    scale_columns,
+    scale_rows,
+    squared_lengths,
+)
 
 # Beyond, the square matrix takes more memory than is reasonable.
 MOST_COLUMNS = 4096
@@ -52,8 +59,9 @@ def balances(Z: Any, weights: Floats) -> bool:
 
     The Cholesky factorisation of ``B'B - 4rr' - s`` in doubles runs to its end only if that matrix
     is positive definite, up to roundings that a multiple of the trace bounds (J. Demmel, 1989;
-    S. Rump, 2006, Verification of positive definiteness). The 4 and the s leave room for those, for
-    the roundings of r, and for the integers of the checker, which have about twenty bits.
+    S. Rump, 2006, Verification of positive definiteness). Columns are scaled to a largest entry of
+    one. The 4 and the s leave room for roundings here and, amply, for those of the checker: of
+    numbers to 24 bits, and of the Cholesky factor.
 
     Examples
     --------
@@ -68,8 +76,12 @@ def balances(Z: Any, weights: Floats) -> bool:
     if m <= k or k > MOST_COLUMNS:
         return False
     B = scale_rows(Z[rows], weights[rows])
+    top = column_top(B)
+    if top.min() == 0:
+        return False
+    B = scale_columns(B, 1.0 / top)
     rest = np.asarray(B.sum(axis=0)).ravel()
-    top = float(abs(B).max())
+    numbers = B.nnz if sparse.issparse(B) else m * k
     enough = max(2 * k, _ENOUGH)
     if m > enough:
         # Fewer rows only make B'B smaller, and this is where the time goes.
@@ -78,11 +90,11 @@ def balances(Z: Any, weights: Floats) -> bool:
         return False
     gram = B.T @ B
     gram = gram.toarray() if sparse.issparse(gram) else gram
+    room = max(2.0**-38 * numbers, 2.0**-32 * k * float(np.sqrt(gram.diagonal().max())))
     trace = float(gram.diagonal().sum()) + 4.0 * float(rest @ rest)
     gram -= np.outer(4.0 * rest, rest)
-    doubt = float(np.sqrt(k)) * (m + 8) * _UNIT * m * top
-    room = 2.0**-19 * float(np.sqrt(m * k)) * top + 4.0 * doubt
-    gram[np.diag_indices(k)] -= room * room + (m + 4 * k + 64) * 2 * _UNIT * trace
+    doubt = float(np.sqrt(k)) * (m + 8) * _UNIT * m
+    gram[np.diag_indices(k)] -= room + 16.0 * doubt**2 + (m + 4 * k + 64) * 2 * _UNIT * trace
     _, failed = linalg.lapack.dpotrf(gram.T, overwrite_a=True, clean=False)
     return bool(failed == 0)
 

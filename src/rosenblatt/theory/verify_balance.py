@@ -4,9 +4,10 @@
 coefficients, r is the sum of its rows, and columns may be multiplied by any positive numbers.)
 
 B is rounded to whole numbers B̃ of about 24 bits, each entry off by at most 1/2, and r to r̃. For v
-of length one, ``‖Bv‖ >= ‖B̃v‖ - e`` and ``|r·v| <= |r̃·v| + e'`` with ``e = √(mk)/2``,
-``e' = √k/2``; so ``‖Bv‖ > |r·v|`` follows from ``‖B̃v‖² > 2(r̃·v)² + 2(e + e')²``. What is to be
-shown is that the integer matrix ``M = B̃'B̃ - 2r̃r̃'`` has eigenvalues above ``2(e + e')²``.
+of length one, ``‖Bv‖ >= ‖B̃v‖ - e`` and ``|r·v| <= |r̃·v| + e'`` with ``e = √n/2`` for the n numbers
+that are rounded and ``e' = √k/2`` for the k columns. So ``‖Bv‖ > |r·v|`` follows from
+``‖B̃v‖² > 2(r̃·v)² + 2(e + e')²``, and what is to be shown is that the integer matrix
+``M = B̃'B̃ - 2r̃r̃'`` has eigenvalues above ``2(e + e')²``.
 
 For this a Cholesky factor of ``M - s`` is guessed in doubles, rounded to whole numbers L (over
 2^10), and the integer matrix ``F = 2^20·(M - s) - LL'`` computed. As LL' has no negative
@@ -43,7 +44,8 @@ def check_balance(found: Combination, data: SignedRows) -> None:
     require(max(map(abs, rest.tolist())) < 2**29, _FAILS)
     r = rest.astype(np.int64)
     M = _gram(_rounded(B, shifts).astype(np.float64)) - 2 * np.outer(r, r)
-    require(_eigenvalues_above(M, k * (isqrt(m) + 2) ** 2 // 2 + 1), _FAILS)
+    inexact = int(((B != 0) & (shifts < 0)).sum())
+    require(_eigenvalues_above(M, (isqrt(inexact) + isqrt(k) + 2) ** 2 // 2 + 1), _FAILS)
 
 
 def _rounded(values: Any, shifts: Any) -> Any:
