@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from rosenblatt.theory.table import Floats
 
-STEPS = 60
+# Steps: fewest and most, and the numbers that may be read by them.
+_FEWEST, _MOST, _NUMBERS = 60, 800, 1 << 26
 _MEMORY = 10
 # A separator must clear every row by this much; the scale is that of scores around one.
 _CLEAR = 1e-3
@@ -56,7 +58,8 @@ def descend(
     gradient = -(Z.T @ losses)
     memory = _Memory()
     asked = np.inf
-    for _ in range(STEPS):
+    numbers = Z.nnz if sparse.issparse(Z) else Z.size
+    for _ in range(min(max(_FEWEST, _NUMBERS // max(numbers, 1)), _MOST)):
         tick()
         direction = memory.direction(gradient)
         slopes = np.asarray(Z @ direction)

@@ -35,6 +35,11 @@ def explore(problem: Problem, clock: Clock) -> Proposal:
         outcome, v, weights = _descend(problem, working, v, clock)
         support = np.flatnonzero(weights)
         here = Proposal(v, False, working[support], weights[support], outcome == "balanced")
+        if outcome == "unsure" and problem.table.is_sparse and len(working) < problem.n:
+            # A column that few of these rows have may be the reason: look at more rows.
+            count *= 4
+            working = np.union1d(working, np.arange(0, problem.n, max(1, problem.n // count)))
+            continue
         if outcome != "separated":
             break
         scores = problem.scores(v)
