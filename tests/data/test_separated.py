@@ -87,6 +87,24 @@ def test_the_line_of_a_fault_counts_line_breaks_within_values(tmp_path):
         list(data.open(path, label="label", block_bytes=1 << 11))
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.csv.gz", "a.jsonl", "a.ft"])
+def test_a_fault_is_named_by_its_line_also_when_the_file_is_gone_by_then(tmp_path, name, mark):
+    row, fault = {
+        "jsonl": (b'{"label": "a", "x": 1}\n\n', b'{"label": "a", "x": \n'),
+        "ft": (b"__label__a one\n\n", b"__label__a __label__b two\n"),
+    }.get(name[2:], (b"a,1\n\n".replace(b",", b"\t" if name == "a.tsv" else b","), b"\xff\n"))
+    content = mark + row * 30_000 + fault
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    batches = iter(data.open(path, label=1, block_bytes=1 << 12))
+    next(batches)
+    path.unlink()
+    with pytest.raises(DataError) as caught:
+        list(batches)
+    assert (caught.value.path, caught.value.line) == (str(path), 60_001)
+
+
 def test_a_truncated_file_names_the_line_it_reaches(tmp_path):
     rows = b"".join(b"a,%d\nb,%d\n" % (i * i, i) for i in range(20_000))
     path = tmp_path / "a.csv.gz"

@@ -33,6 +33,26 @@ def test_rows_end_where_the_grammar_of_csv_says(text):
     assert row_starts(block(text[:end]), ord(",")).tolist() == starts
 
 
+# Around 8 KB the end is sought in the last bytes first; around 64 a stripe of words ends.
+PIECES = ["a", "#" * 61, "x" * 1500, '"', '""', ",", "\n", "\r\n", 'a,"', '"\n', '5" pipe,', '"b"']
+
+
+@settings(max_examples=2 * EXAMPLES, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join), st.integers(0, 9000))
+def test_the_last_row_of_a_long_text_ends_where_a_step_by_step_reading_says(text, more):
+    text += "," + "y" * more
+    end, inside, i = 0, False, 0
+    while i < len(text):
+        if inside and text[i : i + 2] == '""':
+            i += 1
+        elif text[i] == '"':
+            inside = not inside and (i == 0 or text[i - 1] in ",\r\n")
+        elif text[i] == "\n" and not inside:
+            end = i + 1
+        i += 1
+    assert last_row_end(block(text), ord(",")) == end
+
+
 def test_rows_start_after_empty_lines():
     assert row_starts(block('a\n\n\r\n"b\n\nc"\nd\n'), ord(",")).tolist() == [0, 5, 12]
     assert row_starts(block("a\n\nb\n"), 0).tolist() == [0, 3]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,16 +27,13 @@ class Block(NamedTuple):
         The rows.
     path : str
         The file.
-    line : int
-        The line on which they begin, from 1.
-    lines : int
-        How many lines they are.
+    begin : function without arguments
+        Finds the line on which they begin, from 1; it may read the file again for that.
     """
 
     array: np.ndarray
     path: str
-    line: int
-    lines: int
+    begin: Callable[[], int]
 
     @classmethod
     def of(cls, data: bytes, path: str, line: int = 1) -> Block:
@@ -44,7 +42,17 @@ class Block(NamedTuple):
         >>> Block.of(b"a,1\\nb,2\\n", "a.csv").lines
         2
         """
-        return cls(np.frombuffer(data, dtype=np.uint8), path, line, data.count(b"\n"))
+        return cls(np.frombuffer(data, dtype=np.uint8), path, partial(int, line))
+
+    @property
+    def line(self) -> int:
+        """The line on which the rows begin: to be asked only when a line has to be named."""
+        return self.begin()
+
+    @property
+    def lines(self) -> int:
+        """How many lines they are."""
+        return int(count_newlines(self.array))
 
     @property
     def data(self) -> bytes:
@@ -53,7 +61,7 @@ class Block(NamedTuple):
 
     def line_at(self, place: int) -> int:
         """The line of a byte."""
-        return self.line + count_newlines(self.array[:place])
+        return self.line + int(count_newlines(self.array[:place]))
 
     def line_of(self, row: int, quoting: int = 0) -> int:
         """The line on which a row begins; empty lines are no rows. `quoting`: as for reading."""
@@ -61,12 +69,7 @@ class Block(NamedTuple):
 
     def after(self, place: int) -> Block:
         """The rows from a byte on."""
-        return Block(
-            self.array[place:],
-            self.path,
-            self.line_at(place),
-            self.lines - count_newlines(self.array[:place]),
-        )
+        return Block(self.array[place:], self.path, partial(self.line_at, place))
 
 
 def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -> Iterator[Block]:
@@ -90,7 +93,7 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
     >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 5, quoting=ord(","))]
     [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
     """
-    line, room, rest = 1, size, np.empty(0, dtype=np.uint8)
+    place, line, room, rest = 0, 1, size, np.empty(0, dtype=np.uint8)
     while True:
         # One byte more than asked for: a last line without a line break is given one.
         # Arrow's memory is used again; memory from the system would come page by page each time.
@@ -99,20 +102,23 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
         end = len(rest) + source.fill(data[len(rest) : room])
         data[end] = _NEWLINE
         data.setflags(write=False)
+        # Bytes that cannot be read again are counted now; all others only if a line is asked for.
+        begin = partial(source.line_at, place) if source.is_plain else partial(int, line)
         if end < room:
-            source.check(line + count_newlines(data[:end]))
-            if data[:end].tobytes().strip():
-                end += int(data[end - 1] != _NEWLINE)
-                yield Block(data[:end], source.path, line, count_newlines(data[:end]))
+            rows = Block(data[:end], source.path, begin)
+            source.check(partial(rows.line_at, end))
+            if rows.data.strip():
+                yield rows._replace(array=data[: end + int(data[end - 1] != _NEWLINE)])
             return
         cut = int(last_row_end(data[:end], quoting))
         if cut == 0:
             if end > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"
-                raise DataError(message, path=source.path, line=line)
+                raise DataError(message, path=source.path, line=begin())
             # Doubling keeps the work linear when one row spans many reads.
             rest, room = data[:end], 2 * room
             continue
-        block = Block(data[:cut], source.path, line, count_newlines(data[:cut]))
-        rest, room, line = data[cut:end], max(size, end - cut + 1), line + block.lines
+        block = Block(data[:cut], source.path, begin)
+        rest, room, place = data[cut:end], max(size, end - cut + 1), place + cut
+        line += 0 if source.is_plain else block.lines
         yield block

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,13 @@ class ByteSource:
     ----------
     path : str
         A file, or ``"-"`` for standard input.
+
+    Attributes
+    ----------
+    compression : {"gzip", "zstd"} or None
+        Found out from the first bytes.
+    is_plain : bool
+        Whether the bytes stand in a file as they are, so that they can be read again.
     """
 
     def __init__(self, path: str) -> None:
@@ -112,9 +119,12 @@ class ByteSource:
             raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
         kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
         self.compression = kinds[0] if kinds else None
+        self.is_plain = path != STDIN and not kinds
+        # A second handle, so that lines can be counted while the first reads on, or is closed.
+        self._again = pa.OSFile(path) if self.is_plain else None
         self._stream = pa.CompressedInputStream(self._raw, kinds[0]) if kinds else self._raw
         self._ahead = b""
-        self._start = True
+        self._start, self._mark = True, 0
         self._fault = ""
         self._chunks = in_order(self._decompressed(), lambda chunk: chunk, most=1, spare=4)
         self._loose = np.empty(0, dtype=np.uint8)
@@ -124,8 +134,7 @@ class ByteSource:
         self._skip_mark()
         more = np.empty(max(0, size - len(self._ahead)), dtype=np.uint8)
         self._ahead += more[: self._fill(more)].tobytes()
-        if self._fault:
-            self.check(1 + self._ahead.count(b"\n"))
+        self.check(lambda: 1 + self._ahead.count(b"\n"))
         return self._ahead[:size]
 
     def fill(self, room: np.ndarray) -> int:
@@ -135,13 +144,23 @@ class ByteSource:
         room[: len(ahead)] = np.frombuffer(ahead, dtype=np.uint8)
         return len(ahead) + self._fill(room[len(ahead) :])
 
-    def check(self, line: int) -> None:
-        """Raise if the bytes so far, which reach to this line, came to an end too early."""
+    def check(self, reached: Callable[[], int]) -> None:
+        """Raise if the bytes came to an end too early; `reached` finds the line they reach to."""
         if self._fault:
+            line = reached()
             raise DataError(self._fault, path=self.path, line=line if line > 1 else None)
 
+    def line_at(self, place: int) -> int:
+        """The line of a byte of a plain file, from 1, found by reading all that stands before."""
+        assert self._again is not None, "the bytes cannot be read again"
+        line, start, stop = 1, self._mark, self._mark + place
+        while data := self._again.read_at(min(_CHUNK_BYTES, stop - start), start):
+            line += data.count(b"\n")
+            start += len(data)
+        return line
+
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, as far as no block may still ask for its line."""
         self._chunks.close()
         self._stream.close()
 
@@ -176,7 +195,9 @@ class ByteSource:
         if self._start:
             self._start = False
             first = np.empty(len(_BYTE_ORDER_MARK), dtype=np.uint8)
-            self._ahead = first[: self._fill(first)].tobytes().removeprefix(_BYTE_ORDER_MARK)
+            begin = first[: self._fill(first)].tobytes()
+            self._ahead = begin.removeprefix(_BYTE_ORDER_MARK)
+            self._mark = len(begin) - len(self._ahead)
 
     def _fill(self, room: np.ndarray) -> int:
         filled = 0

@@ -71,8 +71,8 @@ def guess_columns(
             raise DataError(f"{kind!r} is no kind of column; the kinds are {', '.join(KINDS)}")
     columns = []
     for name in table.column_names:
-        kind = known.get(name) or _guess(table[name])
-        if name == label or kind == "ignore":
+        kind = "ignore" if name == label else known.get(name) or _guess(table[name])
+        if kind == "ignore":
             continue
         is_number = kind == "number"
         columns.append(_with_statistics(name, table[name]) if is_number else Column(name, kind))

@@ -170,7 +170,7 @@ class Reader:
         for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else 0):
             rows = _without_header(block, dialect) if has_header and dialect else block
             has_header = False
-            if rows.lines:
+            if len(rows.array):
                 yield rows
         source.close()
 

@@ -25,7 +25,7 @@ _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_LINES = 50
 SAMPLE_BYTES = 1 << 16
 # So many bytes at a time, and what Arrow does with them stays in the cache.
-_BITE = 1 << 20
+_BITE = 1 << 19
 # Arrow compares a missing number before it takes the blanks around it away.
 _NO_NUMBERS = [blank + word for blank in ("", " ") for word in MISSING_WORDS]
 

@@ -56,7 +56,7 @@ def _json_by_line(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     rows: list[dict[str, Any]] = []
     lines: list[int] = []
     bad = 0
-    for number, line in enumerate(block.data.split(b"\n"), start=block.line):
+    for number, line in enumerate(block.data.split(b"\n")):
         if not line.strip():
             continue
         try:
@@ -70,11 +70,11 @@ def _json_by_line(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
             bad += 1
             if not skip:
                 message = f"expected a JSON object: {error}"
-                raise DataError(message, path=block.path, line=number) from None
+                raise DataError(message, path=block.path, line=block.line + number) from None
     names = schema.names if schema is not None else list(dict.fromkeys(k for r in rows for k in r))
     columns = [pa.array([_plain(row.get(name)) for row in rows], pa.string()) for name in names]
     table = pa.table(dict(zip(names, columns, strict=True)))
-    return Chunk(table, block.path, lambda row: lines[row], bad)
+    return Chunk(table, block.path, lambda row: block.line + lines[row], bad)
 
 
 def _plain(value: Any) -> str | None:

@@ -14,12 +14,16 @@ from rosenblatt.engine._jit import inlined, kernel
 
 _NEWLINE, _QUOTE, _RETURN = 10, 34, 13
 
-# For eight bytes at once, where the first byte of a word is its lowest.
+# For 64 bytes at once, a stripe of eight words, where the first byte of a word is its lowest.
 _LITTLE = sys.byteorder == "little"
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _SEVENS = np.uint64(0x7F7F7F7F7F7F7F7F)
-_PATTERN = np.uint64(_QUOTE * 0x0101010101010101)
-_PLACES = np.uint64(0x0001020304050607)
+_ONES = np.uint64(0x0101010101010101)
+_GATHER = np.uint64(0x0102040810204080)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+# Row ends are sought in so many last bytes, and if there is none, in so many times more.
+_TAIL, _MORE = 1 << 13, 16
 
 
 @kernel
@@ -35,57 +39,105 @@ def count_newlines(data):
 def last_row_end(data, delimiter):
     """The place after the last line break that is not between quotes; 0 if there is none."""
     n = len(data)
-    words = data[: n >> 3 << 3 if _LITTLE else 0].view(np.uint64)
-    inside, outer, end = False, 0, 0
-    i = _next_quote(data, words, 0) if delimiter != 0 else n
-    while i < n:
-        if not inside:
-            if i == 0 or data[i - 1] in (delimiter, _NEWLINE, _RETURN):
-                end = max(end, _after_newline(data, outer, i))
-                inside = True
-        elif i + 1 < n and data[i + 1] == _QUOTE:
-            i += 1
-        else:
-            inside, outer = False, i + 1
-        i = _next_quote(data, words, i + 1)
-    return end if inside else max(end, _after_newline(data, outer, n))
+    if delimiter == 0:
+        return _after_newline(data)
+    tail = _TAIL if _LITTLE else n
+    while True:
+        start = max(0, n - tail) >> 6 << 6
+        inside, closed = _between_quotes(data[:start], delimiter)
+        end = _row_end_from(data, start, inside, closed, delimiter)
+        if end > 0 or start == 0:
+            return end
+        tail *= _MORE
 
 
 @kernel
-def _next_quote(data, words, i):
-    """The place of the next quote from i on, or the length: eight bytes are looked at in one."""
-    w = i >> 3
-    if w < len(words):
-        hits = _quotes(words[w]) & (_ALL << np.uint64((i & 7) << 3))
-        while hits == 0:
-            w += 1
-            if w == len(words):
-                break
-            hits = _quotes(words[w])
-        else:
-            # The lowest set bit is bit 8·k + 7; the product brings byte k of _PLACES to the top.
-            lowest = (hits & (~hits + np.uint64(1))) >> np.uint64(7)
-            return (w << 3) + np.int64((lowest * _PLACES) >> np.uint64(56))
-        i = w << 3
-    while i < len(data) and data[i] != _QUOTE:
-        i += 1
-    return i
-
-
-@inlined
-def _quotes(word):
-    """The top bit of each byte that is a quote (A. Mycroft's test for zero bytes, exact)."""
-    x = word ^ _PATTERN
-    return ~(((x & _SEVENS) + _SEVENS) | x | _SEVENS)
-
-
-@kernel
-def _after_newline(data, start, stop):
-    """The place after the last line break in a range, or 0."""
-    for i in range(stop - 1, start - 1, -1):
+def _after_newline(data):
+    """The place after the last line break, or 0."""
+    for i in range(len(data) - 1, -1, -1):
         if data[i] == _NEWLINE:
             return i + 1
     return 0
+
+
+@kernel
+def _between_quotes(data, delimiter):
+    """Whether whole stripes end between quotes, and whether they end in a closing quote.
+
+    A byte is between quotes if an odd number of quotes stands before it. The second of a doubled
+    quote opens again what the first has closed; any other that opens where no value begins is a
+    stray one, and does not count.
+    """
+    stripes = data.view(np.uint64).reshape(-1, 8)
+    inside, before = _ZERO, _ZERO
+    for s in range(len(stripes)):
+        found = _ZERO
+        for w in range(8):
+            found |= _equal(stripes[s, w], _QUOTE)
+        if found == _ZERO:
+            before = _ZERO
+            continue
+        quotes = _ZERO
+        for w in range(8):
+            quotes |= _gathered(_equal(stripes[s, w], _QUOTE)) << np.uint64(w << 3)
+        within = _odd(quotes) ^ inside
+        opening = quotes & within & ~(quotes << _ONE | before)
+        if opening != _ZERO:
+            fresh = _value_starts(data, stripes, s, delimiter)
+            stray = opening & ~fresh
+            while stray != _ZERO:
+                first = stray & (~stray + _ONE)
+                quotes ^= first
+                within ^= ~(first - _ONE)
+                stray = quotes & within & ~(quotes << _ONE | before | fresh)
+        inside = _ALL if within >> np.uint64(63) else _ZERO
+        before = quotes >> np.uint64(63)
+    return inside != _ZERO, inside == _ZERO and before != _ZERO
+
+
+@inlined
+def _value_starts(data, stripes, s, delimiter):
+    """One bit for each byte of a stripe, set where a value or a row ends before it."""
+    first = s == 0 or data[(s << 6) - 1] in (delimiter, _NEWLINE, _RETURN)
+    bits = _ZERO
+    for w in range(8):
+        word = stripes[s, w]
+        stops = _equal(word, _NEWLINE) | _equal(word, _RETURN) | _equal(word, delimiter)
+        bits |= _gathered(stops) << np.uint64(w << 3)
+    return bits << _ONE | np.uint64(first)
+
+
+@inlined
+def _gathered(tops):
+    """The top bits of eight bytes as one byte."""
+    return ((tops >> np.uint64(7)) * _GATHER) >> np.uint64(56)
+
+
+@inlined
+def _equal(word, byte):
+    """The top bit of each byte that is `byte` (A. Mycroft's test for zero bytes, exact)."""
+    x = word ^ (_ONES * np.uint64(byte))
+    return ~(((x & _SEVENS) + _SEVENS) | x | _SEVENS)
+
+
+@inlined
+def _odd(bits):
+    """Each bit becomes whether the number of set bits up to it is odd."""
+    for shift in (1, 2, 4, 8, 16, 32):
+        bits ^= bits << np.uint64(shift)
+    return bits
+
+
+@kernel
+def _row_end_from(data, start, inside, closed, delimiter):
+    """The place after the last line break from a byte on that is not between quotes, or 0."""
+    end = 0
+    fresh = start == 0 or data[start - 1] in (delimiter, _NEWLINE, _RETURN)
+    for i in range(start, len(data)):
+        inside, fresh, closed = _quoted(inside, fresh, closed, data[i], delimiter)
+        if data[i] == _NEWLINE and not inside:
+            end = i + 1
+    return end
 
 
 @inlined
