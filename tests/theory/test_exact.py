@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.exact import (
     minimal_combination,
     null_space,
@@ -14,7 +15,6 @@ from rosenblatt.theory.exact import (
     vanishes,
 )
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Clock, OutOfTimeError
 from rosenblatt.theory.simplex import decide_exactly
 from rosenblatt.theory.table import Table, check_matrix, integer_rows
 

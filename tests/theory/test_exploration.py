@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from rosenblatt.theory.clock import Clock
 from rosenblatt.theory.exploration import explore, vertex
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Clock
 from rosenblatt.theory.table import Table
 
 

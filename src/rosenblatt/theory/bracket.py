@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.theory.certificate import Combination
+from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.decide import Contradiction, separate
 from rosenblatt.theory.labels import binary_signs
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Clock, OutOfTimeError
 from rosenblatt.theory.table import Floats, Indices, Table, check_matrix
 
 # Rows worth putting back one by one, each at the price of a linear program; steps of a pocket.

@@ -17,13 +17,13 @@ from rosenblatt.theory.certificate import (
     Combination,
     Margin,
 )
+from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.decide import Contradiction, Decision, decide, suggest
 from rosenblatt.theory.enclosure import radius_end
 from rosenblatt.theory.fingerprint import fingerprint
 from rosenblatt.theory.labels import check_labels, label_name
 from rosenblatt.theory.margin import MarginInterval, enclose
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Clock, OutOfTimeError
 from rosenblatt.theory.table import Indices, Table, check_matrix
 
 STRATEGIES = ("ovr", "ovo")

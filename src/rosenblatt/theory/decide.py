@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.theory.balance import whole
+from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.columns import LoneColumn, lone_columns
 from rosenblatt.theory.exact import (
     minimal_combination,
@@ -25,7 +26,7 @@ from rosenblatt.theory.exact import (
 )
 from rosenblatt.theory.exploration import explore, vertex
 from rosenblatt.theory.problem import Problem, active_columns, primitive
-from rosenblatt.theory.proposal import Clock, OutOfTimeError, Proposal, propose
+from rosenblatt.theory.proposal import Proposal, propose
 from rosenblatt.theory.simplex import decide_exactly
 from rosenblatt.theory.table import Floats, Indices, clear_denominators
 
@@ -146,14 +147,14 @@ def separate(
     if hint.clear:
         return simplest(problem, hint.v)
     few = vertex(problem, hint)
-    found = None if few is None else _confirm(problem, few.rows, few.weights)
+    found = None if few is None else _confirm(problem, few.rows, few.weights, clock)
     if found is not None:
         return found
     for quick in (True, False):
         proposal = propose(problem, clock, quick=quick)
         if proposal.clear:
             return simplest(problem, proposal.v)
-        found = _confirm(problem, proposal.rows, proposal.weights)
+        found = _confirm(problem, proposal.rows, proposal.weights, clock)
         if found is not None:
             return found
     if any(v := problem.exact_weights(proposal.v)) and (problem.exact_signs(v) > 0).all():
@@ -162,10 +163,12 @@ def separate(
     if answer.v is not None:
         return primitive(answer.v)
     rows = np.array(answer.rows, dtype=np.intp)
-    return minimal(problem, rows, answer.coefficients)
+    return minimal(problem, rows, answer.coefficients, clock)
 
 
-def _confirm(problem: Problem, rows: Indices, weights: Floats) -> Contradiction | None:
+def _confirm(
+    problem: Problem, rows: Indices, weights: Floats, clock: Clock
+) -> Contradiction | None:
     """An exact minimal contradiction among the proposed rows, if they hold one."""
     if len(rows) == 0 or weights.max() <= 0:
         return None
@@ -173,16 +176,18 @@ def _confirm(problem: Problem, rows: Indices, weights: Floats) -> Contradiction 
         kept = weights > threshold * weights.max()
         part = rows[kept]
         matrix = problem.integers(part, active_columns(problem, part))
-        coefficients = positive_combination(matrix, weights[kept].tolist())
+        coefficients = positive_combination(matrix, weights[kept].tolist(), clock)
         if coefficients is not None:
-            return minimal(problem, part, coefficients)
+            return minimal(problem, part, coefficients, clock)
     return None
 
 
-def minimal(problem: Problem, rows: Indices, coefficients: list[int]) -> Contradiction:
+def minimal(
+    problem: Problem, rows: Indices, coefficients: list[int], clock: Clock
+) -> Contradiction:
     """A contradiction thinned out until no row of it can be spared."""
     matrix = problem.integers(rows, active_columns(problem, rows))
-    kept, weights = minimal_combination(matrix, coefficients)
+    kept, weights = minimal_combination(matrix, coefficients, clock)
     return as_given(problem, rows[kept], weights)
 
 
@@ -221,7 +226,7 @@ def _weak_stage(
     )
     while True:
         clock.left()
-        outside = _outside_span(problem, rows)
+        outside = _outside_span(problem, rows, clock)
         if not outside.any():
             return as_given(problem, rows, weights)
         answer = _widen(problem, clock, rows, weights, outside)
@@ -230,7 +235,7 @@ def _weak_stage(
         rows, weights = answer
 
 
-def _outside_span(problem: Problem, rows: Indices) -> NDArray[np.bool_]:
+def _outside_span(problem: Problem, rows: Indices, clock: Clock) -> NDArray[np.bool_]:
     """Which rows of the problem are not linear combinations of these rows, exactly."""
     outside = np.zeros(problem.n, dtype=bool)
     if problem.table.is_sparse:
@@ -240,7 +245,8 @@ def _outside_span(problem: Problem, rows: Indices) -> NDArray[np.bool_]:
         outside |= np.asarray(beyond.sum(axis=1)).ravel() > 0
     else:
         known = np.arange(problem.width)
-    for normal in null_space(problem.integers(rows, known), len(known)):
+    for normal in null_space(problem.integers(rows, known), len(known), clock):
+        clock.left()
         full = [0] * problem.width
         for j, x in zip(known.tolist(), normal, strict=True):
             full[j] = x
@@ -257,7 +263,7 @@ def _widen(
 ) -> list[int] | tuple[Indices, list[int]]:
     """A weak separator that vanishes on these rows, or more contradicting rows with them."""
     proposal = propose(problem, clock, rows, outside)
-    v = _confirm_weak(problem, rows, proposal)
+    v = _confirm_weak(problem, rows, proposal, clock)
     if v is not None:
         return v
     more = np.concatenate([rows, np.setdiff1d(proposal.rows, rows)])
@@ -268,7 +274,7 @@ def _widen(
         total = guess[more] / max(guess.max(), 1e-300)
         total[: len(rows)] += lift * known
         combination = positive_combination(
-            problem.integers(more, active_columns(problem, more)), total.tolist()
+            problem.integers(more, active_columns(problem, more)), total.tolist(), clock
         )
         if combination is not None and len(more) > len(rows):
             return more, combination
@@ -278,14 +284,16 @@ def _widen(
     return _merge(problem, rows, weights, answer.rows, answer.coefficients)
 
 
-def _confirm_weak(problem: Problem, rows: Indices, proposal: Proposal) -> list[int] | None:
+def _confirm_weak(
+    problem: Problem, rows: Indices, proposal: Proposal, clock: Clock
+) -> list[int] | None:
     """The proposed separator moved onto the held rows' hyperplanes, if it proves itself there."""
     for bits in (4, 10, 20, 40):
         rounded = np.ldexp(np.rint(np.ldexp(proposal.v, bits)), -bits)
         guess = problem.exact_weights(rounded)
         if not any(guess):
             continue
-        v = orthogonal_vector(problem.integers(rows), guess)
+        v = orthogonal_vector(problem.integers(rows), guess, clock)
         if v is not None and any(v):
             signs = problem.exact_signs(v)
             if (signs >= 0).all() and (signs > 0).any():

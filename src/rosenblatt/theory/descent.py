@@ -18,10 +18,10 @@ from scipy import sparse
 from rosenblatt.theory.table import Floats
 
 # Steps: fewest and most, and the numbers that may be read by them.
-_FEWEST, _MOST, _NUMBERS = 60, 800, 1 << 26
+_FEWEST, _MOST, _NUMBERS = 60, 800, 1 << 28
 _MEMORY = 10
 # A separator must clear every row by this much; the scale is that of scores around one.
-_CLEAR = 1e-3
+CLEAR = 1e-3
 
 
 class Descent(NamedTuple):
@@ -66,7 +66,7 @@ def descend(
         length = _line_search(scores, slopes)
         w, scores = w + length * direction, scores + length * slopes
         losses = np.maximum(0.0, 1.0 - scores)
-        if scores.min() > _CLEAR:
+        if scores.min() > CLEAR:
             return Descent("separated", w, losses)
         last, gradient = gradient, -(Z.T @ losses)
         memory.add(length * direction, gradient - last)

@@ -13,14 +13,29 @@ from typing import Any
 import flint
 import numpy as np
 
+from rosenblatt.theory.clock import ENDLESS, Clock
 from rosenblatt.theory.problem import primitive
 
 PRIMES = (2**61 - 1, 2**62 - 57, 2**63 - 25)
 
 Matrix = list[list[int]]
 
+# Seconds of FLINT for one number of a matrix, one pivot and one bit, within a factor of two or so.
+_SECONDS = 5e-10
 
-def pivots(rows: Matrix, prime: int = PRIMES[0]) -> tuple[list[int], list[int]]:
+
+def _cost(rows: Matrix, bits: int) -> float:
+    """About how many seconds it takes to solve with these rows, whose numbers have so many bits."""
+    return _SECONDS * len(rows) * len(rows[0]) * min(len(rows), len(rows[0])) * bits
+
+
+def _bits(rows: Matrix) -> int:
+    return max(abs(x) for row in rows for x in row).bit_length() + 8
+
+
+def pivots(
+    rows: Matrix, prime: int = PRIMES[0], clock: Clock = ENDLESS
+) -> tuple[list[int], list[int]]:
     """Numbers of rows and of columns on which the matrix is square and invertible.
 
     Their count is the rank modulo the prime: at most the true rank, and hardly ever less.
@@ -30,6 +45,7 @@ def pivots(rows: Matrix, prime: int = PRIMES[0]) -> tuple[list[int], list[int]]:
     """
     if not rows or not rows[0]:
         return [], []
+    clock.allow(_cost(rows, 8))
     columns = _pivot_columns([[x % prime for x in row] for row in rows], prime)
     if not columns:
         return [], []
@@ -51,10 +67,13 @@ def _pivot_columns(rows: Matrix, prime: int) -> list[int]:
     return found
 
 
-def solve(rows: Matrix, right: Sequence[int]) -> tuple[list[int], int] | None:
+def solve(
+    rows: Matrix, right: Sequence[int], clock: Clock = ENDLESS
+) -> tuple[list[int], int] | None:
     """The solution x/q of a square integer system, q > 0, or None where it is singular."""
     if not rows:
         return [], 1
+    clock.allow(_cost(rows, _bits(rows)))
     try:
         x: Any = flint.fmpz_mat(rows).solve(flint.fmpz_mat([[b] for b in right]))
     except ZeroDivisionError:
@@ -71,29 +90,32 @@ def vanishes(rows: Matrix, coefficients: Sequence[int]) -> bool:
     return all(x == 0 for x in total.entries())
 
 
-def null_space(rows: Matrix, width: int) -> Matrix:
+def null_space(rows: Matrix, width: int, clock: Clock = ENDLESS) -> Matrix:
     """A basis of the vectors orthogonal to all rows, in whole numbers, exactly."""
     if not rows:
         return [[int(i == j) for j in range(width)] for i in range(width)]
+    clock.allow(2 * _cost(rows, _bits(rows)))
     basis, nullity = flint.fmpz_mat(rows).nullspace()
     columns = basis.transpose().tolist()[:nullity]
     return [primitive([int(x) for x in column]) for column in columns]
 
 
-def positive_combination(rows: Matrix, guess: Sequence[float]) -> list[int] | None:
+def positive_combination(
+    rows: Matrix, guess: Sequence[float], clock: Clock = ENDLESS
+) -> list[int] | None:
     """Positive whole numbers λ with Σ λ_i·row_i = 0, near the guess; None if that fails.
 
     The rows outside a basis keep the guessed coefficients; those of the basis follow exactly.
     """
     for prime in PRIMES:
-        basis, columns = pivots(rows, prime)
+        basis, columns = pivots(rows, prime, clock)
         free = sorted(set(range(len(rows))) - set(basis))
         if not free:
             return None
         top = max(guess)
         fixed = [max(1, round(guess[i] / top * 2**40)) if len(free) > 1 else 1 for i in free]
         right = [-sum(c * rows[i][j] for c, i in zip(fixed, free, strict=True)) for j in columns]
-        solved = solve([[rows[i][j] for i in basis] for j in columns], right)
+        solved = solve([[rows[i][j] for i in basis] for j in columns], right, clock)
         if solved is None:
             continue
         numerators, denominator = solved
@@ -107,7 +129,9 @@ def positive_combination(rows: Matrix, guess: Sequence[float]) -> list[int] | No
     return None
 
 
-def minimal_combination(rows: Matrix, coefficients: Sequence[int]) -> tuple[list[int], list[int]]:
+def minimal_combination(
+    rows: Matrix, coefficients: Sequence[int], clock: Clock = ENDLESS
+) -> tuple[list[int], list[int]]:
     """Thin out a positive combination that vanishes until no row of it can be spared.
 
     Returns the numbers of the rows kept and their coefficients. As long as the kept rows have
@@ -120,7 +144,7 @@ def minimal_combination(rows: Matrix, coefficients: Sequence[int]) -> tuple[list
     kept, weights = list(range(len(rows))), list(coefficients)
     while True:
         part = [rows[i] for i in kept]
-        relation = _second_relation(part)
+        relation = _second_relation(part, clock)
         if relation is None:
             return kept, primitive(weights)
         if max(relation) <= 0:
@@ -136,16 +160,18 @@ def minimal_combination(rows: Matrix, coefficients: Sequence[int]) -> tuple[list
         weights = primitive([w for w in weights if w])
 
 
-def _second_relation(rows: Matrix) -> list[int] | None:
+def _second_relation(rows: Matrix, clock: Clock) -> list[int] | None:
     """A relation of the rows if they have at least two independent ones, else None."""
     for prime in PRIMES:
-        basis, columns = pivots(rows, prime)
+        basis, columns = pivots(rows, prime, clock)
         if len(rows) - len(basis) < 2:
             # The rank modulo a prime is at most the true rank: there is at most one relation.
             return None
         free = sorted(set(range(len(rows))) - set(basis))[0]
         solved = solve(
-            [[rows[i][j] for i in basis] for j in columns], [-rows[free][j] for j in columns]
+            [[rows[i][j] for i in basis] for j in columns],
+            [-rows[free][j] for j in columns],
+            clock,
         )
         if solved is None:
             continue
@@ -168,17 +194,19 @@ class _Ratio:
         return self.p * other.q < other.p * self.q
 
 
-def orthogonal_vector(rows: Matrix, guess: Sequence[int]) -> list[int] | None:
+def orthogonal_vector(
+    rows: Matrix, guess: Sequence[int], clock: Clock = ENDLESS
+) -> list[int] | None:
     """A vector of whole numbers orthogonal to every row, near the guess; None if that fails.
 
     The columns outside a basis keep the guessed weights; those of the basis follow exactly.
     """
     width = len(guess)
     for prime in PRIMES:
-        basis, columns = pivots(rows, prime)
+        basis, columns = pivots(rows, prime, clock)
         free = np.setdiff1d(np.arange(width), columns).tolist()
         right = [-sum(rows[i][j] * guess[j] for j in free) for i in basis]
-        solved = solve([[rows[i][j] for j in columns] for i in basis], right)
+        solved = solve([[rows[i][j] for j in columns] for i in basis], right, clock)
         if solved is None:
             continue
         numerators, denominator = solved

@@ -11,15 +11,19 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
-from rosenblatt.theory.balance import balances, short
+from rosenblatt.theory.balance import MOST_COLUMNS, balances, short
+from rosenblatt.theory.clock import Clock
 from rosenblatt.theory.descent import descend
+from rosenblatt.theory.insist import insist
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Clock, Proposal, equilibrate
+from rosenblatt.theory.proposal import Proposal, equilibrate
 from rosenblatt.theory.table import Floats, Indices
 
 # Numbers in the first part of the rows; it has at least four rows a column.
 _PART = 1 << 13
 _ROUNDS = 8
+# From here on, Newton's steps are sooner done than exact solving.
+_MANY_COLUMNS = 64
 # Up to here, non-negative least squares find a minimal contradiction sooner than least squares.
 _FEW_COLUMNS = 128
 
@@ -31,17 +35,20 @@ def explore(problem: Problem, clock: Clock) -> Proposal:
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
     v = np.zeros(problem.width)
+    parted = False
     for _ in range(_ROUNDS):
-        outcome, v, weights = _descend(problem, working, v, clock)
+        more = problem.table.is_sparse and len(working) < problem.n
+        # Any sparse sample may miss a column; one that was separated before is a hard case.
+        outcome, v, weights = _descend(problem, working, v, clock, hard=parted or not more)
         support = np.flatnonzero(weights)
         here = Proposal(v, False, working[support], weights[support], outcome == "balanced")
-        if outcome == "unsure" and problem.table.is_sparse and len(working) < problem.n:
-            # A column that few of these rows have may be the reason: look at more rows.
+        if outcome == "unsure" and more:
             count *= 4
             working = np.union1d(working, np.arange(0, problem.n, max(1, problem.n // count)))
             continue
         if outcome != "separated":
             break
+        parted = True
         scores = problem.scores(v)
         wrong = ~(scores > problem.slack(v))
         if not wrong.any():
@@ -74,9 +81,12 @@ def _hardest(problem: Problem, scores: Floats, working: Indices, wrong: Any, cou
 
 
 def _descend(
-    problem: Problem, working: Indices, v: Floats, clock: Clock
+    problem: Problem, working: Indices, v: Floats, clock: Clock, hard: bool
 ) -> tuple[str, Floats, Floats]:
-    """On some rows: the outcome, scaled weights, and the weights of the rows."""
+    """On some rows: the outcome, scaled weights, and the weights of the rows.
+
+    `hard` rows of many columns get Newton's steps too.
+    """
     Z, columns, scale, rows_scale = equilibrate(problem.block(working))
     table = problem.table
     sure = table.row_exponent is None and len(columns) == np.count_nonzero(table.column_top) + int(
@@ -90,6 +100,8 @@ def _descend(
         return sure and balances(Z, pulls(losses) / rows_scale)
 
     outcome, w, losses = descend(Z, v[columns] / scale, balanced, clock.left)
+    if outcome == "unsure" and hard and _MANY_COLUMNS < len(columns) <= MOST_COLUMNS:
+        outcome, w, losses = insist(Z, w, balanced, clock.left)
     full = np.zeros(problem.width)
     full[columns] = w * scale
     return outcome, full, pulls(losses)

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.enclosure import lower_end, upper_end
 from rosenblatt.theory.labels import binary_signs
 from rosenblatt.theory.problem import Problem, primitive
-from rosenblatt.theory.proposal import Clock, OutOfTimeError, propose
+from rosenblatt.theory.proposal import propose
 from rosenblatt.theory.shortest import shortest
 from rosenblatt.theory.table import (
     Floats,

@@ -109,7 +109,7 @@ class Problem:
         signs[s > slack] = 1
         signs[s < -slack] = -1
         close = np.flatnonzero(signs == 0)
-        few = max(1, min(CHUNK, 4_000_000 // self.width))
+        few = CHUNK if self.table.is_sparse else max(1, min(CHUNK, 4_000_000 // self.width))
         for start in range(0, len(close), few):
             rows = close[start : start + few]
             dots = self.exact_dots(exact, rows)
@@ -118,9 +118,22 @@ class Problem:
 
     def exact_dots(self, exact: Sequence[int], rows: Indices) -> list[int]:
         """``z_i·v`` for some rows in whole numbers, each up to a positive factor."""
+        if self.table.is_sparse:
+            return self._sparse_dots(exact, rows)
         columns = np.array([j for j, x in enumerate(exact) if x], dtype=np.intp)
         weights = [exact[j] for j in columns]
         return [sum(map(mul, row, weights)) for row in self.integers(rows, columns)]
+
+    def _sparse_dots(self, exact: Sequence[int], rows: Indices) -> list[int]:
+        columns, numbers, pads, ends = self.table.integer_entries(rows)
+        weights = [exact[j] for j in columns]
+        products = list(map(mul, numbers, weights))
+        offset = exact[self.table.d] if self.table.padded else 0
+        signs = self.y[rows].tolist()
+        return [
+            (sum(products[a:b]) + pad * offset) * int(sign)
+            for a, b, pad, sign in zip(ends, ends[1:], pads, signs, strict=False)
+        ]
 
     def _doubles_are_exact(self, exact: Sequence[int]) -> bool:
         """Whether `scores` rounds nothing that could change a sign."""

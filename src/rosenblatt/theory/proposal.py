@@ -8,7 +8,6 @@ few, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contr
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from rosenblatt.theory.clock import Clock
 from rosenblatt.theory.newton import fit
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.table import (
@@ -31,26 +31,6 @@ from rosenblatt.theory.table import (
 _MANY_COLUMNS = 32
 # Rows added at a time, however many columns there are.
 _LARGE_BATCH = 1536
-
-
-class OutOfTimeError(Exception):
-    """The time limit has passed."""
-
-
-class Clock:
-    """Counts down a time limit in seconds; None never ends."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.end = None if limit is None else time.monotonic() + limit
-
-    def left(self) -> float | None:
-        """Seconds left, or None; raises when there are none."""
-        if self.end is None:
-            return None
-        left = self.end - time.monotonic()
-        if left <= 0:
-            raise OutOfTimeError
-        return left
 
 
 @dataclass(frozen=True)

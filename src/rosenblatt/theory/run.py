@@ -12,6 +12,7 @@ import numpy as np
 from rosenblatt.theory.bounds import general_bound, margin_gap
 from rosenblatt.theory.certificate import Certificate
 from rosenblatt.theory.certify import assemble
+from rosenblatt.theory.clock import ENDLESS, Clock
 from rosenblatt.theory.columns import lone_columns
 from rosenblatt.theory.decide import minimal, settle
 from rosenblatt.theory.exact import vanishes
@@ -20,7 +21,6 @@ from rosenblatt.theory.geometry import pad as pad_rows
 from rosenblatt.theory.geometry import premultiply, radius
 from rosenblatt.theory.labels import binary_signs, check_labels, label_name
 from rosenblatt.theory.problem import Problem, primitive
-from rosenblatt.theory.proposal import Clock
 from rosenblatt.theory.table import Table, check_matrix, clear_denominators
 
 # Bounds in doubles may fall short of a tight one by a few roundings.
@@ -221,7 +221,7 @@ def cycle_certificate(
     )
     if len(rows) == 0 or not vanishes(problem.integers(rows), weights):
         raise ValueError("the updates do not add up to zero: this is not a cycle")
-    contradiction = minimal(problem, rows, weights)
+    contradiction = minimal(problem, rows, weights, ENDLESS)
     decision = settle(problem, Clock(time_limit), contradiction, list(lone_columns(problem)))
     return assemble(
         problem,

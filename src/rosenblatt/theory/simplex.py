@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.theory.clock import Clock
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Clock
 from rosenblatt.theory.table import Indices
 
 
@@ -60,7 +60,7 @@ def decide_exactly(
         column = pool.entering(v) or pool.entering_anywhere(v, outside)
         if column is None:
             return ExactAnswer(v, [], [])
-        basis.enter(*column)
+        basis.enter(*column, clock)
 
 
 def _contradiction(basis: _Basis) -> ExactAnswer:
@@ -139,7 +139,7 @@ class _Basis:
         rows = [r for r, label in zip(self.inverse, self.labels, strict=True) if label is None]
         return [sum(column) for column in zip(*rows, strict=True)] or [0] * len(self.inverse)
 
-    def enter(self, label: Label, column: Sequence[int]) -> None:
+    def enter(self, label: Label, column: Sequence[int], clock: Clock) -> None:
         """Bring a column into the basis in place of the lexicographically first to fall to zero."""
         direction = [sum(map(mul, row, column)) for row in self.inverse]
         rising = [r for r, d in enumerate(direction) if d > 0]
@@ -151,6 +151,7 @@ class _Basis:
         pivot, row = direction[leaving], self.inverse[leaving]
         old = self.denominator
         for i, d in enumerate(direction):
+            clock.left()
             if i != leaving:
                 self.inverse[i] = [
                     (pivot * x - d * p) // old for x, p in zip(self.inverse[i], row, strict=True)

@@ -237,6 +237,23 @@ class Table:
             return [[*row, *[1] * pads] for row in part.tolist()]
         return integer_rows(np.hstack([part, np.ones((len(part), pads))]))
 
+    def integer_entries(self, rows: Indices) -> tuple[list[int], list[int], list[int], list[int]]:
+        """The entries of some rows of a sparse table as `integers` has them, without the zeros.
+
+        Returns their columns and numbers, the pad of each row, and where each row begins and ends.
+        """
+        part = self.values[rows]
+        columns, ends = part.indices.tolist(), part.indptr.tolist()
+        if part.dtype.kind in "iu":
+            return columns, part.data.tolist(), [1] * len(rows), ends
+        digits, exponent = _digits(part.data)
+        lowest = np.zeros(len(rows), dtype=np.int64)
+        owner = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
+        np.minimum.at(lowest, owner, exponent)
+        shift = np.where(digits != 0, exponent - lowest[owner], 0)
+        numbers = [m << s for m, s in zip(digits.tolist(), shift.tolist(), strict=True)]
+        return columns, numbers, [1 << -e for e in lowest.tolist()], ends
+
     def row_factors(self, rows: Indices) -> list[Fraction]:
         """What `integers` multiplies each of these rows by."""
         part = self.values[rows]
@@ -272,6 +289,12 @@ def squared_lengths(A: Any) -> Floats:
     if sparse.issparse(A):
         return np.asarray(A.power(2).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", A, A))
+
+
+def gram(A: Any) -> Floats:
+    """``A'A`` as a dense array."""
+    product = A.T @ A
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
 
 
 def column_top(A: Any) -> Floats:
@@ -312,19 +335,24 @@ def integer_rows(block: Floats) -> list[list[int]]:
     if float(np.abs(block).max()) < 2.0**53 and np.array_equal(block, np.rint(block)):
         whole: list[list[int]] = block.astype(np.int64).tolist()
         return whole
-    mantissa, exponent = np.frexp(block)
-    digits = np.ldexp(mantissa, 53).astype(np.int64)
-    # The trailing zeros of the 53 digits belong to the exponent.
-    low = digits & -digits
-    zeros = np.frexp(np.maximum(low, 1).astype(np.float64))[1].astype(np.int64) - 1
-    digits >>= zeros
-    exponent = np.where(digits != 0, exponent - 53 + zeros, np.iinfo(np.int32).max)
+    digits, exponent = _digits(block)
     shift = exponent - np.minimum(exponent.min(axis=1, keepdims=True), 0)
     shift = np.where(digits != 0, shift, 0)
     return [
         [m << s for m, s in zip(ms, ss, strict=True)]
         for ms, ss in zip(digits.tolist(), shift.tolist(), strict=True)
     ]
+
+
+def _digits(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Doubles as odd whole numbers times powers of two; the exponent of zero is very high."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    # The trailing zeros of the 53 digits belong to the exponent.
+    low = digits & -digits
+    zeros = np.frexp(np.maximum(low, 1).astype(np.float64))[1].astype(np.int64) - 1
+    digits >>= zeros
+    return digits, np.where(digits != 0, exponent - 53 + zeros, np.iinfo(np.int32).max)
 
 
 def clear_denominators(row: Sequence[Fraction]) -> list[int]:

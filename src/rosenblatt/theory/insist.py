@@ -1,0 +1,86 @@
+"""Newton's steps for rows that a descent leaves unsure; rows on the wrong side pull harder.
+
+Where a few rows are wrong among many, they are held by the few rows that stand close to the
+hyperplane: too few, often, to reach every column, and their losses are no balance. So minimise
+``Σ φ(z_i·w)`` with ``φ(s) = max(0, 1 - s)²/2 + (m - 1)·max(0, -s)²/2``: rows on the wrong side pull
+m times harder, w grows shorter for it, and more rows come into its reach. At the least value the
+pulls ``λ_i = -φ'(z_i·w)`` cancel as the losses of :mod:`rosenblatt.theory.descent` do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from rosenblatt.theory.descent import CLEAR, Descent
+from rosenblatt.theory.table import Floats, gram, scale_rows
+
+# How much harder the rows on the wrong side pull, one after the other, and the steps for each.
+_HARDER = (32.0, 1024.0)
+_STEPS = 40
+
+
+def insist(
+    Z: Any,
+    w: Floats,
+    balanced: Callable[[Floats], bool],
+    tick: Callable[[], object] = lambda: None,
+) -> Descent:
+    """Separate rows of length one, or find pulls that pass the test `balanced`, from w on.
+
+    Examples
+    --------
+    >>> square = np.array([[0.6, 0.8], [0.8, -0.6], [-0.6, -0.8]])
+    >>> insist(square, np.zeros(2), lambda pulls: True).outcome
+    'balanced'
+    """
+    scores = np.asarray(Z @ w)
+    for harder in _HARDER:
+        for _ in range(_STEPS):
+            tick()
+            step = _newton_step(Z, scores, harder)
+            slopes = np.asarray(Z @ step)
+            length = _line_search(scores, slopes, harder)
+            w, scores = w + length * step, scores + length * slopes
+            if scores.min() > CLEAR:
+                return Descent("separated", w, _pulls(scores, harder))
+            pulls = _pulls(scores, harder)
+            if balanced(pulls):
+                return Descent("balanced", w, pulls)
+            if length == 1.0 and np.linalg.norm(Z.T @ pulls) < 1e-7 * pulls.sum():
+                break
+    return Descent("unsure", w, pulls)
+
+
+def _pulls(scores: Floats, harder: float) -> Floats:
+    return np.asarray(np.maximum(0.0, 1.0 - scores) + (harder - 1.0) * np.maximum(0.0, -scores))
+
+
+def _newton_step(Z: Any, scores: Floats, harder: float) -> Floats:
+    near = np.flatnonzero(scores < 1.0)
+    part, inner = Z[near], scores[near]
+    H = gram(scale_rows(part.copy(), np.sqrt(np.where(inner < 0, harder, 1.0))))
+    H[np.diag_indices_from(H)] += 1e-13 * max(float(H.diagonal().max()), 1e-300)
+    right = part.T @ _pulls(inner, harder)
+    try:
+        return np.asarray(linalg.solve(H, right, assume_a="pos", check_finite=False))
+    except linalg.LinAlgError:
+        return np.asarray(right)
+
+
+def _line_search(scores: Floats, slopes: Floats, harder: float) -> float:
+    """Where the objective is least along the step, nearly; 1 if it still falls there."""
+
+    def slope(length: float) -> float:
+        return -float(_pulls(scores + length * slopes, harder) @ slopes)
+
+    if slope(1.0) <= 1e-9 * abs(slope(0.0)):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(24):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return high
