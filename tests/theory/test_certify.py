@@ -335,10 +335,19 @@ def test_a_minimal_set_or_a_balance_is_given_as_asked():
 
 
 def test_without_a_balance_a_minimal_set_is_the_proof():
-    X = [[0, 0], [0, 1], [1, 1], [1, 1]]
+    X = [[1e300, 0], [0, 1e-300], [1e300, 1e-300], [1e300, 1e-300]]
     certificate = certify(X, [0, 1, 1, 0], minimal=False)
     assert certificate.verdict == "quasi-separable"
     assert certificate.balance is None
+    assert verify(certificate, X, [0, 1, 1, 0])
+
+
+def test_rows_that_touch_may_be_a_balance_too():
+    X = [[0, 0], [0, 1], [1, 1], [1, 1]]
+    certificate = certify(X, [0, 1, 1, 0], minimal=False)
+    assert certificate.verdict == "quasi-separable"
+    assert certificate.contradiction is None
+    assert certificate.balance.rows == (2, 3)
     assert verify(certificate, X, [0, 1, 1, 0])
 
 

@@ -18,7 +18,7 @@ def accepted(X, coefficients, sides):
     rows = tuple(range(len(X)))
     found = Combination(rows, tuple(int(s) for s in sides), tuple(coefficients))
     try:
-        check_balance(found, SignedRows(X, np.asarray(sides), False))
+        check_balance(found, (), SignedRows(X, np.asarray(sides), False), everyone=True)
     except RefutedError:
         return False
     return True
@@ -81,5 +81,5 @@ def test_a_column_that_the_balance_does_not_touch_must_be_zero_everywhere():
     sides = np.array([1, 1, 1, 1])
     found = Combination((0, 1, 2), (1, 1, 1), (1, 2, 1))
     with pytest.raises(RefutedError, match="no row in the balance"):
-        check_balance(found, SignedRows(X, sides, False))
-    check_balance(found, SignedRows(X[:3], sides[:3], False))
+        check_balance(found, (), SignedRows(X, sides, False), everyone=True)
+    check_balance(found, (), SignedRows(X[:3], sides[:3], False), everyone=True)

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.table import (
+from rosenblatt.theory.matrices import (
     Floats,
     column_top,
-    integer_rows,
     scale_columns,
     scale_rows,
     squared_lengths,
 )
+from rosenblatt.theory.table import integer_rows
 
 # Beyond, the square matrix takes more memory than is reasonable.
 MOST_COLUMNS = 4096
@@ -73,7 +73,7 @@ def balances(Z: Any, weights: Floats) -> bool:
     """
     rows = np.flatnonzero(weights)
     m, k = len(rows), Z.shape[1]
-    if m <= k or k > MOST_COLUMNS:
+    if not 0 < k < m or k > MOST_COLUMNS:
         return False
     B = scale_rows(Z[rows], weights[rows])
     top = column_top(B)

@@ -13,10 +13,11 @@ import numpy as np
 
 from rosenblatt.theory.certificate import Combination
 from rosenblatt.theory.clock import Clock, OutOfTimeError
-from rosenblatt.theory.decide import Contradiction, separate
 from rosenblatt.theory.labels import binary_signs
+from rosenblatt.theory.matrices import Floats, Indices
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import Floats, Indices, Table, check_matrix
+from rosenblatt.theory.stages import Contradiction, separate
+from rosenblatt.theory.table import Table, check_matrix
 
 # Rows worth putting back one by one, each at the price of a linear program; steps of a pocket.
 _FEW = 200

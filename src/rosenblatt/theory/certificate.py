@@ -19,8 +19,10 @@ from rosenblatt.files import replacing
 VERDICTS = ("separable", "quasi-separable", "inseparable", "undecided")
 FORMAT = "rosenblatt-certificate"
 SET_FORMAT = "rosenblatt-certificates"
-VERSION = 2
-READABLE = (1, 2)
+VERSION = 3
+READABLE = (1, 2, 3)
+# What older versions do not have, and what it is for them.
+_SINCE: dict[int, dict[str, Any]] = {2: {"balance": None}, 3: {"replaced": []}}
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,18 @@ class ColumnRule:
     column: int
     direction: int
     threshold: Fraction
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Column `column` is replaced by the sum of `columns` times `weights`; it is one of them.
+
+    The column of ones, if there is one, counts as the one after the last.
+    """
+
+    column: int
+    columns: tuple[int, ...]
+    weights: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -101,8 +115,11 @@ class Certificate:
     spanning : Combination or None
         If inseparable: contradicting rows of which every row is a linear combination.
     balance : Combination or None
-        If inseparable and there are many columns, in place of the two above: rows that cancel so
-        nearly, ``Σ c_i·y_i·(x_i, 1) ≈ 0``, that no hyperplane can have them on its right sides.
+        If there are many columns, in place of the two above: rows that cancel so nearly,
+        ``Σ c_i·y_i·(x_i, 1) ≈ 0``, that no hyperplane can have them on its right sides.
+    replaced : tuple of Replacement
+        Columns to be replaced, one after the other, before the rows are in balance. Most become
+        zero: they are combinations of others.
     columns : tuple of ColumnRule
         The columns that alone separate the classes strictly.
     radius : float or None
@@ -144,6 +161,7 @@ class Certificate:
     mistake_bound: int | None
     source: Source | None = None
     balance: Combination | None = None
+    replaced: tuple[Replacement, ...] = ()
 
     @property
     def separable(self) -> bool:
@@ -177,7 +195,9 @@ class Certificate:
         if record.get("seal") != seal(record):
             raise DataError("the certificate was altered after it was made: its seal is broken")
         try:
-            known = {"balance": None, **record} if record["version"] == 1 else record
+            known = dict(record)
+            for version, added in _SINCE.items():
+                known |= added if record["version"] < version else {}
             return cls(**{f.name: _READERS[f.name](known[f.name]) for f in fields(cls)})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"the certificate is malformed: {error!r}") from None
@@ -359,6 +379,11 @@ def _column(r: Any) -> ColumnRule:
     return ColumnRule(column, direction, Fraction(r["threshold"]))
 
 
+def _replacement(r: Any) -> Replacement:
+    (column,) = _small([r["column"]])
+    return Replacement(column, _small(r["columns"]), _wholes(r["weights"]))
+
+
 def _source(r: Any) -> Source | None:
     return None if r is None else Source(r["label"], bool(r["header"]), tuple(r["columns"]))
 
@@ -381,6 +406,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "contradiction": _combination,
     "spanning": _combination,
     "balance": _combination,
+    "replaced": lambda v: tuple(_replacement(r) for r in v),
     "columns": lambda v: tuple(_column(r) for r in v),
     "radius": lambda x: None if x is None else float(x),
     "augmented": _margin,

@@ -10,21 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.theory.blind import Blind
 from rosenblatt.theory.certificate import (
     Certificate,
     CertificateSet,
     ColumnRule,
     Combination,
     Margin,
+    Replacement,
 )
 from rosenblatt.theory.clock import Clock, OutOfTimeError
-from rosenblatt.theory.decide import Contradiction, Decision, decide, suggest
+from rosenblatt.theory.decide import decide, suggest
 from rosenblatt.theory.enclosure import radius_end
 from rosenblatt.theory.fingerprint import fingerprint
 from rosenblatt.theory.labels import check_labels, label_name
 from rosenblatt.theory.margin import MarginInterval, enclose
+from rosenblatt.theory.matrices import Indices
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import Indices, Table, check_matrix
+from rosenblatt.theory.stages import Contradiction, Decision
+from rosenblatt.theory.table import Table, check_matrix
 
 STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; a longer list nobody reads.
@@ -133,7 +137,7 @@ class _Shared:
         self.values, self.classes, self.codes, self.mark = values, classes, codes, mark
         self.fit_intercept, self.exact, self.margin_rtol = fit_intercept, exact, margin_rtol
         width = values.shape[1] + int(fit_intercept)
-        self.minimal = width <= READABLE_COLUMNS if minimal is None else minimal
+        self.minimal = False if minimal is None and width > READABLE_COLUMNS else minimal
 
     def certificate(
         self, negative: Sequence[int], positive: Sequence[int], clock: Clock
@@ -183,6 +187,11 @@ def margins(
         return None
 
 
+def _replacement(b: Blind) -> Replacement:
+    columns = tuple(j for j, x in enumerate(b.vector) if x)
+    return Replacement(b.lead, columns, tuple(b.vector[j] for j in columns))
+
+
 def _representable(length: Callable[[Problem], float], problem: Problem) -> float | None:
     """A length of the problem, or None if it is beyond the range of doubles."""
     try:
@@ -227,6 +236,7 @@ def assemble(
         contradiction=combination(decision.contradiction),
         spanning=combination(decision.spanning),
         balance=combination(decision.balance),
+        replaced=tuple(_replacement(b) for b in decision.blind),
         columns=tuple(
             ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
         ),

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rosenblatt.theory.matrices import CHUNK, column_extremes
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import CHUNK, clear_denominators, column_extremes, fraction
+from rosenblatt.theory.table import clear_denominators, fraction
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.table import Floats
+from rosenblatt.theory.matrices import Floats
 
 # Steps: fewest and most, and the numbers that may be read by them.
-_FEWEST, _MOST, _NUMBERS = 60, 800, 1 << 28
+_FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 28
 _MEMORY = 10
 # A separator must clear every row by this much; the scale is that of scores around one.
 CLEAR = 1e-3
@@ -41,11 +41,12 @@ def descend(
     start: Floats | None = None,
     balanced: Callable[[Floats], bool] = lambda losses: False,
     tick: Callable[[], object] = lambda: None,
+    steps: int = MOST_STEPS,
 ) -> Descent:
     """Separate rows of length one, or find losses that pass the test `balanced`.
 
     The test is expensive and only asked where it may succeed. `tick` is called before each step; it
-    may raise to end the work.
+    may raise to end the work. There are at most so many `steps`, and fewer for large matrices.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def descend(
     memory = _Memory()
     asked = np.inf
     numbers = Z.nnz if sparse.issparse(Z) else Z.size
-    for _ in range(min(max(_FEWEST, _NUMBERS // max(numbers, 1)), _MOST)):
+    for _ in range(min(max(_FEWEST, _NUMBERS // max(numbers, 1)), steps)):
         tick()
         direction = memory.direction(gradient)
         slopes = np.asarray(Z @ direction)
@@ -82,7 +83,8 @@ def _may_balance(losses: Floats, gradient: Floats, known: Any) -> bool:
     """Whether ``Σ(ξ_i·z_i·v)² > (2·gradient·v)²`` for the few v whose scores are known anyway."""
     for v, scores in known:
         pulls = losses * scores
-        if float(pulls @ pulls) <= 4.0 * float(gradient @ v) ** 2:
+        rest = 2.0 * float(gradient @ v)
+        if float(pulls @ pulls) <= rest * rest:
             return False
     return True
 

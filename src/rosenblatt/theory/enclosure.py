@@ -8,8 +8,9 @@ from math import inf, isqrt, lcm, nextafter
 import flint
 import numpy as np
 
+from rosenblatt.theory.matrices import Indices
 from rosenblatt.theory.problem import Problem, active_columns
-from rosenblatt.theory.table import Indices, fraction
+from rosenblatt.theory.table import fraction
 
 _FEW = 64
 

@@ -30,7 +30,7 @@ def _cost(rows: Matrix, bits: int) -> float:
 
 
 def _bits(rows: Matrix) -> int:
-    return max(abs(x) for row in rows for x in row).bit_length() + 8
+    return max((abs(x) for row in rows for x in row), default=0).bit_length() + 8
 
 
 def pivots(

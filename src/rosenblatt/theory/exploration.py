@@ -5,6 +5,7 @@ Most problems are decided here, in some tens of passes over that part.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,43 +13,55 @@ from scipy import sparse
 from scipy.optimize import nnls
 
 from rosenblatt.theory.balance import MOST_COLUMNS, balances, short
+from rosenblatt.theory.blind import Blind, blind_to, replaced, weak_separator
 from rosenblatt.theory.clock import Clock
-from rosenblatt.theory.descent import descend
+from rosenblatt.theory.descent import MOST_STEPS, Descent, descend
 from rosenblatt.theory.insist import insist
+from rosenblatt.theory.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.proposal import Proposal, equilibrate
-from rosenblatt.theory.table import Floats, Indices
+from rosenblatt.theory.proposal import Proposal
 
 # Numbers in the first part of the rows; it has at least four rows a column.
 _PART = 1 << 13
 _ROUNDS = 8
-# From here on, Newton's steps are sooner done than exact solving.
-_MANY_COLUMNS = 64
+# Steps of a descent before other means are tried, if the search is thorough.
+_SHORT = 150
 # Up to here, non-negative least squares find a minimal contradiction sooner than least squares.
 _FEW_COLUMNS = 128
 
 
-def explore(problem: Problem, clock: Clock) -> Proposal:
-    """A separator that is clear on every row, a balance, or where the descent ended."""
+@np.errstate(over="ignore", invalid="ignore")
+def explore(problem: Problem, clock: Clock, thorough: bool = False) -> Proposal:
+    """A separator that is clear on every row, a balance, blind vectors, or where this ended.
+
+    A `thorough` search finds balances that are hidden.
+    """
     count = _part(problem)
     working = np.arange(problem.n)
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
     v = np.zeros(problem.width)
-    parted = False
+    thorough = thorough and problem.width <= MOST_COLUMNS
+    hard = looked = False
     for _ in range(_ROUNDS):
-        more = problem.table.is_sparse and len(working) < problem.n
-        # Any sparse sample may miss a column; one that was separated before is a hard case.
-        outcome, v, weights = _descend(problem, working, v, clock, hard=parted or not more)
-        support = np.flatnonzero(weights)
-        here = Proposal(v, False, working[support], weights[support], outcome == "balanced")
+        part = _Part(problem, working, clock)
+        outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
+        more = (thorough or problem.table.is_sparse) and len(working) < problem.n
+        if outcome == "unsure" and (hard or not more):
+            better = None if looked else replaced(problem)
+            looked = True
+            if better is not None:
+                return replace(here, replaced=better)
+            if thorough:
+                outcome, here = part.insist(here)
+        v = here.v
         if outcome == "unsure" and more:
-            count *= 4
+            # A sample may lack rows for some column: look at more.
+            count, hard = 4 * count, True
             working = np.union1d(working, np.arange(0, problem.n, max(1, problem.n // count)))
             continue
         if outcome != "separated":
             break
-        parted = True
         scores = problem.scores(v)
         wrong = ~(scores > problem.slack(v))
         if not wrong.any():
@@ -57,7 +70,7 @@ def explore(problem: Problem, clock: Clock) -> Proposal:
         if not wrong.any():
             break
         working = np.concatenate([working, _hardest(problem, scores, working, wrong, count)])
-        count *= 2
+        count, hard = 2 * count, True
     return here
 
 
@@ -80,31 +93,69 @@ def _hardest(problem: Problem, scores: Floats, working: Indices, wrong: Any, cou
     return np.asarray(fresh[np.isfinite(depth[fresh])])
 
 
-def _descend(
-    problem: Problem, working: Indices, v: Floats, clock: Clock, hard: bool
-) -> tuple[str, Floats, Floats]:
-    """On some rows: the outcome, scaled weights, and the weights of the rows.
+class _Part:
+    """Some rows of a problem, scaled for a descent.
 
-    `hard` rows of many columns get Newton's steps too.
+    The methods return the outcome, and the proposal of what was reached.
     """
-    Z, columns, scale, rows_scale = equilibrate(problem.block(working))
-    table = problem.table
-    sure = table.row_exponent is None and len(columns) == np.count_nonzero(table.column_top) + int(
-        table.padded
-    )
 
-    def pulls(losses: Floats) -> Floats:
-        return short(losses * rows_scale)
+    def __init__(self, problem: Problem, rows: Indices, clock: Clock) -> None:
+        self.problem, self.rows, self.clock = problem, rows, clock
+        self.Z, self.columns, self.scale, self.rows_scale = equilibrate(problem.block(rows))
+        table = problem.table
+        self.sure = table.row_exponent is None and len(self.columns) == int(
+            np.count_nonzero(table.column_top)
+        ) + int(table.padded)
 
-    def balanced(losses: Floats) -> bool:
-        return sure and balances(Z, pulls(losses) / rows_scale)
+    def descend(self, v: Floats, steps: int) -> tuple[str, Proposal]:
+        """Steps of a descent."""
+        w = v[self.columns] / self.scale
+        return self._proposal(descend(self.Z, w, self._balanced, self.clock.left, steps))
 
-    outcome, w, losses = descend(Z, v[columns] / scale, balanced, clock.left)
-    if outcome == "unsure" and hard and _MANY_COLUMNS < len(columns) <= MOST_COLUMNS:
-        outcome, w, losses = insist(Z, w, balanced, clock.left)
-    full = np.zeros(problem.width)
-    full[columns] = w * scale
-    return outcome, full, pulls(losses)
+    def insist(self, here: Proposal) -> tuple[str, Proposal]:
+        """All that can be tried where a descent is unsure, in the order of cost."""
+        found = self._past_blindness(here)
+        if found is None:
+            outcome, here = self.descend(here.v, MOST_STEPS)
+            if outcome != "unsure":
+                return outcome, here
+            w = here.v[self.columns] / self.scale
+            outcome, here = self._proposal(insist(self.Z, w, self._balanced, self.clock.left))
+            if outcome != "unsure":
+                return outcome, here
+            found = self._past_blindness(here)
+        return ("unsure", here) if found is None else ("blind", found)
+
+    def _past_blindness(self, here: Proposal) -> Proposal | None:
+        """A weak separator that decides, if these rows are a balance but for what it is made of."""
+        blind = blind_to(self.problem, here.rows)
+        weak = weak_separator(self.problem, blind) if blind else None
+        if weak is None or not _balance_without(self.problem, here, blind):
+            return None
+        # That columns which these rows do not have are free goes without saying.
+        blind = [b for b in blind if sum(x != 0 for x in b.vector) > 1]
+        return replace(here, blind=tuple(blind), weak=tuple(weak))
+
+    def _pulls(self, losses: Floats) -> Floats:
+        return short(losses * self.rows_scale)
+
+    def _balanced(self, losses: Floats) -> bool:
+        return self.sure and balances(self.Z, self._pulls(losses) / self.rows_scale)
+
+    def _proposal(self, reached: Descent) -> tuple[str, Proposal]:
+        v = np.zeros(self.problem.width)
+        v[self.columns] = reached.w * self.scale
+        weights = self._pulls(reached.losses)
+        support = np.flatnonzero(weights)
+        balanced = reached.outcome == "balanced"
+        return reached.outcome, Proposal(v, False, self.rows[support], weights[support], balanced)
+
+
+def _balance_without(problem: Problem, here: Proposal, blind: list[Blind]) -> bool:
+    """Whether the rows of a proposal are a balance without the leads of what they are blind to."""
+    kept = np.setdiff1d(np.arange(problem.width), [b.lead for b in blind])
+    Z, _, _, rows_scale = equilibrate(problem.block(here.rows)[:, kept])
+    return balances(Z, here.weights / rows_scale)
 
 
 def vertex(problem: Problem, hint: Proposal) -> Proposal | None:

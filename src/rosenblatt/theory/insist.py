@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from rosenblatt.theory.descent import CLEAR, Descent
-from rosenblatt.theory.table import Floats, gram, scale_rows
+from rosenblatt.theory.matrices import Floats, gram, scale_rows
 
 # How much harder the rows on the wrong side pull, one after the other, and the steps for each.
 _HARDER = (32.0, 1024.0)
@@ -66,7 +66,8 @@ def _newton_step(Z: Any, scores: Floats, harder: float) -> Floats:
     H[np.diag_indices_from(H)] += 1e-13 * max(float(H.diagonal().max()), 1e-300)
     right = part.T @ _pulls(inner, harder)
     try:
-        return np.asarray(linalg.solve(H, right, assume_a="pos", check_finite=False))
+        factor = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
+        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
     except linalg.LinAlgError:
         return np.asarray(right)
 

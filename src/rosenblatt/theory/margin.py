@@ -20,18 +20,11 @@ from scipy import linalg, sparse
 from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.enclosure import lower_end, upper_end
 from rosenblatt.theory.labels import binary_signs
+from rosenblatt.theory.matrices import Floats, Indices, column_top
 from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.proposal import propose
 from rosenblatt.theory.shortest import shortest
-from rosenblatt.theory.table import (
-    Floats,
-    Indices,
-    Table,
-    check_matrix,
-    clear_denominators,
-    column_top,
-    scaled_double,
-)
+from rosenblatt.theory.table import Table, check_matrix, clear_denominators, scaled_double
 
 # Numbers in a block of rows that is worked on at a time.
 _BLOCK = 20_000_000

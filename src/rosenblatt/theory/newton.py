@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rosenblatt.theory.table import Floats
+from rosenblatt.theory.matrices import Floats
 
 STEPS = 100
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.theory.table import CHUNK, Floats, Indices, Table, scale_rows, scaled_double
+from rosenblatt.theory.matrices import CHUNK, Floats, Indices, scale_rows
+from rosenblatt.theory.table import Table, scaled_double
 
 Signs = NDArray[np.int8]
 
@@ -29,10 +30,12 @@ class Problem:
         The rows.
     y : array of -1 and +1
         The class of each row.
+    rounded : bool
+        Whether values of the table stand for others, whose nearest doubles they are.
     """
 
-    def __init__(self, table: Table, y: Floats) -> None:
-        self.table, self.y = table, y
+    def __init__(self, table: Table, y: Floats, rounded: bool = False) -> None:
+        self.table, self.y, self.rounded = table, y, rounded
         self.n, self.width, self.norms = table.n, table.width, table.norms
 
     def scores(self, v: Floats) -> Floats:
@@ -124,8 +127,25 @@ class Problem:
         weights = [exact[j] for j in columns]
         return [sum(map(mul, row, weights)) for row in self.integers(rows, columns)]
 
+    def exact_products(self, exact: Sequence[int]) -> tuple[list[int], int]:
+        """``(x_i, 1)·v`` for every row: whole numbers, and the power of two they are multiples of.
+
+        Not for tables of fractions.
+        """
+        columns = np.array([j for j, x in enumerate(exact[: self.table.d]) if x], dtype=np.intp)
+        weights = [exact[j] for j in columns]
+        offset = exact[self.table.d] if self.table.padded else 0
+        found: list[tuple[list[int], int]] = []
+        for start in range(0, self.n, CHUNK):
+            numbers, exponent = self.table.whole_block(slice(start, start + CHUNK), columns)
+            pad = offset << -exponent
+            found.append(([sum(map(mul, row, weights)) + pad for row in numbers], exponent))
+        lowest = min(exponent for _, exponent in found)
+        return [x << (exponent - lowest) for part, exponent in found for x in part], lowest
+
     def _sparse_dots(self, exact: Sequence[int], rows: Indices) -> list[int]:
-        columns, numbers, pads, ends = self.table.integer_entries(rows)
+        used = np.array([x != 0 for x in exact[: self.table.d]])
+        columns, numbers, pads, ends = self.table.integer_entries(rows, used)
         weights = [exact[j] for j in columns]
         products = list(map(mul, numbers, weights))
         offset = exact[self.table.d] if self.table.padded else 0

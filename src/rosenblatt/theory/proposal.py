@@ -15,17 +15,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from rosenblatt.theory.blind import Blind, Replaced
 from rosenblatt.theory.clock import Clock
+from rosenblatt.theory.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.newton import fit
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import (
-    Floats,
-    Indices,
-    column_top,
-    scale_columns,
-    scale_rows,
-    squared_lengths,
-)
 
 # From this many columns on, least squares are tried before the linear program.
 _MANY_COLUMNS = 32
@@ -47,6 +41,11 @@ class Proposal:
         The rows with positive dual values and these values: a contradiction if nothing is clear.
     balanced
         Whether these rows and weights are proven to be a balance.
+    blind, weak
+        Vectors that these rows are proven to be orthogonal to; they are a balance but for them. And
+        exact weights that have no row of the problem on the wrong side, and not all on it.
+    replaced
+        The problem without columns that are combinations of others: better to be looked at.
     """
 
     v: Floats
@@ -54,6 +53,9 @@ class Proposal:
     rows: Indices
     weights: Floats
     balanced: bool = False
+    blind: tuple[Blind, ...] = ()
+    weak: tuple[int, ...] | None = None
+    replaced: Replaced | None = None
 
 
 def propose(
@@ -183,18 +185,3 @@ def _with_column(Z: Any, value: float) -> Any:
     if sparse.issparse(Z):
         return sparse.hstack([Z, column], format="csr")
     return np.hstack([Z, column])
-
-
-def equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
-    """Drop zero columns; scale columns to entries of about one and rows to length one.
-
-    Returns the matrix (a dense one is changed in place), its columns, and the factors of columns
-    and of rows.
-    """
-    top = column_top(Z)
-    columns = np.flatnonzero(top)
-    scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
-    Z = scale_columns(Z if len(columns) == len(top) else Z[:, columns], scale)
-    size = np.sqrt(squared_lengths(Z))
-    rows_scale = 1.0 / np.where(size > 0, size, 1.0)
-    return scale_rows(Z, rows_scale), columns, scale, rows_scale

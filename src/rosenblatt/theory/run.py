@@ -14,13 +14,13 @@ from rosenblatt.theory.certificate import Certificate
 from rosenblatt.theory.certify import assemble
 from rosenblatt.theory.clock import ENDLESS, Clock
 from rosenblatt.theory.columns import lone_columns
-from rosenblatt.theory.decide import minimal, settle
 from rosenblatt.theory.exact import vanishes
 from rosenblatt.theory.fingerprint import fingerprint
 from rosenblatt.theory.geometry import pad as pad_rows
 from rosenblatt.theory.geometry import premultiply, radius
 from rosenblatt.theory.labels import binary_signs, check_labels, label_name
 from rosenblatt.theory.problem import Problem, primitive
+from rosenblatt.theory.stages import minimal, settle
 from rosenblatt.theory.table import Table, check_matrix, clear_denominators
 
 # Bounds in doubles may fall short of a tight one by a few roundings.

@@ -16,8 +16,8 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import nnls
 
+from rosenblatt.theory.matrices import Floats
 from rosenblatt.theory.newton import line_search
-from rosenblatt.theory.table import Floats
 
 # From this many rows on, Newton's method is the faster one.
 _MANY_ROWS = 128

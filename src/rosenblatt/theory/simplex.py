@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.theory.clock import Clock
+from rosenblatt.theory.matrices import Indices
 from rosenblatt.theory.problem import Problem
-from rosenblatt.theory.table import Indices
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from rosenblatt.theory.matrices import Floats, Indices, column_top, squared_lengths
 
-CHUNK = 1 << 16
-_WIDE = 128
 # Columns and rows whose largest entry lies within these bounds need no scaling: neither their
 # squares nor their products with weights of ordinary size leave the range of doubles.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
@@ -237,22 +234,41 @@ class Table:
             return [[*row, *[1] * pads] for row in part.tolist()]
         return integer_rows(np.hstack([part, np.ones((len(part), pads))]))
 
-    def integer_entries(self, rows: Indices) -> tuple[list[int], list[int], list[int], list[int]]:
-        """The entries of some rows of a sparse table as `integers` has them, without the zeros.
+    def integer_entries(
+        self, rows: Indices, used: Any
+    ) -> tuple[list[int], list[int], list[int], list[int]]:
+        """The entries of some rows of a sparse table in the `used` columns, exactly.
 
-        Returns their columns and numbers, the pad of each row, and where each row begins and ends.
+        Each row is multiplied by a positive whole number. Returns the entries' columns and numbers,
+        the pad of each row, and where each row begins and ends.
         """
         part = self.values[rows]
-        columns, ends = part.indices.tolist(), part.indptr.tolist()
+        kept = used[part.indices]
+        owner = np.repeat(np.arange(len(rows)), np.diff(part.indptr))[kept]
+        ends = [0, *np.cumsum(np.bincount(owner, minlength=len(rows))).tolist()]
+        columns, data = part.indices[kept].tolist(), part.data[kept]
         if part.dtype.kind in "iu":
-            return columns, part.data.tolist(), [1] * len(rows), ends
-        digits, exponent = _digits(part.data)
+            return columns, data.tolist(), [1] * len(rows), ends
+        digits, exponent = _digits(data)
         lowest = np.zeros(len(rows), dtype=np.int64)
-        owner = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
         np.minimum.at(lowest, owner, exponent)
         shift = np.where(digits != 0, exponent - lowest[owner], 0)
         numbers = [m << s for m, s in zip(digits.tolist(), shift.tolist(), strict=True)]
         return columns, numbers, [1 << -e for e in lowest.tolist()], ends
+
+    def whole_block(self, rows: slice, columns: Indices) -> tuple[list[list[int]], int]:
+        """Some rows and columns as whole numbers times a power of two, whose exponent is returned.
+
+        The exponent is not positive. Not for fractions.
+        """
+        part = self.values[rows][:, columns]
+        part = part.toarray() if self.is_sparse else part
+        if part.dtype.kind in "iu":
+            return part.tolist(), 0
+        digits, exponent = _digits(part)
+        lowest = min(0, int(exponent.min(initial=0)))
+        shift = np.where(digits != 0, exponent - lowest, 0)
+        return _shifted(digits, shift), lowest
 
     def row_factors(self, rows: Indices) -> list[Fraction]:
         """What `integers` multiplies each of these rows by."""
@@ -264,64 +280,6 @@ class Table:
             row = part[[k]].data.tolist() if self.is_sparse else part[k].tolist()
             factors.append(Fraction(math.lcm(*(x.as_integer_ratio()[1] for x in row))))
         return factors
-
-
-def scale_rows(A: Any, factors: Floats) -> Any:
-    """Each row times its factor; a dense array is changed in place."""
-    if sparse.issparse(A):
-        data = A.data * np.repeat(factors, np.diff(A.indptr))
-        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    A *= factors[:, None]
-    return A
-
-
-def scale_columns(A: Any, factors: Floats) -> Any:
-    """Each column times its factor; a dense array is changed in place."""
-    if sparse.issparse(A):
-        data = A.data * factors[A.indices]
-        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    A *= factors
-    return A
-
-
-def squared_lengths(A: Any) -> Floats:
-    """The sum of squares of each row."""
-    if sparse.issparse(A):
-        return np.asarray(A.power(2).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", A, A))
-
-
-def gram(A: Any) -> Floats:
-    """``A'A`` as a dense array."""
-    product = A.T @ A
-    return np.asarray(product.toarray() if sparse.issparse(product) else product)
-
-
-def column_top(A: Any) -> Floats:
-    """The largest absolute value of each column."""
-    if sparse.issparse(A):
-        return np.asarray(abs(A).max(axis=0).todense()).ravel().astype(np.float64)
-    top: Floats = np.zeros(A.shape[1])
-    for start in range(0, A.shape[0], CHUNK):
-        low, high = column_extremes(A[start : start + CHUNK])
-        top = np.maximum(top, np.maximum(high, -low))
-    return top
-
-
-def column_extremes(A: NDArray[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value of each column of a dense array with rows.
-
-    Narrow rows are compared several at a time, side by side, which is much faster.
-    """
-    n, d = A.shape
-    folds = min(n, _WIDE // d)
-    if folds < 2 or not A.flags.c_contiguous:
-        return A.min(axis=0), A.max(axis=0)
-    whole = n // folds * folds
-    wide = A[:whole].reshape(-1, folds * d)
-    low = np.vstack([wide.min(axis=0).reshape(folds, d), A[whole:]]).min(axis=0)
-    high = np.vstack([wide.max(axis=0).reshape(folds, d), A[whole:]]).max(axis=0)
-    return low, high
 
 
 def integer_rows(block: Floats) -> list[list[int]]:
@@ -337,7 +295,10 @@ def integer_rows(block: Floats) -> list[list[int]]:
         return whole
     digits, exponent = _digits(block)
     shift = exponent - np.minimum(exponent.min(axis=1, keepdims=True), 0)
-    shift = np.where(digits != 0, shift, 0)
+    return _shifted(digits, np.where(digits != 0, shift, 0))
+
+
+def _shifted(digits: NDArray[np.int64], shift: NDArray[np.int64]) -> list[list[int]]:
     return [
         [m << s for m, s in zip(ms, ss, strict=True)]
         for ms, ss in zip(digits.tolist(), shift.tolist(), strict=True)

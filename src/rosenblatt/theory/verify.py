@@ -98,10 +98,11 @@ def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
     require(type(c.fit_intercept) is bool, "whether there is an offset is not said")
     sides = np.isin(names, list(c.positive)).astype(int) - np.isin(names, list(c.negative))
     require((sides > 0).any() and (sides < 0).any(), "a side has no rows")
+    require(not c.replaced or c.balance is not None, "replaced columns without a balance")
     data = SignedRows(values, sides, c.fit_intercept)
     if c.verdict == "separable":
         _check_separable(c, data)
-    elif c.verdict == "inseparable" and c.balance is not None:
+    elif c.verdict in ("quasi-separable", "inseparable") and c.balance is not None:
         _check_balanced(c, c.balance, data)
     elif c.verdict in ("quasi-separable", "inseparable"):
         _check_contradicted(c, data)
@@ -133,9 +134,13 @@ def _check_separable(c: Certificate, data: SignedRows) -> None:
 def _check_balanced(c: Certificate, found: Combination, data: SignedRows) -> None:
     _check_no_margins(c)
     require(c.contradiction is None and c.spanning is None, "two proofs where one is enough")
-    require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
     _check_rows(found, data)
-    check_balance(found, data)
+    everyone = c.verdict == "inseparable"
+    check_balance(found, c.replaced, data, everyone)
+    if everyone:
+        require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
+    else:
+        _check_weak(c, data)
 
 
 def _check_no_margins(c: Certificate) -> None:
@@ -147,25 +152,29 @@ def _check_no_margins(c: Certificate) -> None:
 
 def _check_contradicted(c: Certificate, data: SignedRows) -> None:
     _check_no_margins(c)
-    require(c.balance is None, "a balance where some hyperplane has no row on the wrong side")
     require(c.contradiction is not None, f"the verdict is {c.verdict}, but no rows contradict")
     assert c.contradiction is not None
     matrix = _check_combination(c.contradiction, data)
     require(_rank(matrix) == len(matrix) - 1, "the contradicting rows are not minimal")
     if c.verdict == "quasi-separable":
         require(c.spanning is None, "a quasi-separable verdict with spanning rows")
-        require(c.weights is not None, "the verdict is quasi-separable, but there is no hyperplane")
-        assert c.weights is not None
-        somewhere = False
-        for score, _ in data.scores(c.weights, c.bias):
-            require(score >= 0, "the hyperplane has a row on the wrong side")
-            somewhere = somewhere or score > 0
-        require(somewhere, "the hyperplane holds every row")
+        _check_weak(c, data)
         return
     require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
     require(c.spanning is not None, "the verdict is inseparable, but no rows span the others")
     assert c.spanning is not None
     _check_spanning(_check_combination(c.spanning, data), data)
+
+
+def _check_weak(c: Certificate, data: SignedRows) -> None:
+    """That the hyperplane has no row on the wrong side, and does not hold all of them."""
+    require(c.weights is not None, "the verdict is quasi-separable, but there is no hyperplane")
+    assert c.weights is not None
+    somewhere = False
+    for score, _ in data.scores(c.weights, c.bias):
+        require(score >= 0, "the hyperplane has a row on the wrong side")
+        somewhere = somewhere or score > 0
+    require(somewhere, "the hyperplane holds every row")
 
 
 def _check_rows(found: Combination, data: SignedRows) -> None:

@@ -17,26 +17,37 @@ row bounds ‖F‖.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isqrt, lcm
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.theory.certificate import Combination
+from rosenblatt.theory.certificate import Combination, Replacement
 from rosenblatt.theory.signed_rows import SignedRows, require
 
 _FAILS = "the rows of the balance do not cancel well enough"
 
 
-def check_balance(found: Combination, data: SignedRows) -> None:
-    """That the rows of a balance leave no hyperplane, even one that rows may lie on."""
+def check_balance(
+    found: Combination, replaced: Sequence[Replacement], data: SignedRows, everyone: bool
+) -> None:
+    """That a hyperplane with no row of the balance on the wrong side has all of them on it.
+
+    With `everyone`, that it then has all rows of the data on it.
+    """
     matrix, scales = data.signed_matrix(found.rows)
+    for r in replaced:
+        _check_replacement(r, matrix.shape[1])
+        matrix[:, r.column] = matrix[:, list(r.columns)] @ np.array(r.weights, dtype=object)
     common = lcm(*scales)
     factors = [c * (common // s) for c, s in zip(found.coefficients, scales, strict=True)]
     B = matrix * np.array(factors, dtype=object)[:, None]
     top = np.abs(B).max(axis=0)
-    require(not data.occurs(np.flatnonzero(top == 0)), "a column has no row in the balance")
+    if everyone:
+        _check_unseen(np.flatnonzero(top == 0).tolist(), replaced, data)
     B, top = B[:, top > 0], top[top > 0]
+    require(B.shape[1] > 0, _FAILS)
     m, k = B.shape
     bits = (61 - m.bit_length()) // 2
     shifts = np.array([bits - int(x).bit_length() for x in top], dtype=object)
@@ -46,6 +57,32 @@ def check_balance(found: Combination, data: SignedRows) -> None:
     M = _gram(_rounded(B, shifts).astype(np.float64)) - 2 * np.outer(r, r)
     inexact = int(((B != 0) & (shifts < 0)).sum())
     require(_eigenvalues_above(M, (isqrt(inexact) + isqrt(k) + 2) ** 2 // 2 + 1), _FAILS)
+
+
+def _check_replacement(r: Replacement, width: int) -> None:
+    """That a replacement can be undone."""
+    require(len(r.columns) == len(r.weights), "columns and weights do not match")
+    require(len(set(r.columns)) == len(r.columns), "a replacement names a column twice")
+    require(all(0 <= j < width for j in r.columns), "a column is out of range")
+    weights = dict(zip(r.columns, r.weights, strict=True))
+    require(weights.get(r.column, 0) != 0, "a column is replaced by others alone")
+
+
+def _check_unseen(columns: list[int], replaced: Sequence[Replacement], data: SignedRows) -> None:
+    """That columns which are zero in the rows of a balance are zero in all rows of the data."""
+    changed = {r.column for r in replaced}
+    plain = np.array([j for j in columns if j not in changed], dtype=np.intp)
+    require(not data.occurs(plain), "a column has no row in the balance")
+    for j in columns:
+        if j in changed:
+            vector = {j: 1}
+            for r in reversed(replaced):
+                share = vector.pop(r.column, 0)
+                for i, w in zip(r.columns, r.weights, strict=True):
+                    vector[i] = vector.get(i, 0) + share * w
+            weights = [vector.get(i, 0) for i in range(data.d)]
+            for score, _ in data.scores(weights, vector.get(data.d, 0)):
+                require(score == 0, "a replaced column has no row in the balance")
 
 
 def _rounded(values: Any, shifts: Any) -> Any:

@@ -1,0 +1,88 @@
+"""Dense and sparse matrices of doubles alike: their rows and columns measured and scaled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+CHUNK = 1 << 16
+_WIDE = 128
+
+
+def scale_rows(A: Any, factors: Floats) -> Any:
+    """Each row times its factor; a dense array is changed in place."""
+    if sparse.issparse(A):
+        data = A.data * np.repeat(factors, np.diff(A.indptr))
+        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    A *= factors[:, None]
+    return A
+
+
+def scale_columns(A: Any, factors: Floats) -> Any:
+    """Each column times its factor; a dense array is changed in place."""
+    if sparse.issparse(A):
+        data = A.data * factors[A.indices]
+        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    A *= factors
+    return A
+
+
+def squared_lengths(A: Any) -> Floats:
+    """The sum of squares of each row."""
+    if sparse.issparse(A):
+        return np.asarray(A.power(2).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", A, A))
+
+
+def gram(A: Any) -> Floats:
+    """``A'A`` as a dense array."""
+    product = A.T @ A
+    return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+
+def column_top(A: Any) -> Floats:
+    """The largest absolute value of each column."""
+    if sparse.issparse(A):
+        return np.asarray(abs(A).max(axis=0).todense()).ravel().astype(np.float64)
+    top: Floats = np.zeros(A.shape[1])
+    for start in range(0, A.shape[0], CHUNK):
+        low, high = column_extremes(A[start : start + CHUNK])
+        top = np.maximum(top, np.maximum(high, -low))
+    return top
+
+
+def column_extremes(A: NDArray[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value of each column of a dense array with rows.
+
+    Narrow rows are compared several at a time, side by side, which is much faster.
+    """
+    n, d = A.shape
+    folds = min(n, _WIDE // d)
+    if folds < 2 or not A.flags.c_contiguous:
+        return A.min(axis=0), A.max(axis=0)
+    whole = n // folds * folds
+    wide = A[:whole].reshape(-1, folds * d)
+    low = np.vstack([wide.min(axis=0).reshape(folds, d), A[whole:]]).min(axis=0)
+    high = np.vstack([wide.max(axis=0).reshape(folds, d), A[whole:]]).max(axis=0)
+    return low, high
+
+
+def equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
+    """Drop zero columns; scale columns to entries of about one and rows to length one.
+
+    Returns the matrix (a dense one is changed in place), its columns, and the factors of columns
+    and of rows.
+    """
+    top = column_top(Z)
+    columns = np.flatnonzero(top)
+    scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
+    Z = scale_columns(Z if len(columns) == len(top) else Z[:, columns], scale)
+    size = np.sqrt(squared_lengths(Z))
+    rows_scale = 1.0 / np.where(size > 0, size, 1.0)
+    return scale_rows(Z, rows_scale), columns, scale, rows_scale

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rosenblatt import certify, verify
+from rosenblatt.theory.blind import blind_to, replaced, weak_separator
+from rosenblatt.theory.certificate import Certificate, Replacement
+from rosenblatt.theory.problem import Problem
+from rosenblatt.theory.table import Table, check_matrix
+
+LAYOUTS = [np.asarray, sparse.csr_array]
+
+
+def noisy(n, d, seed, density=1.0):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, d)) * (generator.random((n, d)) < density)
+    y = (X @ generator.normal(size=d) > 0).astype(int)
+    return X, np.where(generator.random(n) < 0.1, 1 - y, y), generator
+
+
+def problem(X, y, padded=True):
+    return Problem(Table(check_matrix(X), padded), np.where(np.asarray(y) == 1, 1.0, -1.0))
+
+
+def one_hot(n, generator):
+    return np.eye(4)[generator.integers(0, 4, n)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_columns_that_are_combinations_of_others_are_left_out(layout):
+    X, y, generator = noisy(600, 6, 0)
+    X = np.hstack([X, one_hot(600, generator), -2 * X[:, [2]], X[:, [1]] * 4])
+    found = replaced(problem(layout(X), y))
+    assert found is not None
+    assert not found.rounded
+    assert len(found.blind) == 3
+    assert len(found.columns) == X.shape[1] + 1 - 3
+    rows = np.hstack([X, np.ones((600, 1))])
+    for b in found.blind:
+        assert b.vector[b.lead] != 0
+        assert b.lead < X.shape[1]
+        np.testing.assert_allclose(rows @ np.array(b.vector, dtype=float), 0.0, atol=1e-12)
+
+
+def test_independent_columns_stay():
+    X, y, _ = noisy(500, 8, 1)
+    assert replaced(problem(X, y)) is None
+
+
+def test_what_is_left_of_a_rounded_combination_takes_its_place_and_vectors_find_back():
+    X, y, _ = noisy(500, 5, 2)
+    X = np.hstack([X, (X[:, [0]] / 3.0 + X[:, [1]] * 0.1)])
+    before = problem(X, y)
+    found = replaced(before)
+    assert found is not None
+    assert found.rounded
+    (b,) = found.blind
+    one = [0] * len(found.columns)
+    one[found.columns.index(b.lead)] = 1
+    assert found.original(one) == list(b.vector)
+    products, _ = before.exact_products(b.vector)
+    assert any(products)
+    # What rows see of the vector are roundings, but as a column they are as good as any other.
+    seen = found.problem.table.values[:, found.columns.index(b.lead)]
+    np.testing.assert_allclose(seen, np.array([x / max(map(abs, products)) for x in products]))
+    assert np.linalg.cond(found.problem.table.values / found.problem.table.column_top) < 1e6
+
+
+def test_rows_see_nothing_of_the_vectors_they_are_blind_to():
+    X, y, _ = noisy(300, 5, 3)
+    X[:, 4] = 2 * X[:, 3]
+    X[200:, 4] += 1
+    p = problem(X, y)
+    (b,) = blind_to(p, np.arange(200))
+    assert not any(p.exact_dots(b.vector, np.arange(200)))
+    assert any(p.exact_dots(b.vector, np.arange(200, 300)))
+    assert blind_to(p, np.arange(300)) == []
+    assert blind_to(problem(np.zeros((4, 2)), [0, 1, 0, 1], padded=False), np.arange(4)) == []
+
+
+def test_two_vectors_may_separate_weakly_only_together():
+    generator = np.random.default_rng(4)
+    y = np.array([1, 0] * 100)
+    a, b = generator.integers(-3, 4, (2, 200))
+    a[a == 0] = 1
+    a[:20] = b[:20] = 0
+    # a·u + b·v is never on the wrong side for u = v = 1 only.
+    b = np.where(y == 1, np.maximum(b, -a), np.minimum(b, -a))
+    X = np.column_stack([np.arange(200) < 20, a, b]).astype(int)
+    p = problem(X, y, padded=False)
+    vectors = blind_to(p, np.arange(20))
+    v = weak_separator(p, vectors)
+    assert v is not None
+    assert v[1] == v[2] > 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_one_hot_columns_are_certified_by_a_balance_of_the_others(layout, scaled):
+    X, y, generator = noisy(3000, 70, 5, 0.2)
+    H = one_hot(3000, generator)
+    X = np.hstack([X, (H - H.mean(axis=0)) / H.std(axis=0) if scaled else H])
+    certificate = certify(layout(X), y, margin_rtol=None, time_limit=30)
+    assert certificate.verdict == "inseparable"
+    assert certificate.balance is not None
+    assert len(certificate.replaced) == 1
+    assert verify(certificate, layout(X), y)
+    assert Certificate.from_dict(certificate.to_dict()) == certificate
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_total_with_roundings_does_not_keep_anyone_busy(layout):
+    X, y, _ = noisy(3000, 70, 6, 0.3)
+    X = np.hstack([X, X[:, :3].sum(axis=1, keepdims=True) * 0.1])
+    certificate = certify(layout(X), y, margin_rtol=None, time_limit=30)
+    assert certificate.verdict == "inseparable"
+    assert verify(certificate, layout(X), y)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_weak_separator_among_many_columns_comes_with_rows_in_balance(layout):
+    X, y, generator = noisy(3000, 70, 7, 0.3)
+    rare = (y == 1) & (generator.random(3000) < 0.02)
+    X = np.hstack([X, X[:, [4]] + rare[:, None]])
+    certificate = certify(layout(X), y, margin_rtol=None, time_limit=30)
+    assert certificate.verdict == "quasi-separable"
+    assert certificate.balance is not None
+    assert certificate.weights is not None
+    assert {abs(w) for w in certificate.weights} == {0, 1}
+    assert verify(certificate, layout(X), y)
+    assert "rows contradict each other" in certificate.report()
+
+
+def test_tampered_replacements_are_refused():
+    X, y, generator = noisy(2000, 66, 8, 0.3)
+    X = np.hstack([X, X[:, [3]], one_hot(2000, generator)])
+    certificate = certify(X, y, margin_rtol=None)
+    first, second = certificate.replaced
+    assert verify(certificate, X, y)
+    others = Replacement(first.column, first.columns, tuple(w + 1 for w in first.weights))
+    pairs = zip(first.columns, first.weights, strict=True)
+    gone = tuple(0 if j == first.column else w for j, w in pairs)
+    outside = Replacement(first.column, (*first.columns, 999), (*first.weights, 1))
+    for wrong in (
+        (others, second),
+        (second,),
+        (),
+        (Replacement(first.column, first.columns, gone), second),
+        (outside, second),
+        (Replacement(first.column, first.columns * 2, first.weights * 2), second),
+    ):
+        assert not verify(replace(certificate, replaced=wrong), X, y)
+    # Only the rows of the balance, not all rows, are blind to a column that is nearly a copy.
+    odd = X.copy()
+    odd[next(i for i in range(2000) if i not in certificate.balance.rows), 3] += 1.0
+    other = certify(odd, y, margin_rtol=None)
+    forged = replace(certificate, fingerprint=other.fingerprint, radius=other.radius)
+    assert not verify(forged, odd, y)
+    assert not verify(replace(certificate, balance=None), X, y)
