@@ -351,10 +351,12 @@ def test_rows_that_touch_may_be_a_balance_too():
     assert verify(certificate, X, [0, 1, 1, 0])
 
 
-def test_files_of_the_first_version_are_still_read():
+@pytest.mark.parametrize(("version", "later"), [(1, ["balance", "replaced"]), (2, ["replaced"])])
+def test_files_of_older_versions_are_still_read(version, later):
     record = certify([[0], [1], [2]], [0, 1, 0]).to_dict()
-    del record["balance"]
-    record["version"] = 1
+    for name in later:
+        del record[name]
+    record["version"] = version
     record["seal"] = seal(record)
     assert verify(Certificate.from_dict(record), [[0], [1], [2]], [0, 1, 0])
 
