@@ -17,6 +17,7 @@ from scipy import linalg
 
 from rosenblatt.theory.descent import CLEAR, Descent
 from rosenblatt.theory.matrices import Floats, gram, scale_rows
+from rosenblatt.theory.newton import least_along
 
 # How much harder the rows on the wrong side pull, one after the other, and the steps for each.
 _HARDER = (32.0, 1024.0)
@@ -43,7 +44,7 @@ def insist(
             tick()
             step = _newton_step(Z, scores, harder)
             slopes = np.asarray(Z @ step)
-            length = _line_search(scores, slopes, harder)
+            length = _length(scores, slopes, harder)
             w, scores = w + length * step, scores + length * slopes
             if scores.min() > CLEAR:
                 return Descent("separated", w, _pulls(scores, harder))
@@ -72,16 +73,6 @@ def _newton_step(Z: Any, scores: Floats, harder: float) -> Floats:
         return np.asarray(right)
 
 
-def _line_search(scores: Floats, slopes: Floats, harder: float) -> float:
-    """Where the objective is least along the step, nearly; 1 if it still falls there."""
-
-    def slope(length: float) -> float:
-        return -float(_pulls(scores + length * slopes, harder) @ slopes)
-
-    if slope(1.0) <= 1e-9 * abs(slope(0.0)):
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(24):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    return high
+def _length(scores: Floats, slopes: Floats, harder: float) -> float:
+    """How much of a step to take: where the objective is least along it."""
+    return least_along(lambda t: -float(_pulls(scores + t * slopes, harder) @ slopes))

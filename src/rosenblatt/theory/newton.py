@@ -91,6 +91,11 @@ def line_search(
         losses = np.maximum(0.0, 1.0 - scores - t * slopes)
         return float((epsilon * (w + t * step)) @ step - losses @ slopes)
 
+    return least_along(derivative)
+
+
+def least_along(derivative: Callable[[float], float]) -> float:
+    """Where, from 0 to 1, a function with a rising derivative is least, nearly."""
     if derivative(1.0) <= 1e-12 * abs(derivative(0.0)):
         return 1.0
     low, high = 0.0, 1.0
