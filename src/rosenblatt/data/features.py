@@ -97,7 +97,8 @@ class Features:
         >>> features.names(pa.table({"job": ["tech"]}), [column(["job=tech"], 22)])
         {1062021: 'job=tech'}
         """
-        sought = np.unique(np.fromiter(wanted, dtype=np.int64))
+        # Not `np.unique`: it imports the masked arrays, for seven milliseconds.
+        sought = np.array(sorted(set(wanted)), dtype=np.int64)
         if self.origin == "svmlight":
             return {int(at): str(at) for at in sought}
         if table is None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.data.source import sorted_labels
-from rosenblatt.engine.compact import used_places
+from rosenblatt.engine.compact import taken, used_places
 from rosenblatt.errors import DataError
 from rosenblatt.models import Model
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.train import Trainer
+    from rosenblatt.training.stream import Learner
 
 _WORDS = 25
 NAMEABLE = 1 << 16  # places, in the order of first meeting, among which words are looked for
@@ -25,37 +27,55 @@ def model_of(trainer: Trainer) -> Model:
     """The model as it stands now."""
     if trainer.learner is None:
         raise DataError("nothing was learned yet", path=trainer.source.files[0])
-    weights, bias = trainer.best or trainer.learner.weights(trainer.settings.averaged)
-    weights = _padded(weights, trainer.learner.n_features)
-    state = trainer.learner.arrays()
-    if trainer.rarity is not None:
-        state["scale"] = trainer.rarity.of_places(len(weights))
-    columns = trainer.numbering.columns[: len(weights)]
-    used = used_places(state["W"], state.get("U", weights))
+    with ThreadPoolExecutor(2) as helpers:
+        fingerprint = helpers.submit(trainer.source.fingerprint)
+        columns, weights, bias, state = _arrays(trainer, trainer.learner, helpers)
+        names, turn = _sorted_classes(trainer.source.classes)
+        weights, bias = turn(weights), turn(bias)
+        state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
+        return Model(
+            classes=names,
+            features=trainer.source.features,
+            columns=columns,
+            weights=np.ascontiguousarray(weights),
+            bias=np.array(bias, dtype=np.float64),
+            parameters=asdict(trainer.settings) | {"stop_reason": trainer.progress.stop_reason},
+            history=[_told(asdict(epoch)) for epoch in trainer.history],
+            words=_words(trainer, names, columns, weights),
+            state={name: np.ascontiguousarray(array) for name, array in state.items()},
+            fingerprint=fingerprint.result(),
+        )
+
+
+def _arrays(
+    trainer: Trainer, learner: Learner, helpers: Executor
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Columns, weights, biases and state, without the features that learning made no use of."""
+    averaged, count = trainer.settings.averaged, learner.n_features
+    state, bias = learner.arrays(), learner.biases(averaged)
+    wide = {name: state[name] for name in ("W", "U") if name in state}
+    wide["columns"] = trainer.numbering.columns[:count]
+    used = used_places(state["W"], wide.get("U", state["W"]))
     if trainer.best is not None:
-        used = np.union1d(used, used_places(weights, weights))
-    own = trainer.best is None and trainer.settings.averaged
-    if len(used) < 0.9 * len(weights):
-        columns, weights, own = columns[used], weights[used], True
-        for name in {"W", "U", "scale"} & state.keys():
-            state[name] = state[name][used]
+        weights, bias = trainer.best
+        wide["best"] = _padded(weights, count)
+        used = _either(count, used, used_places(wide["best"], wide["best"]))
+    few = len(used) < 0.9 * count
+    if few:
+        # Threads share the work: the weights of many classes are large.
+        rows = helpers.map(lambda array: taken(array, used), wide.values())
+        wide = dict(zip(wide, rows, strict=True))
+    columns = wide.pop("columns")
+    weights = wide.pop("best", None)
+    state |= wide
+    own = weights is None and averaged
+    if weights is None:
+        weights = learner.average(state["W"], state["U"]) if own else state["W"]
     if trainer.rarity is not None:
+        places = used if few else np.arange(count, dtype=np.uint32)
+        state["scale"] = trainer.rarity.of_places(places)
         weights = np.multiply(weights, state["scale"][:, None], out=weights if own else None)
-    names, turn = _sorted_classes(trainer.source.classes)
-    weights, bias = turn(weights), turn(bias)
-    state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
-    return Model(
-        classes=names,
-        features=trainer.source.features,
-        columns=np.array(columns),
-        weights=np.ascontiguousarray(weights),
-        bias=np.array(bias, dtype=np.float64),
-        parameters=asdict(trainer.settings) | {"stop_reason": trainer.progress.stop_reason},
-        history=[_told(asdict(epoch)) for epoch in trainer.history],
-        fingerprint=trainer.source.fingerprint(),
-        words=_words(trainer, names, columns, weights),
-        state={name: np.ascontiguousarray(array) for name, array in state.items()},
-    )
+    return columns if few else np.array(columns), weights, bias, state
 
 
 def _words(
@@ -67,11 +87,11 @@ def _words(
     apart = np.ascontiguousarray(weights.T)
     pulls = [-apart[0], apart[0]] if len(names) == 2 else list(apart)
     tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
-    wanted = np.unique(columns[np.concatenate(tops)])
+    wanted = columns[np.concatenate(tops)].tolist()
     if trainer.table is None:
         trainer.table = trainer.source.first_table()
     table = None if trainer.table is None else trainer.table.slice(0, trainer.nameable)
-    spelled = trainer.source.features.names(table, wanted.tolist())
+    spelled = trainer.source.features.names(table, wanted)
     return {
         name: [
             (spelled[int(columns[i])], round(float(pull[i]), 6))
@@ -89,6 +109,14 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
     rank = max(0, len(values) - count)
     top = np.flatnonzero(values >= np.partition(values, rank)[rank])
     return top[np.argsort(-values[top], kind="stable")][:count]
+
+
+def _either(count: int, *places: np.ndarray) -> np.ndarray:
+    """The places that are among some of the first `count`, or among others."""
+    found = np.zeros(count, dtype=bool)
+    for some in places:
+        found[some] = True
+    return np.flatnonzero(found).astype(np.uint32)
 
 
 def _padded(weights: np.ndarray, rows: int) -> np.ndarray:
