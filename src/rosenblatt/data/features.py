@@ -14,6 +14,7 @@ from rosenblatt.data.kinds import KINDS, Column, to_numbers
 from rosenblatt.data.lines import vw_names
 from rosenblatt.data.strings import make_strings, string_buffers
 from rosenblatt.data.tables import as_strings, plain_strings
+from rosenblatt.engine._memory import Room
 from rosenblatt.engine.spelling import spell
 from rosenblatt.engine.text import (
     SEED,
@@ -69,11 +70,14 @@ class Features:
         """Whether there is nothing but text."""
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
 
-    def rows(self, table: pa.Table) -> Rows:
-        """The sparse rows of a table."""
+    def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
+        """The sparse rows of a table, put into `room` if that is given."""
+        texts = self._of("text")
+        if len(texts) > 1:
+            room = None  # they are not yet where they stay
         parts = [
-            hash_ngrams(*self._buffers(table[column.name]), self.ngrams, self._seed(column))
-            for column in self._of("text")
+            hash_ngrams(*self._buffers(table[c.name]), self.ngrams, self._seed(c), room)
+            for c in texts
         ]
         cells = self._cells(table)
         if cells is not None:

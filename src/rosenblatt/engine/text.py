@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.engine._memory import Room
 from rosenblatt.engine._unicode import LIMIT, fold_table
 
 SEED = np.uint64(0xCBF29CE484222325)
@@ -115,7 +116,11 @@ def _mix(h: int) -> int:
 
 
 def hash_ngrams(
-    offsets: np.ndarray, data: np.ndarray, spec: Ngrams, seed: np.uint64 = SEED
+    offsets: np.ndarray,
+    data: np.ndarray,
+    spec: Ngrams,
+    seed: np.uint64 = SEED,
+    room: Room | None = None,
 ) -> Rows:
     """Hash the n-grams of strings that lie as UTF-8 one after the other, as in Arrow.
 
@@ -129,6 +134,8 @@ def hash_ngrams(
         What to hash.
     seed : uint64
         Where hashing starts; see :func:`named_seed`.
+    room : Room, optional
+        Where to put the rows; they are good until it is used again.
 
     Examples
     --------
@@ -146,10 +153,12 @@ def hash_ngrams(
     bound = (2 * size + len(offsets) if spec.chars else (size + len(offsets)) // 2) * (
         spec.high - spec.low + 1
     )
+    room = room or Room()
     indptr = np.empty(len(offsets), dtype=np.uint64)
-    indices = np.empty(bound + most + 1, dtype=np.uint32)
-    values = np.empty(bound + most + 1, dtype=np.float32)
-    table = np.zeros(max(8, 1 << (8 * most - 1).bit_length()), dtype=np.uint32)
+    indices = room.empty("indices", bound + most + 1, np.uint32)
+    values = room.empty("values", bound + most + 1, np.float32)
+    table = room.empty("table", max(8, 1 << (8 * most - 1).bit_length()), np.uint32)
+    table.fill(0)
     columns = np.empty(most, dtype=np.uint32)
     pieces = np.empty(widest + 2, dtype=np.uint64)
     fill = _char_rows if spec.chars else _word_rows

@@ -53,7 +53,7 @@ def _arrays(
     """Columns, weights, biases and state, without the features that learning made no use of."""
     averaged, count = trainer.settings.averaged, learner.n_features
     state, bias = learner.arrays(), learner.biases(averaged)
-    wide = {name: state[name] for name in ("W", "U") if name in state}
+    wide: dict[str, Any] = {name: state[name] for name in ("W", "U") if name in state}
     wide["columns"] = trainer.numbering.columns[:count]
     used = used_places(state["W"], wide.get("U", state["W"]))
     if trainer.best is not None:
