@@ -162,15 +162,14 @@ def hash_ngrams(
     columns = np.empty(most, dtype=np.uint32)
     pieces = np.empty(widest + 2, dtype=np.uint64)
     fill = _char_rows if spec.chars else _word_rows
+    weighting = WEIGHTINGS.index(spec.weighting), spec.unit
     count = fill(
         offsets, data, fold_table(), seed, spec.low, spec.high, np.uint64((1 << spec.bits) - 1),
-        indptr, indices, values, table, columns, pieces,
+        weighting, indptr, indices, values.view(np.uint32), values, table, columns, pieces,
     )  # fmt: skip
     # Place 0 of the output stays unused: it is what an empty slot of the table points to.
     indptr -= np.uint64(1)
-    indices, values = indices[1:count], values[1:count]
-    _weigh(indptr, values, WEIGHTINGS.index(spec.weighting), spec.unit)
-    return Rows(indptr, indices, values)
+    return Rows(indptr, indices[1:count], values[1:count])
 
 
 def hash_values(
@@ -263,7 +262,7 @@ def _word_hashes(data, start, end, fold, seed, hashes):
 
 
 @kernel
-def _merge(columns, count, indices, values, nnz, table):
+def _merge(columns, count, indices, counts, nnz, table):
     """Append the columns of one row's n-grams, equal ones merged and counted.
 
     The table is open-addressed and holds places in `indices`. A place before this row's first is
@@ -285,7 +284,7 @@ def _merge(columns, count, indices, values, nnz, table):
         is_new = place < first
         place = nnz if is_new else place
         indices[place] = column
-        values[place] = (np.float32(0) if is_new else values[place]) + np.float32(1)
+        counts[place] = (np.uint32(0) if is_new else counts[place]) + np.uint32(1)
         table[slot] = np.uint32(place)
         nnz += np.uint64(is_new)
     return nnz
@@ -310,22 +309,27 @@ def _word_columns(hashes, n, low, high, mask, columns):
 
 @kernel
 def _word_rows(
-    offsets, data, fold, seed, low, high, mask, indptr, indices, values, table, columns, hashes
+    offsets, data, fold, seed, low, high, mask, weighting, indptr, indices, counts, values, table,
+    columns, hashes,
 ):  # fmt: skip
+    levels = _levels(weighting[0])
     nnz = np.uint64(1)
     indptr[0] = nnz
     for row in range(len(offsets) - 1):
         n = _word_hashes(data, offsets[row], offsets[row + 1], fold, seed, hashes)
         count = _word_columns(hashes, n, low, high, mask, columns)
-        nnz = _merge(columns, count, indices, values, nnz, table)
+        nnz = _merge(columns, count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
+        _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
     return nnz
 
 
 @kernel
 def _char_rows(
-    offsets, data, fold, seed, low, high, mask, indptr, indices, values, table, columns, word
+    offsets, data, fold, seed, low, high, mask, weighting, indptr, indices, counts, values, table,
+    columns, word,
 ):  # fmt: skip
+    levels = _levels(weighting[0])
     limit = np.uint32(len(fold))
     nnz = np.uint64(1)
     indptr[0] = nnz
@@ -353,8 +357,9 @@ def _char_rows(
                 word[length + 1] = 32
                 count = _char_grams(word, length + 2, low, high, seed, mask, columns, count)
                 length = 0
-        nnz = _merge(columns, count, indices, values, nnz, table)
+        nnz = _merge(columns, count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
+        _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
     return nnz
 
 
@@ -372,22 +377,41 @@ def _char_grams(word, length, low, high, seed, mask, columns, count):
 
 
 @kernel
-def _weigh(indptr, values, weighting, unit):
-    """Turn counts into weights, in place, and rows into unit vectors if asked."""
-    logs = np.empty(64)
-    for c in range(64):
-        logs[c] = np.log(1.0 + c)
-    for row in range(len(indptr) - 1):
-        total = 0.0
-        for j in range(indptr[row], indptr[row + 1]):
-            value = np.float64(values[j])
-            if weighting == 0:
-                value = 1.0
-            elif weighting == 1:
-                value = logs[int(value)] if value < 64.0 else np.log(1.0 + value)
-            values[j] = value
-            total += value * value
-        if unit and total > 0.0:
-            scale = 1.0 / np.sqrt(total)
-            for j in range(indptr[row], indptr[row + 1]):
-                values[j] = np.float32(values[j] * scale)
+def _levels(kind):
+    """What the counts 0, 1, 2, ... weigh, as far as they are frequent."""
+    levels = np.empty(64)
+    for count in range(levels.size):
+        levels[count] = _level(kind, count)
+    return levels
+
+
+@kernel
+def _level(kind, count):
+    return 1.0 if kind == 0 else (np.log(1.0 + count) if kind == 1 else np.float64(count))
+
+
+@kernel
+def _weigh(counts, values, weighting, levels):
+    """Turn the counts of a row into weights, and the row into a unit vector if asked.
+
+    The two may be the same memory: each count is read before its weight is written.
+    """
+    kind, unit = weighting
+    # Four sums in turn: a single one would have to wait for each of its additions.
+    a = b = c = d = 0.0
+    for j in range(counts.size):
+        count = counts[j]
+        level = levels[count] if count < levels.size else _level(kind, count)
+        a, b, c, d = b, c, d, a + level * level
+    total = (a + b) + (c + d)
+    scale = 1.0 / np.sqrt(total) if unit and total > 0.0 else 1.0
+    scaled = np.empty(levels.size, np.float32)
+    for count in range(levels.size):
+        scaled[count] = np.float32(np.float32(levels[count]) * scale)
+    for j in range(counts.size):
+        count = counts[j]
+        values[j] = (
+            scaled[count]
+            if count < scaled.size
+            else np.float32(np.float32(_level(kind, count)) * scale)
+        )
