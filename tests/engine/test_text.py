@@ -18,6 +18,7 @@ from rosenblatt.engine.text import (
     WEIGHTINGS,
     Ngrams,
     column,
+    hash_chunks,
     hash_ngrams,
     named_seed,
     words,
@@ -137,6 +138,16 @@ def test_a_room_that_was_used_before_changes_nothing(several):
     room = Room()
     for texts in several:
         offsets, data = buffers(texts)
-        found = hash_ngrams(offsets, data, Ngrams(), SEED, room)
+        found = hash_chunks([(offsets, data)], Ngrams(), SEED, room)
         for one, other in zip(found, hash_ngrams(offsets, data, Ngrams()), strict=True):
             assert np.array_equal(one, other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(TEXTS, max_size=4), st.booleans())
+def test_chunks_are_hashed_as_if_they_were_one(several, chars):
+    spec = Ngrams(2, 3, chars)
+    found = hash_chunks([buffers(texts) for texts in several], spec)
+    whole = hash_ngrams(*buffers([text for texts in several for text in texts]), spec)
+    for one, other in zip(found, whole, strict=True):
+        assert np.array_equal(one, other)

@@ -22,7 +22,7 @@ from rosenblatt.engine.text import (
     Ngrams,
     Rows,
     column,
-    hash_ngrams,
+    hash_chunks,
     hash_values,
     named_seed,
 )
@@ -76,7 +76,7 @@ class Features:
         if len(texts) > 1:
             room = None  # they are not yet where they stay
         parts = [
-            hash_ngrams(*self._buffers(table[c.name]), self.ngrams, self._seed(c), room)
+            hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c), room)
             for c in texts
         ]
         cells = self._cells(table)
@@ -201,6 +201,13 @@ class Features:
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
         indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
         return Rows(indptr, indices.ravel(), values.ravel())
+
+
+def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The offsets and the bytes of strings, chunk by chunk, where they lie."""
+    if not pa.types.is_string(values.type):
+        return [string_buffers(plain_strings(values))]
+    return [string_buffers(chunk) for chunk in values.chunks]
 
 
 def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:

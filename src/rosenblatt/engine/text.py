@@ -116,11 +116,7 @@ def _mix(h: int) -> int:
 
 
 def hash_ngrams(
-    offsets: np.ndarray,
-    data: np.ndarray,
-    spec: Ngrams,
-    seed: np.uint64 = SEED,
-    room: Room | None = None,
+    offsets: np.ndarray, data: np.ndarray, spec: Ngrams, seed: np.uint64 = SEED
 ) -> Rows:
     """Hash the n-grams of strings that lie as UTF-8 one after the other, as in Arrow.
 
@@ -134,8 +130,6 @@ def hash_ngrams(
         What to hash.
     seed : uint64
         Where hashing starts; see :func:`named_seed`.
-    room : Room, optional
-        Where to put the rows; they are good until it is used again.
 
     Examples
     --------
@@ -144,32 +138,59 @@ def hash_ngrams(
     >>> len(rows.indices), rows.values.tolist()
     (6, [2.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     """
-    offsets = offsets.astype(np.uint64)
-    longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
+    return hash_chunks([(offsets, data)], spec, seed)
+
+
+def hash_chunks(
+    chunks: list[tuple[np.ndarray, np.ndarray]],
+    spec: Ngrams,
+    seed: np.uint64 = SEED,
+    room: Room | None = None,
+) -> Rows:
+    """Hash the n-grams of strings in several pairs of offsets and data, one after the other.
+
+    Parameters
+    ----------
+    chunks, spec, seed
+        As for :func:`hash_ngrams`, with a list of pairs.
+    room : Room, optional
+        Where to put the rows; they are good until it is used again.
+
+    Examples
+    --------
+    >>> data = np.frombuffer(b"not good", dtype=np.uint8)
+    >>> rows = hash_chunks([(np.array([0, 8]), data), (np.array([4, 8]), data)], Ngrams())
+    >>> rows.indptr.tolist()
+    [0, 3, 4]
+    """
+    chunks = [(offsets.astype(np.uint64), data) for offsets, data in chunks if len(offsets) > 1]
+    count = sum(len(offsets) - 1 for offsets, _ in chunks)
+    longest = max((int(np.diff(offsets).max()) for offsets, _ in chunks), default=0)
     # A row of n bytes has at most (n+1)/2 words; characters between them count twice at most.
     widest = (2 * longest + 2) if spec.chars else (longest + 1) // 2 + 1
-    most = widest * (spec.high - spec.low + 1)
-    size = int(offsets[-1] - offsets[0]) if len(offsets) > 1 else 0
-    bound = (2 * size + len(offsets) if spec.chars else (size + len(offsets)) // 2) * (
-        spec.high - spec.low + 1
-    )
+    many = spec.high - spec.low + 1
+    size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in chunks)
+    most, bound = widest * many, (2 * size + count if spec.chars else (size + count) // 2) * many
     room = room or Room()
-    indptr = np.empty(len(offsets), dtype=np.uint64)
     indices = room.empty("indices", bound + most + 1, np.uint32)
     values = room.empty("values", bound + most + 1, np.float32)
     table = room.empty("table", max(8, 1 << (8 * most - 1).bit_length()), np.uint32)
     table.fill(0)
-    columns = np.empty(most, dtype=np.uint32)
-    pieces = np.empty(widest + 2, dtype=np.uint64)
+    scratch = np.empty(most, dtype=np.uint32), np.empty(widest + 2, dtype=np.uint64)
     fill = _char_rows if spec.chars else _word_rows
+    grams = spec.low, spec.high, np.uint64((1 << spec.bits) - 1)
     weighting = WEIGHTINGS.index(spec.weighting), spec.unit
-    count = fill(
-        offsets, data, fold_table(), seed, spec.low, spec.high, np.uint64((1 << spec.bits) - 1),
-        weighting, indptr, indices, values.view(np.uint32), values, table, columns, pieces,
-    )  # fmt: skip
     # Place 0 of the output stays unused: it is what an empty slot of the table points to.
+    indptr, row = np.ones(count + 1, dtype=np.uint64), 0
+    for offsets, data in chunks:
+        fill(
+            offsets, data, fold_table(), seed, grams, weighting, indptr[row:], indices,
+            values.view(np.uint32), values, table, *scratch,
+        )  # fmt: skip
+        row += len(offsets) - 1
+    found = slice(1, int(indptr[row]))
     indptr -= np.uint64(1)
-    return Rows(indptr, indices[1:count], values[1:count])
+    return Rows(indptr, indices[found], values[found])
 
 
 def hash_values(
@@ -309,30 +330,29 @@ def _word_columns(hashes, n, low, high, mask, columns):
 
 @kernel
 def _word_rows(
-    offsets, data, fold, seed, low, high, mask, weighting, indptr, indices, counts, values, table,
-    columns, hashes,
+    offsets, data, fold, seed, grams, weighting, indptr, indices, counts, values, table, columns,
+    hashes,
 ):  # fmt: skip
+    low, high, mask = grams
     levels = _levels(weighting[0])
-    nnz = np.uint64(1)
-    indptr[0] = nnz
+    nnz = indptr[0]
     for row in range(len(offsets) - 1):
         n = _word_hashes(data, offsets[row], offsets[row + 1], fold, seed, hashes)
         count = _word_columns(hashes, n, low, high, mask, columns)
         nnz = _merge(columns, count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
         _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
-    return nnz
 
 
 @kernel
 def _char_rows(
-    offsets, data, fold, seed, low, high, mask, weighting, indptr, indices, counts, values, table,
-    columns, word,
+    offsets, data, fold, seed, grams, weighting, indptr, indices, counts, values, table, columns,
+    word,
 ):  # fmt: skip
+    low, high, mask = grams
     levels = _levels(weighting[0])
     limit = np.uint32(len(fold))
-    nnz = np.uint64(1)
-    indptr[0] = nnz
+    nnz = indptr[0]
     for row in range(len(offsets) - 1):
         i = offsets[row]
         end = offsets[row + 1]
@@ -360,7 +380,6 @@ def _char_rows(
         nnz = _merge(columns, count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
         _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
-    return nnz
 
 
 @kernel
