@@ -76,8 +76,7 @@ class Features:
         if len(texts) > 1:
             room = None  # they are not yet where they stay
         parts = [
-            hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c), room)
-            for c in texts
+            hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c), room) for c in texts
         ]
         cells = self._cells(table)
         if cells is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,57 +26,77 @@ NAMEABLE = 1 << 16  # places, in the order of first meeting, among which words a
 
 def model_of(trainer: Trainer) -> Model:
     """The model as it stands now."""
-    if trainer.learner is None:
+    learner = trainer.learner
+    if learner is None:
         raise DataError("nothing was learned yet", path=trainer.source.files[0])
+    names, turn = _sorted_classes(trainer.source.classes)
     with ThreadPoolExecutor(2) as helpers:
         fingerprint = helpers.submit(trainer.source.fingerprint)
-        columns, weights, bias, state = _arrays(trainer, trainer.learner, helpers)
-        names, turn = _sorted_classes(trainer.source.classes)
-        weights, bias = turn(weights), turn(bias)
-        state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
+        state, arrays, bias = _laid_out(trainer, learner)
+        places, few = _used(arrays)
+        # Threads gather what is used, which may be large, while the words are looked for.
+        gather = partial(taken, places=places) if few else np.asarray
+        gathered = helpers.map(gather, arrays.values())
+        first = places[:NAMEABLE]
+        some = {name: taken(array, first) for name, array in arrays.items()}
+        words = _words(trainer, names, some["columns"], turn(_weights(trainer, some, first)[0]))
+        arrays = dict(zip(arrays, gathered, strict=True))
+        weights, scale = _weights(trainer, arrays, places)
+        state |= {name: arrays[name] for name in ("W", "U") if name in arrays}
+        state |= {name: turn(state[name]) for name in ("W", "U", "bias") if name in state}
+        state |= {} if scale is None else {"scale": scale}
         return Model(
             classes=names,
             features=trainer.source.features,
-            columns=columns,
-            weights=np.ascontiguousarray(weights),
-            bias=np.array(bias, dtype=np.float64),
+            columns=arrays["columns"] if few else np.array(arrays["columns"]),
+            weights=np.ascontiguousarray(turn(weights)),
+            bias=np.array(turn(bias), dtype=np.float64),
             parameters=asdict(trainer.settings) | {"stop_reason": trainer.progress.stop_reason},
             history=[_told(asdict(epoch)) for epoch in trainer.history],
-            words=_words(trainer, names, columns, weights),
+            words=words,
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
             fingerprint=fingerprint.result(),
         )
 
 
-def _arrays(
-    trainer: Trainer, learner: Learner, helpers: Executor
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Columns, weights, biases and state, without the features that learning made no use of."""
-    averaged, count = trainer.settings.averaged, learner.n_features
-    state, bias = learner.arrays(), learner.biases(averaged)
-    wide: dict[str, Any] = {name: state[name] for name in ("W", "U") if name in state}
-    wide["columns"] = trainer.numbering.columns[:count]
-    used = used_places(state["W"], wide.get("U", state["W"]))
+def _laid_out(
+    trainer: Trainer, learner: Learner
+) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
+    """The learner's state; the arrays with a row for each feature; the biases."""
+    state, bias = learner.arrays(), learner.biases(trainer.settings.averaged)
+    arrays: dict[str, Any] = {name: state[name] for name in ("W", "U") if name in state}
     if trainer.best is not None:
         weights, bias = trainer.best
-        wide["best"] = _padded(weights, count)
-        used = _either(count, used, used_places(wide["best"], wide["best"]))
+        arrays["best"] = _padded(weights, learner.n_features)
+    return state, arrays | {"columns": trainer.numbering.columns[: learner.n_features]}, bias
+
+
+def _used(arrays: dict[str, Any]) -> tuple[np.ndarray, bool]:
+    """The places that learning made use of, and whether they are so few that it pays to say so."""
+    W, count = arrays["W"], len(arrays["W"])
+    used = used_places(W, arrays.get("U", W))
+    if "best" in arrays:
+        found = np.zeros(count, dtype=bool)
+        found[used] = True
+        found[used_places(arrays["best"], arrays["best"])] = True
+        used = np.flatnonzero(found).astype(np.uint32)
     few = len(used) < 0.9 * count
-    if few:
-        # Threads share the work: the weights of many classes are large.
-        rows = helpers.map(lambda array: taken(array, used), wide.values())
-        wide = dict(zip(wide, rows, strict=True))
-    columns = wide.pop("columns")
-    weights = wide.pop("best", None)
-    state |= wide
-    own = weights is None and averaged
-    if weights is None:
-        weights = learner.average(state["W"], state["U"]) if own else state["W"]
-    if trainer.rarity is not None:
-        places = used if few else np.arange(count, dtype=np.uint32)
-        state["scale"] = trainer.rarity.of_places(places)
-        weights = np.multiply(weights, state["scale"][:, None], out=weights if own else None)
-    return columns if few else np.array(columns), weights, bias, state
+    return (used if few else np.arange(count, dtype=np.uint32)), few
+
+
+def _weights(
+    trainer: Trainer, arrays: dict[str, Any], places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The weights of the model at these places, and their scales if there are any."""
+    assert trainer.learner is not None
+    own = "best" not in arrays and trainer.settings.averaged
+    weights = arrays.get("best", arrays["W"])
+    if own:
+        weights = trainer.learner.average(arrays["W"], arrays["U"])
+    if trainer.rarity is None:
+        return weights, None
+    scale = trainer.rarity.of_places(places)
+    return np.multiply(weights, scale[:, None], out=weights if own else None), scale
 
 
 def _words(
@@ -83,7 +104,6 @@ def _words(
 ) -> dict[str, list[tuple[str, float]]]:
     """The features that speak most for each class, of those the first rows can name."""
     # Columns are numbered as they are met: those of the first rows, frequent ones, come first.
-    weights = weights[:NAMEABLE]
     apart = np.ascontiguousarray(weights.T)
     pulls = [-apart[0], apart[0]] if len(names) == 2 else list(apart)
     tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
@@ -109,14 +129,6 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
     rank = max(0, len(values) - count)
     top = np.flatnonzero(values >= np.partition(values, rank)[rank])
     return top[np.argsort(-values[top], kind="stable")][:count]
-
-
-def _either(count: int, *places: np.ndarray) -> np.ndarray:
-    """The places that are among some of the first `count`, or among others."""
-    found = np.zeros(count, dtype=bool)
-    for some in places:
-        found[some] = True
-    return np.flatnonzero(found).astype(np.uint32)
 
 
 def _padded(weights: np.ndarray, rows: int) -> np.ndarray:
