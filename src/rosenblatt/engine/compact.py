@@ -107,10 +107,10 @@ class Rarity:
         frequencies = np.zeros(count, dtype=np.uint32)
         _count(rows.indices, frequencies)
         logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
-        scales = logs[frequencies]
-        squares = _sum_of_squares(rows.indices, rows.values, scales)
+        squares = _sum_of_squares(rows.indices, rows.values, frequencies, logs)
         unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
-        return cls((unit * scales).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+        scales = (unit * logs).astype(np.float32)[frequencies]
+        return cls(scales, float(np.float32(unit * np.log(2 + n))))
 
     def apply(self, rows: Rows, out: np.ndarray | None = None) -> None:
         """Scale the values of rows whose columns are numbered, in place or into `out`."""
@@ -223,10 +223,10 @@ def _count(places, frequencies):
 
 
 @kernel(fastmath=REORDER)
-def _sum_of_squares(places, values, scales):
+def _sum_of_squares(places, values, frequencies, logs):
     total = 0.0
     for j in range(places.size):
-        value = values[j] * scales[places[j]]
+        value = values[j] * logs[frequencies[places[j]]]
         total += value * value
     return total
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
@@ -37,11 +37,11 @@ def model_of(trainer: Trainer) -> Model:
         # Threads gather what is used, which may be large, while the words are looked for.
         gather = partial(taken, places=places) if few else np.asarray
         gathered = helpers.map(gather, arrays.values())
+        whole = helpers.submit(_whole, trainer, arrays, gathered, places)
         first = places[:NAMEABLE]
         some = {name: taken(array, first) for name, array in arrays.items()}
         words = _words(trainer, names, some["columns"], turn(_weights(trainer, some, first)[0]))
-        arrays = dict(zip(arrays, gathered, strict=True))
-        weights, scale = _weights(trainer, arrays, places)
+        arrays, weights, scale = whole.result()
         state |= {name: arrays[name] for name in ("W", "U") if name in arrays}
         state |= {name: turn(state[name]) for name in ("W", "U", "bias") if name in state}
         state |= {} if scale is None else {"scale": scale}
@@ -82,6 +82,14 @@ def _used(arrays: dict[str, Any]) -> tuple[np.ndarray, bool]:
         used = np.flatnonzero(found).astype(np.uint32)
     few = len(used) < 0.9 * count
     return (used if few else np.arange(count, dtype=np.uint32)), few
+
+
+def _whole(
+    trainer: Trainer, arrays: dict[str, Any], gathered: Iterator[np.ndarray], places: np.ndarray
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray | None]:
+    """The arrays as they were gathered, with the weights and their scales."""
+    arrays = dict(zip(arrays, gathered, strict=True))
+    return arrays, *_weights(trainer, arrays, places)
 
 
 def _weights(
