@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine.compact import Numbering, Rarity, score, used_places
+from rosenblatt.engine.compact import Numbering, Rarity, score, taken, used_places
 from rosenblatt.engine.text import Rows
 
 COLUMNS = st.lists(st.lists(st.integers(0, 63), max_size=12), max_size=5)
@@ -74,7 +74,8 @@ def test_rarity_scales_by_inverse_frequency_to_unit_length():
     later = Rows(np.array([0, 1], np.uint64), np.array([7], np.uint32), np.ones(1, np.float32))
     rarity.apply(later)
     assert later.values[0] == pytest.approx(rarity.rest)
-    assert rarity.of_places(5)[3:].tolist() == [np.float32(rarity.rest)] * 2
+    beyond = rarity.of_places(np.array([1, 3, 4], np.uint32))
+    assert beyond.tolist() == [rarity.scales[1], *[np.float32(rarity.rest)] * 2]
 
 
 def test_used_places_are_those_that_learning_touched():
@@ -82,6 +83,13 @@ def test_used_places_are_those_that_learning_touched():
     W[1, 1], U[3, 0] = 1, 2
     assert used_places(W, U).tolist() == [1, 3]
     assert used_places(W, np.zeros((1, 2))).tolist() == [1]
+
+
+@pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 3), (0, 2)])
+def test_rows_are_taken_as_numpy_takes_them(shape):
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    places = np.flatnonzero(np.arange(shape[0]) % 3).astype(np.uint32)
+    assert np.array_equal(taken(array, places), array[places])
 
 
 @settings(max_examples=30, deadline=None)

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rosenblatt.engine._memory import Room
 from rosenblatt.engine._unicode import LIMIT, fold_table
 from rosenblatt.engine.text import (
     SEED,
     WEIGHTINGS,
     Ngrams,
     column,
+    hash_chunks,
     hash_ngrams,
     named_seed,
     words,
@@ -128,3 +130,24 @@ def test_no_rows_and_empty_rows_are_fine():
     ]
     rows = hash_ngrams(*buffers(["", "!?", ""]), Ngrams())
     assert rows.indptr.tolist() == [0, 0, 0, 0]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_a_room_that_was_used_before_changes_nothing(several):
+    room = Room()
+    for texts in several:
+        offsets, data = buffers(texts)
+        found = hash_chunks([(offsets, data)], Ngrams(), SEED, room)
+        for one, other in zip(found, hash_ngrams(offsets, data, Ngrams()), strict=True):
+            assert np.array_equal(one, other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(TEXTS, max_size=4), st.booleans())
+def test_chunks_are_hashed_as_if_they_were_one(several, chars):
+    spec = Ngrams(2, 3, chars)
+    found = hash_chunks([buffers(texts) for texts in several], spec)
+    whole = hash_ngrams(*buffers([text for texts in several for text in texts]), spec)
+    for one, other in zip(found, whole, strict=True):
+        assert np.array_equal(one, other)

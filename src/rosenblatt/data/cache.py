@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.random import default_rng
 
 from rosenblatt.engine.text import Rows
 
@@ -170,7 +171,7 @@ class Store:
         blocks are drawn at random into groups of some ten MB and the rows of a group are mixed.
         While one group is visited the next is brought into memory.
         """
-        generator = np.random.default_rng(seed)
+        generator = default_rng(seed)
         blocks = np.arange(len(self.blocks) - 1)
         whole = self.entries * _ENTRY_BYTES <= self.memory
         if seed is None or whole:

@@ -109,8 +109,8 @@ class CachedSource(Source):
         with pa.OSFile(str(path)) as file:
             return pa.ipc.open_file(file).read_all()
 
-    def batches(self, start: int = 0) -> Iterator[Batch]:
-        """The batches from number `start` on."""
+    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+        """The batches from number `start` on; each in memory of its own, lent or not."""
         foreign = set(self._classes) - set(self.classes)
         if foreign:
             message = f"the label {min(foreign)!r} is none of the model's"

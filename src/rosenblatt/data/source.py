@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from rosenblatt.data.kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.lines import Lines
 from rosenblatt.data.readers import SPARSE, Piece, Reader
 from rosenblatt.data.tables import Chunk, as_strings
+from rosenblatt.engine._memory import Room
 from rosenblatt.engine.text import Ngrams, Rows
 from rosenblatt.errors import DataError
 
@@ -56,14 +57,23 @@ class Batch:
 
 
 class _Prepared(NamedTuple):
-    """A batch as a thread leaves it: the labels are still names, coded here in order."""
+    """A batch as a thread leaves it: the labels are still names, coded here in order.
 
-    batch: Batch
+    The rows of a table have yet to be hashed.
+    """
+
+    rows: Rows | None
+    weights: np.ndarray | None
+    table: Any
+    size: int
     names: list[str]
     codes: np.ndarray | None
     place: Chunk | Lines
     bad: int
     missing: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.rows.indptr) - 1 if self.rows is not None else self.table.num_rows
 
 
 def open(
@@ -195,13 +205,33 @@ class Source:
         self.rows, self.bad, self.missing = 0, 0, Counter()
         return self.batches()
 
-    def batches(self, start: int = 0) -> Iterator[Batch]:
-        """The batches from number `start` on; the counts go on from where they are."""
+    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+        """The batches from number `start` on; the counts go on from where they are.
+
+        Rows that are only lent are good until the next batch is asked for, which may come to lie
+        in the same memory: memory that was touched before is the faster.
+        """
+        rooms: list[Room] = []
+
+        def hashed(piece: Piece) -> tuple[_Prepared, Rows, Room]:
+            try:
+                room = rooms.pop()
+            except IndexError:
+                room = Room()
+            whole = self._prepare(piece)
+            return whole, whole.rows or self.features.rows(whole.table, room), room
+
+        # Hashed rows are large: few of them are made at a time.
+        for whole, rows, room in in_order(self._pieces(start), hashed, most=2, spare=1):
+            yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
+            del whole, rows
+            if lent:
+                rooms.append(room)
+
+    def _pieces(self, start: int) -> Iterator[Piece]:
         numbers = () if self.keep_table else self._numbers(self.features.columns)
         pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
-        # Hashed rows are large: few of them are made at a time.
-        made = in_order(islice(pieces, start, None), self._prepare, most=2, spare=1)
-        return map(self._finish, made)
+        return islice(pieces, start, None)
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
@@ -229,7 +259,7 @@ class Source:
         if self.features.origin == "vw":
             return self._reader.first_lines()
         for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
-            return self._prepare(piece).batch.table
+            return self._prepare(piece).table
         return None
 
     def _wanted(self) -> list[str] | None:
@@ -250,8 +280,8 @@ class Source:
         if label is not None:
             coded = as_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        batch = Batch(features.rows(chunk.table), None, None, chunk.table, size)
-        return _Prepared(batch, names, codes, chunk, chunk.bad, features.missing(chunk.table))
+        missing = features.missing(chunk.table)
+        return _Prepared(None, None, chunk.table, size, names, codes, chunk, chunk.bad, missing)
 
     def _lines(self, lines: Lines, size: int) -> _Prepared:
         values, codes = np.unique(lines.labels, return_inverse=True)
@@ -259,20 +289,19 @@ class Source:
         if len(unknown) and not self._closed:
             line = lines.line_of(int(unknown[0]))
             raise DataError("the label is missing", path=lines.path, line=line)
-        batch = Batch(lines.rows, None, lines.weights, None, size)
         names = [_plain_number(value) for value in values]
-        return _Prepared(batch, names, None if len(unknown) else codes, lines, lines.bad, {})
+        known = None if len(unknown) else codes
+        return _Prepared(lines.rows, lines.weights, None, size, names, known, lines, lines.bad, {})
 
-    def _finish(self, prepared: _Prepared) -> Batch:
+    def _finish(self, prepared: _Prepared) -> np.ndarray | None:
         """Code the labels and count: in order, so that codes do not depend on timing."""
-        batch = prepared.batch
-        self.rows += len(batch)
+        self.rows += len(prepared)
         self.bad += prepared.bad
         self.missing.update(prepared.missing)
         if prepared.codes is None:
-            return batch
+            return None
         table = np.array(self._known(prepared), dtype=np.int32)
-        return replace(batch, labels=table[prepared.codes] if len(table) else np.empty(0, np.int32))
+        return table[prepared.codes] if len(table) else np.empty(0, np.int32)
 
     def _known(self, prepared: _Prepared) -> list[int]:
         """The code of each name in a batch; new names become classes."""

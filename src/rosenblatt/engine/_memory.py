@@ -15,8 +15,8 @@ _HUGE = 2 << 20
 def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     """Zeros as NumPy's, but a large array comes in huge pages where the system has them.
 
-    As with NumPy's, memory is taken when it is first touched; here two megabytes at a time, where a
-    table that is written to all over would else ask for each of its pages of four kilobytes.
+    As with NumPy's, memory is taken when it is first touched; here two megabytes at a time, where
+    to fill it, or to write all over it, would else ask for each of its pages of four kilobytes.
 
     >>> zeros((2, 2), np.int8).tolist()
     [[0, 0], [0, 0]]
@@ -24,9 +24,32 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
-    if size < 2 * _HUGE or advice is None:
+    if size < _HUGE or advice is None:
         return np.zeros(shape, dtype)
-    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    # Only whole huge pages begin where a huge page can begin.
+    memory = mmap.mmap(-1, -(-size // _HUGE) * _HUGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):
         memory.madvise(advice)
-    return np.frombuffer(memory, dtype).reshape(shape)
+    return np.frombuffer(memory, dtype, math.prod(shape)).reshape(shape)
+
+
+class Room:
+    """Arrays that are used again and again, each under its name.
+
+    Memory that was touched once costs nothing the next time.
+
+    >>> room = Room()
+    >>> first = room.empty("values", 3, np.float32)
+    >>> np.shares_memory(first, room.empty("values", 2, np.float32))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray] = {}
+
+    def empty(self, name: str, size: int, dtype: DTypeLike) -> NDArray:
+        """An array of any content, which is good until one of this name is asked for again."""
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = zeros((size + size // 4,), dtype)
+        return held[:size]

@@ -7,6 +7,8 @@ no row ever had a use for.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rosenblatt.engine._jit import REORDER, kernel, prefetch
@@ -105,21 +107,20 @@ class Rarity:
         frequencies = np.zeros(count, dtype=np.uint32)
         _count(rows.indices, frequencies)
         logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
-        scales = logs[frequencies]
-        squares = _sum_of_squares(rows.indices, rows.values, scales)
+        squares = _sum_of_squares(rows.indices, rows.values, frequencies, logs)
         unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
-        return cls((unit * scales).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+        scales = (unit * logs).astype(np.float32)[frequencies]
+        return cls(scales, float(np.float32(unit * np.log(2 + n))))
 
     def apply(self, rows: Rows, out: np.ndarray | None = None) -> None:
         """Scale the values of rows whose columns are numbered, in place or into `out`."""
         _rescale(rows.indices, rows.values, self._with_rest, rows.values if out is None else out)
 
-    def of_places(self, count: int) -> np.ndarray:
-        """The scales of the first `count` places."""
-        scales = np.full(count, self.rest, dtype=np.float32)
-        known = min(count, len(self.scales))
-        scales[:known] = self.scales[:known]
-        return scales
+    def of_places(self, places: np.ndarray) -> np.ndarray:
+        """The scales of some places."""
+        out = zeros(places.shape, np.float32)
+        _scales(places, self._with_rest, out)
+        return out
 
 
 def score(rows: Rows, numbering: Numbering, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
@@ -141,18 +142,50 @@ def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
     >>> used_places(np.array([[0.0], [2.0]]), np.zeros((2, 1))).tolist()
     [1]
     """
-    return np.flatnonzero(_is_used(W, U))
+    out = zeros((len(W),), np.uint32)
+    return out[: _used_places(W, U, out)]
+
+
+def taken(array: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The rows of an array at some places, as ``array[places]`` but without its detours.
+
+    >>> taken(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2], np.uint32)).tolist()
+    [[1.0], [4.0]]
+    """
+    width = math.prod(array.shape[1:])
+    out = zeros((len(places), width), array.dtype)
+    _take(array.reshape(len(array), width), places, out)
+    return out.reshape(len(places), *array.shape[1:])
 
 
 @kernel
-def _is_used(W, U):
-    out = np.zeros(W.shape[0], np.bool_)
+def _used_places(W, U, out):
+    count = 0
     for i in range(W.shape[0]):
+        used = False
         for c in range(W.shape[1]):
-            if W[i, c] != 0 or (i < U.shape[0] and U[i, c] != 0):
-                out[i] = True
-                break
-    return out
+            used |= W[i, c] != 0
+        if i < U.shape[0]:
+            for c in range(U.shape[1]):
+                used |= U[i, c] != 0
+        out[count] = i
+        count += used
+    return count
+
+
+@kernel
+def _take(rows, places, out):
+    for i in range(places.size):
+        for c in range(out.shape[1]):
+            out[i, c] = rows[places[i], c]
+
+
+@kernel
+def _scales(places, scales, out):
+    """The last of the scales is that of all places beyond."""
+    rest = np.uint32(scales.size - 1)
+    for i in range(places.size):
+        out[i] = scales[min(places[i], rest)]
 
 
 @kernel
@@ -190,10 +223,10 @@ def _count(places, frequencies):
 
 
 @kernel(fastmath=REORDER)
-def _sum_of_squares(places, values, scales):
+def _sum_of_squares(places, values, frequencies, logs):
     total = 0.0
     for j in range(places.size):
-        value = values[j] * scales[places[j]]
+        value = values[j] * logs[frequencies[places[j]]]
         total += value * value
     return total
 

@@ -42,7 +42,7 @@ def spell(
             for at, gram in zip(wanted, grams, strict=True)
             if gram[0] > 0
         }
-    wanted = np.unique(wanted).astype(np.uint64)
+    wanted = np.array(sorted(set(wanted.tolist())), dtype=np.uint64)
     hints = np.zeros(1 << min(spec.bits, _HINT_BITS), dtype=np.bool_)
     hints[wanted & np.uint64(len(hints) - 1)] = True
     spans = np.zeros((len(wanted), 2), dtype=np.uint64)

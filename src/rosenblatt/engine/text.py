@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.engine._memory import Room
 from rosenblatt.engine._unicode import LIMIT, fold_table
 
 SEED = np.uint64(0xCBF29CE484222325)
@@ -137,31 +138,59 @@ def hash_ngrams(
     >>> len(rows.indices), rows.values.tolist()
     (6, [2.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     """
-    offsets = offsets.astype(np.uint64)
-    longest = int(np.diff(offsets).max()) if len(offsets) > 1 else 0
+    return hash_chunks([(offsets, data)], spec, seed)
+
+
+def hash_chunks(
+    chunks: list[tuple[np.ndarray, np.ndarray]],
+    spec: Ngrams,
+    seed: np.uint64 = SEED,
+    room: Room | None = None,
+) -> Rows:
+    """Hash the n-grams of strings in several pairs of offsets and data, one after the other.
+
+    Parameters
+    ----------
+    chunks, spec, seed
+        As for :func:`hash_ngrams`, with a list of pairs.
+    room : Room, optional
+        Where to put the rows; they are good until it is used again.
+
+    Examples
+    --------
+    >>> data = np.frombuffer(b"not good", dtype=np.uint8)
+    >>> rows = hash_chunks([(np.array([0, 8]), data), (np.array([4, 8]), data)], Ngrams())
+    >>> rows.indptr.tolist()
+    [0, 3, 4]
+    """
+    chunks = [(offsets.astype(np.uint64), data) for offsets, data in chunks if len(offsets) > 1]
+    count = sum(len(offsets) - 1 for offsets, _ in chunks)
+    longest = max((int(np.diff(offsets).max()) for offsets, _ in chunks), default=0)
     # A row of n bytes has at most (n+1)/2 words; characters between them count twice at most.
     widest = (2 * longest + 2) if spec.chars else (longest + 1) // 2 + 1
-    most = widest * (spec.high - spec.low + 1)
-    size = int(offsets[-1] - offsets[0]) if len(offsets) > 1 else 0
-    bound = (2 * size + len(offsets) if spec.chars else (size + len(offsets)) // 2) * (
-        spec.high - spec.low + 1
-    )
-    indptr = np.empty(len(offsets), dtype=np.uint64)
-    indices = np.empty(bound + most + 1, dtype=np.uint32)
-    values = np.empty(bound + most + 1, dtype=np.float32)
-    table = np.zeros(max(8, 1 << (8 * most - 1).bit_length()), dtype=np.uint32)
-    columns = np.empty(most, dtype=np.uint32)
-    pieces = np.empty(widest + 2, dtype=np.uint64)
+    many = spec.high - spec.low + 1
+    size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in chunks)
+    most, bound = widest * many, (2 * size + count if spec.chars else (size + count) // 2) * many
+    room = room or Room()
+    indices = room.empty("indices", bound + most + 1, np.uint32)
+    values = room.empty("values", bound + most + 1, np.float32)
+    table = room.empty("table", max(8, 1 << (8 * most - 1).bit_length()), np.uint32)
+    table.fill(0)
+    scratch = np.empty(most, dtype=np.uint32), np.empty(widest + 2, dtype=np.uint64)
     fill = _char_rows if spec.chars else _word_rows
-    count = fill(
-        offsets, data, fold_table(), seed, spec.low, spec.high, np.uint64((1 << spec.bits) - 1),
-        indptr, indices, values, table, columns, pieces,
-    )  # fmt: skip
+    grams = spec.low, spec.high, np.uint64((1 << spec.bits) - 1)
+    weighting = WEIGHTINGS.index(spec.weighting), spec.unit
     # Place 0 of the output stays unused: it is what an empty slot of the table points to.
+    indptr, row = np.ones(count + 1, dtype=np.uint64), 0
+    for offsets, data in chunks:
+        fill(
+            offsets, data, fold_table(), seed, grams, weighting, indptr[row:], indices,
+            values.view(np.uint32), values, table, *scratch,
+        )  # fmt: skip
+        row += len(offsets) - 1
+    found = slice(1, int(indptr[row]))
     indptr -= np.uint64(1)
-    indices, values = indices[1:count], values[1:count]
-    _weigh(indptr, values, WEIGHTINGS.index(spec.weighting), spec.unit)
-    return Rows(indptr, indices, values)
+    return Rows(indptr, indices[found], values[found])
 
 
 def hash_values(
@@ -254,7 +283,7 @@ def _word_hashes(data, start, end, fold, seed, hashes):
 
 
 @kernel
-def _merge(columns, count, indices, values, nnz, table):
+def _merge(columns, count, indices, counts, nnz, table):
     """Append the columns of one row's n-grams, equal ones merged and counted.
 
     The table is open-addressed and holds places in `indices`. A place before this row's first is
@@ -276,7 +305,7 @@ def _merge(columns, count, indices, values, nnz, table):
         is_new = place < first
         place = nnz if is_new else place
         indices[place] = column
-        values[place] = (np.float32(0) if is_new else values[place]) + np.float32(1)
+        counts[place] = (np.uint32(0) if is_new else counts[place]) + np.uint32(1)
         table[slot] = np.uint32(place)
         nnz += np.uint64(is_new)
     return nnz
@@ -301,25 +330,29 @@ def _word_columns(hashes, n, low, high, mask, columns):
 
 @kernel
 def _word_rows(
-    offsets, data, fold, seed, low, high, mask, indptr, indices, values, table, columns, hashes
+    offsets, data, fold, seed, grams, weighting, indptr, indices, counts, values, table, columns,
+    hashes,
 ):  # fmt: skip
-    nnz = np.uint64(1)
-    indptr[0] = nnz
+    low, high, mask = grams
+    levels = _levels(weighting[0])
+    nnz = indptr[0]
     for row in range(len(offsets) - 1):
         n = _word_hashes(data, offsets[row], offsets[row + 1], fold, seed, hashes)
         count = _word_columns(hashes, n, low, high, mask, columns)
-        nnz = _merge(columns, count, indices, values, nnz, table)
+        nnz = _merge(columns, count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
-    return nnz
+        _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
 
 
 @kernel
 def _char_rows(
-    offsets, data, fold, seed, low, high, mask, indptr, indices, values, table, columns, word
+    offsets, data, fold, seed, grams, weighting, indptr, indices, counts, values, table, columns,
+    word,
 ):  # fmt: skip
+    low, high, mask = grams
+    levels = _levels(weighting[0])
     limit = np.uint32(len(fold))
-    nnz = np.uint64(1)
-    indptr[0] = nnz
+    nnz = indptr[0]
     for row in range(len(offsets) - 1):
         i = offsets[row]
         end = offsets[row + 1]
@@ -344,9 +377,9 @@ def _char_rows(
                 word[length + 1] = 32
                 count = _char_grams(word, length + 2, low, high, seed, mask, columns, count)
                 length = 0
-        nnz = _merge(columns, count, indices, values, nnz, table)
+        nnz = _merge(columns, count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
-    return nnz
+        _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
 
 
 @kernel
@@ -363,22 +396,41 @@ def _char_grams(word, length, low, high, seed, mask, columns, count):
 
 
 @kernel
-def _weigh(indptr, values, weighting, unit):
-    """Turn counts into weights, in place, and rows into unit vectors if asked."""
-    logs = np.empty(64)
-    for c in range(64):
-        logs[c] = np.log(1.0 + c)
-    for row in range(len(indptr) - 1):
-        total = 0.0
-        for j in range(indptr[row], indptr[row + 1]):
-            value = np.float64(values[j])
-            if weighting == 0:
-                value = 1.0
-            elif weighting == 1:
-                value = logs[int(value)] if value < 64.0 else np.log(1.0 + value)
-            values[j] = value
-            total += value * value
-        if unit and total > 0.0:
-            scale = 1.0 / np.sqrt(total)
-            for j in range(indptr[row], indptr[row + 1]):
-                values[j] = np.float32(values[j] * scale)
+def _levels(kind):
+    """What the counts 0, 1, 2, ... weigh, as far as they are frequent."""
+    levels = np.empty(64)
+    for count in range(levels.size):
+        levels[count] = _level(kind, count)
+    return levels
+
+
+@kernel
+def _level(kind, count):
+    return 1.0 if kind == 0 else (np.log(1.0 + count) if kind == 1 else np.float64(count))
+
+
+@kernel
+def _weigh(counts, values, weighting, levels):
+    """Turn the counts of a row into weights, and the row into a unit vector if asked.
+
+    The two may be the same memory: each count is read before its weight is written.
+    """
+    kind, unit = weighting
+    # Four sums in turn: a single one would have to wait for each of its additions.
+    a = b = c = d = 0.0
+    for j in range(counts.size):
+        count = counts[j]
+        level = levels[count] if count < levels.size else _level(kind, count)
+        a, b, c, d = b, c, d, a + level * level
+    total = (a + b) + (c + d)
+    scale = 1.0 / np.sqrt(total) if unit and total > 0.0 else 1.0
+    scaled = np.empty(levels.size, np.float32)
+    for count in range(levels.size):
+        scaled[count] = np.float32(np.float32(levels[count]) * scale)
+    for j in range(counts.size):
+        count = counts[j]
+        values[j] = (
+            scaled[count]
+            if count < scaled.size
+            else np.float32(np.float32(_level(kind, count)) * scale)
+        )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.data.source import sorted_labels
-from rosenblatt.engine.compact import used_places
+from rosenblatt.engine.compact import taken, used_places
 from rosenblatt.errors import DataError
 from rosenblatt.models import Model
 
 if TYPE_CHECKING:
     from rosenblatt.jobs.train import Trainer
+    from rosenblatt.training.stream import Learner
 
 _WORDS = 25
 NAMEABLE = 1 << 16  # places, in the order of first meeting, among which words are looked for
@@ -23,39 +26,85 @@ NAMEABLE = 1 << 16  # places, in the order of first meeting, among which words a
 
 def model_of(trainer: Trainer) -> Model:
     """The model as it stands now."""
-    if trainer.learner is None:
+    learner = trainer.learner
+    if learner is None:
         raise DataError("nothing was learned yet", path=trainer.source.files[0])
-    weights, bias = trainer.best or trainer.learner.weights(trainer.settings.averaged)
-    weights = _padded(weights, trainer.learner.n_features)
-    state = trainer.learner.arrays()
-    if trainer.rarity is not None:
-        state["scale"] = trainer.rarity.of_places(len(weights))
-    columns = trainer.numbering.columns[: len(weights)]
-    used = used_places(state["W"], state.get("U", weights))
-    if trainer.best is not None:
-        used = np.union1d(used, used_places(weights, weights))
-    own = trainer.best is None and trainer.settings.averaged
-    if len(used) < 0.9 * len(weights):
-        columns, weights, own = columns[used], weights[used], True
-        for name in {"W", "U", "scale"} & state.keys():
-            state[name] = state[name][used]
-    if trainer.rarity is not None:
-        weights = np.multiply(weights, state["scale"][:, None], out=weights if own else None)
     names, turn = _sorted_classes(trainer.source.classes)
-    weights, bias = turn(weights), turn(bias)
-    state |= {name: turn(state[name]) for name in {"W", "U", "bias"} & state.keys()}
-    return Model(
-        classes=names,
-        features=trainer.source.features,
-        columns=np.array(columns),
-        weights=np.ascontiguousarray(weights),
-        bias=np.array(bias, dtype=np.float64),
-        parameters=asdict(trainer.settings) | {"stop_reason": trainer.progress.stop_reason},
-        history=[_told(asdict(epoch)) for epoch in trainer.history],
-        fingerprint=trainer.source.fingerprint(),
-        words=_words(trainer, names, columns, weights),
-        state={name: np.ascontiguousarray(array) for name, array in state.items()},
-    )
+    with ThreadPoolExecutor(2) as helpers:
+        fingerprint = helpers.submit(trainer.source.fingerprint)
+        state, arrays, bias = _laid_out(trainer, learner)
+        places, few = _used(arrays)
+        # Threads gather what is used, which may be large, while the words are looked for.
+        gather = partial(taken, places=places) if few else np.asarray
+        gathered = helpers.map(gather, arrays.values())
+        whole = helpers.submit(_whole, trainer, arrays, gathered, places)
+        first = places[:NAMEABLE]
+        some = {name: taken(array, first) for name, array in arrays.items()}
+        words = _words(trainer, names, some["columns"], turn(_weights(trainer, some, first)[0]))
+        arrays, weights, scale = whole.result()
+        state |= {name: arrays[name] for name in ("W", "U") if name in arrays}
+        state |= {name: turn(state[name]) for name in ("W", "U", "bias") if name in state}
+        state |= {} if scale is None else {"scale": scale}
+        return Model(
+            classes=names,
+            features=trainer.source.features,
+            columns=arrays["columns"] if few else np.array(arrays["columns"]),
+            weights=np.ascontiguousarray(turn(weights)),
+            bias=np.array(turn(bias), dtype=np.float64),
+            parameters=asdict(trainer.settings) | {"stop_reason": trainer.progress.stop_reason},
+            history=[_told(asdict(epoch)) for epoch in trainer.history],
+            words=words,
+            state={name: np.ascontiguousarray(array) for name, array in state.items()},
+            fingerprint=fingerprint.result(),
+        )
+
+
+def _laid_out(
+    trainer: Trainer, learner: Learner
+) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
+    """The learner's state; the arrays with a row for each feature; the biases."""
+    state, bias = learner.arrays(), learner.biases(trainer.settings.averaged)
+    arrays: dict[str, Any] = {name: state[name] for name in ("W", "U") if name in state}
+    if trainer.best is not None:
+        weights, bias = trainer.best
+        arrays["best"] = _padded(weights, learner.n_features)
+    return state, arrays | {"columns": trainer.numbering.columns[: learner.n_features]}, bias
+
+
+def _used(arrays: dict[str, Any]) -> tuple[np.ndarray, bool]:
+    """The places that learning made use of, and whether they are so few that it pays to say so."""
+    W, count = arrays["W"], len(arrays["W"])
+    used = used_places(W, arrays.get("U", W))
+    if "best" in arrays:
+        found = np.zeros(count, dtype=bool)
+        found[used] = True
+        found[used_places(arrays["best"], arrays["best"])] = True
+        used = np.flatnonzero(found).astype(np.uint32)
+    few = len(used) < 0.9 * count
+    return (used if few else np.arange(count, dtype=np.uint32)), few
+
+
+def _whole(
+    trainer: Trainer, arrays: dict[str, Any], gathered: Iterator[np.ndarray], places: np.ndarray
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray | None]:
+    """The arrays as they were gathered, with the weights and their scales."""
+    arrays = dict(zip(arrays, gathered, strict=True))
+    return arrays, *_weights(trainer, arrays, places)
+
+
+def _weights(
+    trainer: Trainer, arrays: dict[str, Any], places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The weights of the model at these places, and their scales if there are any."""
+    assert trainer.learner is not None
+    own = "best" not in arrays and trainer.settings.averaged
+    weights = arrays.get("best", arrays["W"])
+    if own:
+        weights = trainer.learner.average(arrays["W"], arrays["U"])
+    if trainer.rarity is None:
+        return weights, None
+    scale = trainer.rarity.of_places(places)
+    return np.multiply(weights, scale[:, None], out=weights if own else None), scale
 
 
 def _words(
@@ -63,15 +112,14 @@ def _words(
 ) -> dict[str, list[tuple[str, float]]]:
     """The features that speak most for each class, of those the first rows can name."""
     # Columns are numbered as they are met: those of the first rows, frequent ones, come first.
-    weights = weights[:NAMEABLE]
     apart = np.ascontiguousarray(weights.T)
     pulls = [-apart[0], apart[0]] if len(names) == 2 else list(apart)
     tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
-    wanted = np.unique(columns[np.concatenate(tops)])
+    wanted = columns[np.concatenate(tops)].tolist()
     if trainer.table is None:
         trainer.table = trainer.source.first_table()
     table = None if trainer.table is None else trainer.table.slice(0, trainer.nameable)
-    spelled = trainer.source.features.names(table, wanted.tolist())
+    spelled = trainer.source.features.names(table, wanted)
     return {
         name: [
             (spelled[int(columns[i])], round(float(pull[i]), 6))

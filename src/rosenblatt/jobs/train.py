@@ -174,7 +174,7 @@ class Trainer:
 
     def _read(self) -> Iterator[None]:
         """The first pass: hash, learn, keep."""
-        for batch in self.source.batches(self.progress.batches):
+        for batch in self.source.batches(self.progress.batches, lent=True):
             rows = self._keep(batch, self.store)
             if self.progress.batches == 0:
                 self.nameable = _first_rows(rows, NAMEABLE)

@@ -159,10 +159,24 @@ class Learner:
 
     def weights(self, averaged: bool) -> tuple[Array, Array]:
         """Weights (features, problems) and biases: the last, or the average so far."""
+        W = self.average(self.W, self.U) if averaged else self.W
+        return W, self.biases(averaged)
+
+    def biases(self, averaged: bool) -> Array:
+        """The biases: the last, or the average so far."""
         if not averaged:
-            return self.W, self.bias[0]
-        N = max(float(self.clock[0]), 1.0)
-        return mean_weights(self.W, self.U, N), self.bias[0] - self.bias[2] / N
+            return self.bias[0]
+        self.settle()
+        return self.bias[0] - self.bias[2] / self._steps
+
+    def average(self, W: Array, U: Array) -> Array:
+        """The average so far of some features, by their last weights and averaging sums."""
+        return mean_weights(W, U, self._steps)
+
+    @property
+    def _steps(self) -> float:
+        """The weighted steps of the average."""
+        return max(float(self.clock[0]), 1.0)
 
     def restart_average(self) -> None:
         """Let the average begin with the next step."""
