@@ -89,7 +89,7 @@ def _plain(value: Any) -> str | None:
 def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) -> Iterator[Chunk]:
     """Read a Parquet file, an Arrow file or an Arrow stream, in batches.
 
-    Lines are rows here, counted from 1.
+    Lines are rows here, counted from 1. What comes from an Arrow file is yet to be validated.
     """
     done = 0
     try:
@@ -99,8 +99,21 @@ def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) 
             done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         what = "Parquet" if format == "parquet" else "Arrow"
-        message = f"the {what} file cannot be read: {error}"
-        raise DataError(message, path=path, line=done + 1 if done else None) from None
+        raise _unreadable(what, error, path, done) from None
+
+
+def validated(chunk: Chunk) -> Chunk:
+    """A chunk of an Arrow file, which is used as it stands there, once it is known to be sound."""
+    try:
+        chunk.table.validate(full=True)
+    except pa.ArrowException as error:
+        raise _unreadable("Arrow", error, chunk.path, chunk.line_of(0) - 1) from None
+    return chunk
+
+
+def _unreadable(what: str, error: Exception, path: str, done: int) -> DataError:
+    message = f"the {what} file cannot be read: {error}"
+    return DataError(message, path=path, line=done + 1 if done else None)
 
 
 def _batches(
@@ -122,7 +135,6 @@ def _batches(
             (opened.get_batch(i) for i in range(opened.num_record_batches)) if is_file else opened
         )
         for batch in batches:
-            batch.validate(full=True)
             wanted = batch if columns is None else batch.select(columns)
             for start in range(0, batch.num_rows, rows):
                 yield wanted.slice(start, rows)
