@@ -94,11 +94,11 @@ def test_what_stands_before_a_break_is_read(tmp_path, kind, size):
     content = b"".join(b"%d\n" % number for number in numbers)
     packed = PACKED[kind](content)
     (tmp_path / "packed").write_bytes(packed[: len(packed) * 2 // 3])
-    found = b""
+    found = []
+    blocks = read_blocks(ByteSource(str(tmp_path / "packed")), size)
     with pytest.raises(DataError, match=f"the {kind} data cannot be read to the end") as error:
-        for block in read_blocks(ByteSource(str(tmp_path / "packed")), size):
-            found += block.data
-    assert content.startswith(found)
-    lines = found.count(b"\n")
+        found.extend(block.data for block in blocks)
+    assert content.startswith(b"".join(found))
+    lines = b"".join(found).count(b"\n")
     assert 0 <= error.value.line - lines < size / 10
     assert len(content) / 2 < sum(map(len, content.split(b"\n")[: error.value.line]))

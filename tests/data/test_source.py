@@ -193,7 +193,7 @@ def test_an_arrow_file_that_is_not_sound_is_refused_near_its_fault(tmp_path, row
     whole = pa.table({"label": ["a", "b"] * 10_000, "text": text})
     with pa.ipc.new_file(tmp_path / "a.arrow", whole.schema) as file:
         file.write_table(whole, max_chunksize=rows)
-    with pytest.raises(DataError, match="the Arrow file cannot be read: .*UTF") as caught:
+    with pytest.raises(DataError, match=r"the Arrow file cannot be read: .*UTF") as caught:
         list(data.open(tmp_path / "a.arrow", label="label"))
     assert caught.value.line == (17_001 if rows == 1000 else 16_385)
     only = pa.table({"label": whole["label"], "kind": whole["label"], "text": text})

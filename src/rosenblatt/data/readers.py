@@ -67,8 +67,8 @@ class Reader:
     def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
             self._rest = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
-            first = next(self._rest, None)
-            return first if first is None or self.format == "parquet" else validated(first)
+            batch = next(self._rest, None)
+            return batch if batch is None or self.format == "parquet" else validated(batch)
         dialect, blocks = self._open(self.files[0])
         first = next(blocks, None)
         if first is None:
