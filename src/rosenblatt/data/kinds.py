@@ -220,6 +220,38 @@ def check_chunk(chunk: Chunk, columns: tuple[Column, ...], label: str | None, sk
         faults.extend(_bad_utf8(chunk, column.name))
     if label is not None:
         faults.extend(_bad_utf8(chunk, label) or _missing(chunk, label))
+    return _without(faults, chunk, skip)
+
+
+def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
+    """Give columns the types that they have in a schema; refuse or leave out rows that cannot.
+
+    >>> chunk = Chunk(pa.table({"x": ["3", "2.5"]}), "a.jsonl", lambda row: row + 1)
+    >>> fit_types(chunk, pa.schema({"x": pa.int64()}), skip=True).table.to_pylist()
+    [{'x': 3}]
+    """
+    faults: list[tuple[int, str, str]] = []
+    for field in schema:
+        column = chunk.table[field.name]
+        if column.type != field.type and not _fits(column, field.type):
+            message = f"expected {field.type}, as in the first rows, found "
+            for row in range(len(column)):
+                if not _fits(column[row : row + 1], field.type):
+                    faults.append((row, field.name, message + _shown(chunk, field.name, row)))
+    kept = _without(faults, chunk, skip)
+    return kept._replace(table=kept.table.cast(schema))
+
+
+def _fits(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    try:
+        column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def _without(faults: list[tuple[int, str, str]], chunk: Chunk, skip: bool) -> Chunk:
+    """Refuse or leave out the rows in which something is wrong."""
     if not faults:
         return chunk
     if not skip:

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
 from rosenblatt.data.files import ByteSource, detect_format
+from rosenblatt.data.json_lines import parse_json
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
 from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
-from rosenblatt.data.tables import Chunk, parse_json, read_columnar, validated
+from rosenblatt.data.tables import Chunk, read_columnar, validated, without_nulls
 from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
 
@@ -150,10 +151,14 @@ class Reader:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
             return read_fasttext(block, skip), size
-        schema = None if self._head is None else self._head.table.schema
-        if schema is not None and columns is not None:
-            schema = pa.schema([schema.field(name) for name in columns])
-        return parse_json(block, schema, skip), size
+        return parse_json(block, self._schema(columns), skip), size
+
+    def _schema(self, columns: list[str] | None) -> pa.Schema | None:
+        """The columns of JSON lines as the first rows have them, where these have been read."""
+        if self._head is None:
+            return None
+        found = without_nulls(self._head.table.schema)
+        return found if columns is None else pa.schema([found.field(name) for name in columns])
 
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """How a file is written, where that is a question, and its blocks, without a header."""
