@@ -12,7 +12,7 @@ from rosenblatt import data
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.convert import convert
 from rosenblatt.jobs.predict import predict
-from rosenblatt.jobs.train import train
+from rosenblatt.jobs.train import Settings, Trainer
 
 READ = {"a.parquet": pyarrow.parquet.read_table, "a.arrow": pyarrow.feather.read_table}
 
@@ -30,7 +30,7 @@ def write(path, *more):
     [
         ('{"label": "a", "x": "7", "t": "u"}', ("a", 7, "u", None)),
         ('{"label": "a", "x": 7, "t": 5}', ("a", 7, "5", None)),
-        ('{"label": "a", "x": 7.0, "t": null, "z": "at last"}', ("a", 7, None, "at last")),
+        ('{"label": "a", "x": 7, "t": null, "z": "at last"}', ("a", 7, None, "at last")),
     ],
 )
 def test_rows_that_differ_take_the_types_of_the_first(tmp_path, out, line, found):
@@ -50,7 +50,7 @@ def test_a_row_that_cannot_take_them_is_named_or_left_out(tmp_path, out):
     assert convert([path], tmp_path / out, block_bytes=4096, skip_bad_rows=True) == (201, 2)
     assert READ[out](tmp_path / out)["x"].to_pylist()[-2:] == [199, 4]
     with pytest.raises(DataError, match="line 202: expected a JSON object"):
-        convert([path], tmp_path / "b", block_bytes=4096)
+        convert([path], tmp_path / f"b{out}", block_bytes=4096)
     path = write(tmp_path / "b.jsonl", '{"label": "a", "x": 2.5}\n')
     message = "line 201, column 'x': expected int64, as in the first rows, found '2.5'"
     with pytest.raises(DataError, match=message):
@@ -61,7 +61,7 @@ def test_a_row_that_cannot_take_them_is_named_or_left_out(tmp_path, out):
 @pytest.mark.parametrize("out", sorted(READ))
 def test_predictions_keep_the_types_of_the_first_rows(tmp_path, out):
     path = write(tmp_path / "a.jsonl", '{"label": "a", "x": "7", "t": "u", "z": "at last"}\n')
-    model = train([path], label="label", text="t", epochs=1).model
+    model = Trainer(data.open(path, label="label", text="t"), Settings(epochs=1)).run()
     source = data.open(path, features=model.features, classes=model.classes, block_bytes=4096)
     assert predict(model, source, tmp_path / out) == 201
     assert READ[out](tmp_path / out)["z"].to_pylist()[-1] == "at last"
