@@ -108,8 +108,7 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
             if data[:_PEEK].tobytes()[:end].strip() or rows.data.strip():
                 yield rows._replace(array=data[: end + int(data[end - 1] != _NEWLINE)])
             return
-        source.read_on(size)
-        cut = int(last_row_end(data[:end], quoting))
+        cut = int(source.read_on(size, partial(last_row_end, data[:end], quoting)))
         if cut == 0:
             if end > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"

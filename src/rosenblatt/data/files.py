@@ -8,14 +8,16 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from rosenblatt.errors import DataError
+
+Result = TypeVar("Result")
 
 STDIN = "-"
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "cache")
@@ -130,7 +132,7 @@ class ByteSource:
         self._start, self._mark, self._place = True, 0, 0
         self._fault = ""
         self._thread = ThreadPoolExecutor(1)
-        self._begun: Future[tuple[np.ndarray, int, int]] | None = None
+        self._begun: tuple[np.ndarray, int, int] | None = None
 
     def head(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
@@ -148,7 +150,7 @@ class ByteSource:
         begun, self._begun = self._begun, None
         if begun is None:
             return self._joined(before, size)
-        data, first, end = begun.result()
+        data, first, end = begun
         start = first - len(before)
         if start < 0 or end - start > size:
             self._ahead = data[first:end]
@@ -156,13 +158,17 @@ class ByteSource:
         data[start:first] = before
         return data[start:], end - start + self._fill(data[end : start + size])
 
-    def read_on(self, size: int) -> None:
-        """Unpack what the next `read` of so many bytes gives, in a thread of its own, meanwhile.
+    def read_on(self, size: int, work: Callable[[], Result]) -> Result:
+        """The result of some work, done by another thread while this one unpacks what comes next.
 
-        Most of it: how many bytes will stand before it is not known yet.
+        That is most of what the next `read` of so many bytes gives: how many bytes will stand
+        before it may be known only when the work is done. Plain files need no unpacking.
         """
-        if self.compression and len(self._ahead) == 0:
-            self._begun = self._thread.submit(self._begin, size)
+        if not self.compression or len(self._ahead):
+            return work()
+        result = self._thread.submit(work)
+        self._begun = self._begin(size)
+        return result.result()
 
     def check(self, reached: Callable[[], int]) -> None:
         """Raise if the bytes came to an end too early; `reached` finds the line they reach to."""
