@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block
-from rosenblatt.data.strings import is_utf8
+from rosenblatt.data.strings import is_utf8, room_for_strings, strings_of
 from rosenblatt.data.tables import Chunk
 from rosenblatt.engine.json_lines import BOOLEAN, NUMBER, STRING, find_values, gather_values
 from rosenblatt.errors import DataError
@@ -84,16 +84,12 @@ def _by_kernels(data: np.ndarray, schema: pa.Schema) -> pa.Table | None:
 
 def _gathered(data: np.ndarray, values: np.ndarray, place: int, wanted: int) -> pa.Array | None:
     """One column of what `find_values` found, as strings; None if something else is in it."""
-    rows, size = len(values), int((values[:, place, 1] - values[:, place, 0]).sum())
-    offsets = np.frombuffer(pa.allocate_buffer(4 * rows + 4), dtype=np.int32)
-    out = np.frombuffer(pa.allocate_buffer(size), dtype=np.uint8)
-    valid = np.empty(rows, dtype=np.bool_)
+    offsets, out = room_for_strings(values[:, place])
+    valid = np.empty(len(values), dtype=np.bool_)
     count = gather_values(data, values, place, wanted, offsets, out, valid)
     if count < 0:
         return None
-    bits = None if count == rows else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    parts = [bits, pa.py_buffer(offsets), pa.py_buffer(out)]
-    return pa.Array.from_buffers(pa.string(), rows, parts)
+    return strings_of(offsets, out, None if count == len(values) else valid)
 
 
 def _by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.engine.cells import twice_as_long
 
 # What a value is, as `find_values` tells it; 0 where there is none.
 STRING, ESCAPED, NUMBER, BOOLEAN, NULL = 1, 2, 3, 4, 5
@@ -55,9 +56,7 @@ def find_values(data, names, ends):
         if i == size:
             return values[:rows], True
         if rows == len(values):
-            more = np.zeros((2 * rows, width, 3), dtype=np.uint32)
-            more[:rows] = values
-            values = more
+            values = twice_as_long(values)
         i = _object(data, i, names, ends, values[rows])
         if i == _NOWHERE:
             return values[:0], False
