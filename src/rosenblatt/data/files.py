@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,7 +132,8 @@ class ByteSource:
         self._start, self._mark, self._place = True, 0, 0
         self._fault = ""
         self._thread = ThreadPoolExecutor(1)
-        self._begun: tuple[np.ndarray, int, int] | None = None
+        self._begun: Future[tuple[np.ndarray, int, int]] | None = None
+        self._is_new = True
 
     def head(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
@@ -150,7 +151,7 @@ class ByteSource:
         begun, self._begun = self._begun, None
         if begun is None:
             return self._joined(before, size)
-        data, first, end = begun
+        data, first, end = begun.result()
         start = first - len(before)
         if start < 0 or end - start > size:
             self._ahead = data[first:end]
@@ -162,12 +163,19 @@ class ByteSource:
         """The result of some work, done by another thread while this one unpacks what comes next.
 
         That is most of what the next `read` of so many bytes gives: how many bytes will stand
-        before it may be known only when the work is done. Plain files need no unpacking.
+        before it may be known only when the work is done. Plain files need no unpacking. The first
+        time it is the other thread that unpacks, as whoever reads will look at the beginning.
         """
         if not self.compression or len(self._ahead):
             return work()
+        if self._is_new:
+            self._is_new = False
+            done = work()
+            self._begun = self._thread.submit(self._begin, size)
+            return done
         result = self._thread.submit(work)
-        self._begun = self._begin(size)
+        self._begun = Future()
+        self._begun.set_result(self._begin(size))
         return result.result()
 
     def check(self, reached: Callable[[], int]) -> None:
