@@ -101,7 +101,7 @@ def _closing_quote(data, i):
     """Where a quoted cell is closed, and what it is: 0 if it stays open."""
     size, kind = np.uint64(len(data)), PLAIN
     while True:
-        while i + _64 <= size and not _has_quote(data, i):
+        while i + _64 <= size and not _has(data, i, _QUOTE):
             i += _64
         while i < size and data[i] != _QUOTE:
             i += _1
@@ -114,11 +114,11 @@ def _closing_quote(data, i):
 
 
 @inlined
-def _has_quote(data, i):
-    """Whether 64 bytes have a quote, by the least of all differences: one instruction finds it."""
+def _has(data, i, byte):
+    """Whether a byte is among 64, by the least of all differences: one instruction finds it."""
     least = np.uint8(255)
     for j in range(64):
-        least = min(least, np.uint8(data[i + np.uint64(j)] ^ np.uint8(_QUOTE)))
+        least = min(least, np.uint8(data[i + np.uint64(j)] ^ np.uint8(byte)))
     return least == 0
 
 
@@ -173,21 +173,28 @@ def gather_cells(data, cells, column, offsets, out):
     return o
 
 
-@kernel
+@inlined
 def _undouble(data, i, end, out, o):
     """Write a cell in which every quote is doubled; the place after it."""
     while i < end:
-        while i + _64 <= end and not _has_quote(data, i):
-            for j in range(64):
-                out[o + np.uint64(j)] = data[i + np.uint64(j)]
-            i += _64
-            o += _64
-        while i < end:
-            c = data[i]
-            out[o] = c
-            i += _1
+        i, o = copy_until(data, i, end, _QUOTE, out, o)
+        if i < end:
+            out[o] = _QUOTE
+            i += _2
             o += _1
-            if c == _QUOTE:
-                i += _1
-                break
     return o
+
+
+@kernel
+def copy_until(data, i, end, byte, out, o):
+    """Write what stands before a certain byte, or the end; the places reached in both."""
+    while i + _64 <= end and not _has(data, i, byte):
+        for j in range(64):
+            out[o + np.uint64(j)] = data[i + np.uint64(j)]
+        i += _64
+        o += _64
+    while i < end and data[i] != byte:
+        out[o] = data[i]
+        i += _1
+        o += _1
+    return i, o

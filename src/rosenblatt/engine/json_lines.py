@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.engine._jit import inlined, kernel
-from rosenblatt.engine.cells import twice_as_long
+from rosenblatt.engine.cells import copy_until, twice_as_long
 
 # What a value is, as `find_values` tells it; 0 where there is none.
 STRING, ESCAPED, NUMBER, BOOLEAN, NULL = 1, 2, 3, 4, 5
@@ -251,31 +251,15 @@ def gather_values(data, values, name, wanted, offsets, out, valid):
     return count
 
 
-@kernel
+@inlined
 def _unescape(data, i, end, out, o):
     """Write what a string with escapes says; the place after it."""
     while i < end:
-        while i + _64 <= end and _has_no_escape(data, i):
-            for j in range(64):
-                out[o + np.uint64(j)] = data[i + np.uint64(j)]
-            i += _64
-            o += _64
-        while i < end and data[i] != _BACKSLASH:
-            out[o] = data[i]
-            i += _1
-            o += _1
+        i, o = copy_until(data, i, end, _BACKSLASH, out, o)
         if i < end:
             code, i = _character(data, i)
             o = _encode(code, out, o)
     return o
-
-
-@inlined
-def _has_no_escape(data, i):
-    apart = np.uint8(255)
-    for j in range(64):
-        apart = min(apart, np.uint8(data[i + np.uint64(j)] ^ np.uint8(_BACKSLASH)))
-    return apart != 0
 
 
 @inlined
