@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from rosenblatt import data
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.kinds import to_numbers
-from rosenblatt.data.separated import Dialect, _parse_bytes, parse_csv
+from rosenblatt.data.separated import Dialect, _parse_bytes, _strings, _table, parse_csv
+from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
 
+PIECES = st.sampled_from(["a", ",", "\n", "\r\n", '"', '"a"', '"b""c"', '"\n"', '",",', "é" * 70])
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 NUMBERS = [
     "1",
@@ -67,6 +69,24 @@ def test_numbers_come_as_numbers_and_text_as_strings():
 
 
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.text('xy "\n,', max_size=12)), min_size=1)
+
+
+@settings(max_examples=FUZZ, deadline=None)
+@given(
+    st.text('ab,"\n\r;é ', max_size=60) | st.lists(PIECES).map("".join),
+    st.booleans(),
+    st.integers(2, 3),
+)
+def test_kernels_read_the_same_strings_as_arrow_or_none(text, quote, width):
+    dialect = Dialect(",", quote, tuple("abc"[:width]), False)
+    block = Block.of((text + "\n").encode(), "a.csv")
+    columns = ["b", "a"]
+    table = _strings(block.array, dialect, columns)
+    if table is not None and table.num_rows:
+        types = dict.fromkeys(columns, pa.string())
+        assert table.equals(_table(block.array, dialect, types, 1 << 20).combine_chunks())
+        starts = row_starts(block.array, dialect.quoting)
+        assert len(starts) == table.num_rows
 
 
 @settings(max_examples=FUZZ // 3, deadline=None)

@@ -196,6 +196,22 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, message)
         list(data.open(path, label="label", **options))
 
 
+@pytest.mark.parametrize("rows", [1000, 20_000])
+def test_an_arrow_file_that_is_not_sound_is_refused_near_its_fault(tmp_path, rows):
+    texts = [b"a good film"] * 20_000
+    texts[17_000] = b"a bad \xff"
+    text = pa.array(texts, pa.binary()).view(pa.string())
+    whole = pa.table({"label": ["a", "b"] * 10_000, "text": text})
+    with pa.ipc.new_file(tmp_path / "a.arrow", whole.schema) as file:
+        file.write_table(whole, max_chunksize=rows)
+    with pytest.raises(DataError, match=r"the Arrow file cannot be read: .*UTF") as caught:
+        list(data.open(tmp_path / "a.arrow", label="label"))
+    assert caught.value.line == (17_001 if rows == 1000 else 16_385)
+    only = pa.table({"label": whole["label"], "kind": whole["label"], "text": text})
+    pyarrow.feather.write_feather(only, tmp_path / "b.arrow", compression="uncompressed")
+    assert sum(map(len, data.open(tmp_path / "b.arrow", label="label", columns=["kind"])))
+
+
 def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):
     rows = b"label,x\n" + b"a,1\nb,2\n" * 5000 + b"a,many\n"
     path = write(tmp_path, "a.csv", rows)

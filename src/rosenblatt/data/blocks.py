@@ -7,7 +7,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from rosenblatt.data.files import ByteSource
 from rosenblatt.engine.row_ends import count_newlines, last_row_end, row_starts
@@ -16,6 +15,7 @@ from rosenblatt.errors import DataError
 BLOCK_BYTES = 4 << 20
 _LONGEST_ROW = 512 << 20
 _NEWLINE = ord("\n")
+_PEEK = 1 << 10
 
 
 class Block(NamedTuple):
@@ -95,22 +95,20 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
     """
     place, line, room, rest = 0, 1, size, np.empty(0, dtype=np.uint8)
     while True:
-        # One byte more than asked for: a last line without a line break is given one.
-        # Arrow's memory is used again; memory from the system would come page by page each time.
-        data = np.frombuffer(pa.allocate_buffer(room + 1), dtype=np.uint8)
-        data[: len(rest)] = rest
-        end = len(rest) + source.fill(data[len(rest) : room])
+        data, end = source.read(rest, room)
+        # There is room for one byte more: a last line without a line break is given one.
         data[end] = _NEWLINE
         data.setflags(write=False)
         # Bytes that cannot be read again are counted now; all others only if a line is asked for.
-        begin = partial(source.line_at, place) if source.is_plain else partial(int, line)
+        begin = partial(source.line_at, place) if source.is_lasting else partial(int, line)
         if end < room:
             rows = Block(data[:end], source.path, begin)
             source.check(partial(rows.line_at, end))
-            if rows.data.strip():
+            # The second look, at all of them, is for a long blank beginning.
+            if data[:_PEEK].tobytes()[:end].strip() or rows.data.strip():
                 yield rows._replace(array=data[: end + int(data[end - 1] != _NEWLINE)])
             return
-        cut = int(last_row_end(data[:end], quoting))
+        cut = int(source.read_on(size, partial(last_row_end, data[:end], quoting)))
         if cut == 0:
             if end > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"
@@ -120,5 +118,5 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
             continue
         block = Block(data[:cut], source.path, begin)
         rest, room, place = data[cut:end], max(size, end - cut + 1), place + cut
-        line += 0 if source.is_plain else block.lines
+        line += 0 if source.is_lasting else block.lines
         yield block

@@ -8,14 +8,16 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.ahead import in_order
 from rosenblatt.errors import DataError
+
+Result = TypeVar("Result")
 
 STDIN = "-"
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "cache")
@@ -41,7 +43,10 @@ _SUFFIXES = {
 }
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
-_CHUNK_BYTES, _STEP_BYTES = 1 << 20, 1 << 16
+_STEP_BYTES = 1 << 16
+# Before bytes that are unpacked ahead there is so much room, for the beginning of their first row.
+_ROOM = 1 << 16
+_NOTHING = np.empty(0, dtype=np.uint8)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
@@ -101,12 +106,13 @@ class ByteSource:
     ----------
     compression : {"gzip", "zstd"} or None
         Found out from the first bytes.
-    is_plain : bool
-        Whether the bytes stand in a file as they are, so that they can be read again.
+    is_lasting : bool
+        Whether the bytes can be read again: those of standard input cannot.
     """
 
     def __init__(self, path: str) -> None:
         self.path = "<stdin>" if path == STDIN else path
+        self.is_lasting = path != STDIN
         try:
             if path == STDIN:
                 self._raw = pa.PythonFile(sys.stdin.buffer, mode="r")
@@ -119,30 +125,58 @@ class ByteSource:
             raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
         kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
         self.compression = kinds[0] if kinds else None
-        self.is_plain = path != STDIN and not kinds
         # A second handle, so that lines can be counted while the first reads on, or is closed.
-        self._again = pa.OSFile(path) if self.is_plain else None
-        self._stream = pa.CompressedInputStream(self._raw, kinds[0]) if kinds else self._raw
-        self._ahead = b""
-        self._start, self._mark = True, 0
+        self._again = pa.OSFile(path) if self.is_lasting else None
+        self._stream = self._unpacked(self._raw)
+        self._ahead = np.empty(0, dtype=np.uint8)
+        self._start, self._mark, self._place = True, 0, 0
         self._fault = ""
-        self._chunks = in_order(self._decompressed(), lambda chunk: chunk, most=1, spare=4)
-        self._loose = np.empty(0, dtype=np.uint8)
+        self._thread = ThreadPoolExecutor(1)
+        self._begun: Future[tuple[np.ndarray, int, int]] | None = None
+        self._is_new = True
 
     def head(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
-        self._skip_mark()
-        more = np.empty(max(0, size - len(self._ahead)), dtype=np.uint8)
-        self._ahead += more[: self._fill(more)].tobytes()
-        self.check(lambda: 1 + self._ahead.count(b"\n"))
-        return self._ahead[:size]
+        data, end = self.read(_NOTHING, size)
+        self._ahead = np.concatenate([data[:end], self._ahead])
+        self.check(lambda: 1 + self._ahead.tobytes().count(b"\n"))
+        return data[:end].tobytes()
 
-    def fill(self, room: np.ndarray) -> int:
-        """Put the next bytes into an array; how many there were, fewer only at the end."""
+    def read(self, before: np.ndarray, size: int) -> tuple[np.ndarray, int]:
+        """The next bytes after those of `before`, in an array; how many they are, with `before`.
+
+        They are `size` in all, fewer only at the end. The array has room for one more.
+        """
         self._skip_mark()
-        ahead, self._ahead = self._ahead[: len(room)], self._ahead[len(room) :]
-        room[: len(ahead)] = np.frombuffer(ahead, dtype=np.uint8)
-        return len(ahead) + self._fill(room[len(ahead) :])
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return self._joined(before, size)
+        data, first, end = begun.result()
+        start = first - len(before)
+        if start < 0 or end - start > size:
+            self._ahead = data[first:end]
+            return self._joined(before, size)
+        data[start:first] = before
+        return data[start:], end - start + self._fill(data[end : start + size])
+
+    def read_on(self, size: int, work: Callable[[], Result]) -> Result:
+        """The result of some work, done by another thread while this one unpacks what comes next.
+
+        That is most of what the next `read` of so many bytes gives: how many bytes will stand
+        before it may be known only when the work is done. Plain files need no unpacking. The first
+        time it is the other thread that unpacks, as whoever reads will look at the beginning.
+        """
+        if not self.compression or len(self._ahead):
+            return work()
+        if self._is_new:
+            self._is_new = False
+            done = work()
+            self._begun = self._thread.submit(self._begin, size)
+            return done
+        result = self._thread.submit(work)
+        self._begun = Future()
+        self._begun.set_result(self._begin(size))
+        return result.result()
 
     def check(self, reached: Callable[[], int]) -> None:
         """Raise if the bytes came to an end too early; `reached` finds the line they reach to."""
@@ -151,62 +185,80 @@ class ByteSource:
             raise DataError(self._fault, path=self.path, line=line if line > 1 else None)
 
     def line_at(self, place: int) -> int:
-        """The line of a byte of a plain file, from 1, found by reading all that stands before."""
-        assert self._again is not None, "the bytes cannot be read again"
-        line, start, stop = 1, self._mark, self._mark + place
-        while data := self._again.read_at(min(_CHUNK_BYTES, stop - start), start):
+        """The line of a byte, from 1, found by reading all that stands before it once more."""
+        line = 1
+        for data in self._repeated(0, self._mark + place):
             line += data.count(b"\n")
-            start += len(data)
         return line
 
     def close(self) -> None:
         """Let go of the file, as far as no block may still ask for its line."""
-        self._chunks.close()
+        self._thread.shutdown()
         self._stream.close()
 
-    def _read(self, room: np.ndarray) -> int:
-        """Some of the next bytes; those of compressed files come from a thread of their own."""
-        if not self.compression:
-            return int(self._stream.readinto(room))
-        if len(self._loose) == 0:
-            self._loose = next(self._chunks, self._loose)
-        count = min(len(room), len(self._loose))
-        room[:count] = self._loose[:count]
-        self._loose = self._loose[count:]
-        return count
+    def _joined(self, before: np.ndarray, size: int) -> tuple[np.ndarray, int]:
+        """As `read`, to memory of its own, beginning with the bytes that are there already."""
+        # Arrow's memory is used again; memory from the system would come page by page each time.
+        data = np.frombuffer(pa.allocate_buffer(size + 1), dtype=np.uint8)
+        data[: len(before)] = before
+        ahead = self._ahead[: size - len(before)]
+        end = len(before) + len(ahead)
+        data[len(before) : end] = ahead
+        self._ahead = self._ahead[len(ahead) :]
+        return data, end + self._fill(data[end:size])
 
-    def _decompressed(self) -> Iterator[np.ndarray]:
-        """The bytes of a compressed file; where it breaks off, first those before the break."""
-        end = -1
-        while end != 0:
-            chunk, end = np.frombuffer(pa.allocate_buffer(_CHUNK_BYTES), dtype=np.uint8), 0
+    def _begin(self, size: int) -> tuple[np.ndarray, int, int]:
+        """The next bytes in an array, where they begin and where they end."""
+        room = min(_ROOM, size // 4)
+        data = np.frombuffer(pa.allocate_buffer(room + size + 1), dtype=np.uint8)
+        return data, room, room + self._fill(data[room:size])
+
+    def _unpacked(self, raw: pa.NativeFile) -> pa.NativeFile:
+        return pa.CompressedInputStream(raw, self.compression) if self.compression else raw
+
+    def _repeated(self, start: int, stop: int) -> Iterator[bytes]:
+        """The bytes between two places once more, or up to where they cannot be read on."""
+        assert self._again is not None, "the bytes cannot be read again"
+        stream, place = self._unpacked(self._again.get_stream(0, self._again.size())), 0
+        while place < stop:
             try:
-                while count := self._stream.readinto(chunk[end : end + _STEP_BYTES]):
-                    end += count
+                data = stream.read(min(_STEP_BYTES, stop - place))
             except OSError:
-                if end:
-                    yield chunk[:end]
-                raise
-            if end:
-                yield chunk[:end]
+                return
+            if not data:
+                return
+            yield data[max(0, start - place) :]
+            place += len(data)
 
     def _skip_mark(self) -> None:
         """Step over a byte order mark at the very beginning."""
         if self._start:
             self._start = False
-            first = np.empty(len(_BYTE_ORDER_MARK), dtype=np.uint8)
-            begin = first[: self._fill(first)].tobytes()
-            self._ahead = begin.removeprefix(_BYTE_ORDER_MARK)
-            self._mark = len(begin) - len(self._ahead)
+            data, end = self._joined(_NOTHING, len(_BYTE_ORDER_MARK))
+            if data[:end].tobytes() == _BYTE_ORDER_MARK:
+                self._mark = end
+            else:
+                self._ahead = data[:end]
 
     def _fill(self, room: np.ndarray) -> int:
+        """Put the next bytes of the file into an array; how many there were."""
+        # What is read in one go before it fails is lost; where it can be, it is read once more.
+        step = len(room) if self.is_lasting else _STEP_BYTES
         filled = 0
         try:
-            while filled < len(room) and (count := self._read(room[filled:])):
+            while filled < len(room) and not self._fault:
+                count = int(self._stream.readinto(room[filled : filled + step]))
+                if count == 0:
+                    break
                 filled += count
         except OSError as error:
             what = f"{self.compression} data" if self.compression else "file"
             self._fault = f"the {what} cannot be read to the end: {error}"
+            if self.is_lasting:
+                known = b"".join(self._repeated(self._place, self._place + len(room)))
+                filled = len(known)
+                room[:filled] = np.frombuffer(known, dtype=np.uint8)
+        self._place += filled
         return filled
 
 

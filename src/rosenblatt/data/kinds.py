@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rosenblatt.data.strings import string_buffers
 from rosenblatt.data.tables import Chunk, as_strings, plain_strings
 from rosenblatt.errors import DataError
 
 # So many values, and so many characters of each, tell text from categories.
 _ENOUGH = 300
+_WORD = re.compile(rb"\w")
+_IS_GAP = np.array([_WORD.match(bytes([code])) is None for code in range(256)])
 
 KINDS = ("text", "category", "number", "ignore")
 
@@ -93,10 +97,27 @@ def _guess(column: pa.ChunkedArray) -> str:
         if _numbers(strings) is not None:
             return "number"
     present = strings.drop_null()
-    starts = pc.utf8_slice_codeunits(present, 0, _ENOUGH)
-    words = 1 + pc.mean(pc.count_substring_regex(starts, r"\W+")).as_py()
+    words = 1 + _gaps(pc.utf8_slice_codeunits(present, 0, _ENOUGH)) / len(present)
     distinct = pc.count_distinct(present).as_py()
     return "text" if words > 2 and distinct > 0.3 * len(present) else "category"
+
+
+def _gaps(strings: pa.Array) -> int:
+    """How many runs there are, in all strings together, of what is no ASCII letter or digit.
+
+    >>> _gaps(pa.array(["so, good", "", "bad!", "!"]))
+    3
+    """
+    offsets, data = string_buffers(strings)
+    data = data[offsets[0] : offsets[-1]]
+    gap = _IS_GAP[data]
+    begins = gap.copy()
+    begins[1:] &= ~gap[:-1]
+    # A run does not reach from one string into the next.
+    firsts = offsets[:-1] - offsets[0]
+    firsts = firsts[firsts < len(data)]
+    begins[firsts] = gap[firsts]
+    return int(np.count_nonzero(begins))
 
 
 def _valid_strings(column: pa.ChunkedArray) -> pa.Array:
@@ -199,6 +220,38 @@ def check_chunk(chunk: Chunk, columns: tuple[Column, ...], label: str | None, sk
         faults.extend(_bad_utf8(chunk, column.name))
     if label is not None:
         faults.extend(_bad_utf8(chunk, label) or _missing(chunk, label))
+    return _without(faults, chunk, skip)
+
+
+def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
+    """Give columns the types that they have in a schema; refuse or leave out rows that cannot.
+
+    >>> chunk = Chunk(pa.table({"x": ["3", "2.5"]}), "a.jsonl", lambda row: row + 1)
+    >>> fit_types(chunk, pa.schema({"x": pa.int64()}), skip=True).table.to_pylist()
+    [{'x': 3}]
+    """
+    faults: list[tuple[int, str, str]] = []
+    for field in schema:
+        column = chunk.table[field.name]
+        if column.type != field.type and not _fits(column, field.type):
+            message = f"expected {field.type}, as in the first rows, found "
+            for row in range(len(column)):
+                if not _fits(column[row : row + 1], field.type):
+                    faults.append((row, field.name, message + _shown(chunk, field.name, row)))
+    kept = _without(faults, chunk, skip)
+    return kept._replace(table=kept.table.cast(schema))
+
+
+def _fits(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    try:
+        column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def _without(faults: list[tuple[int, str, str]], chunk: Chunk, skip: bool) -> Chunk:
+    """Refuse or leave out the rows in which something is wrong."""
     if not faults:
         return chunk
     if not skip:

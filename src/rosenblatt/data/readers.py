@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
 from rosenblatt.data.files import ByteSource, detect_format
+from rosenblatt.data.json_lines import parse_json
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
 from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
-from rosenblatt.data.tables import Chunk, parse_json, read_columnar
+from rosenblatt.data.tables import Chunk, read_columnar, validated, without_nulls
 from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
 
@@ -67,7 +68,8 @@ class Reader:
     def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
             self._rest = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
-            return next(self._rest, None)
+            batch = next(self._rest, None)
+            return batch if batch is None or self.format == "parquet" else validated(batch)
         dialect, blocks = self._open(self.files[0])
         first = next(blocks, None)
         if first is None:
@@ -120,8 +122,9 @@ class Reader:
 
     def _columnar_pieces(self, path: str, columns: list[str] | None) -> Iterator[Piece]:
         chunks = self._begun_batches(columns) if path == self.files[0] else None
+        piece = _of_parquet if self.format == "parquet" else _of_arrow
         for chunk in chunks or read_columnar(path, self.format, columns, _BATCH_ROWS):
-            yield partial(_as_it_is, chunk, chunk.table.nbytes)
+            yield partial(piece, chunk)
 
     def _begun_batches(self, columns: list[str] | None) -> Iterator[Chunk] | None:
         """The first file from its beginning, if the look at it had the columns wanted."""
@@ -148,10 +151,14 @@ class Reader:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
             return read_fasttext(block, skip), size
-        schema = None if self._head is None else self._head.table.schema
-        if schema is not None and columns is not None:
-            schema = pa.schema([schema.field(name) for name in columns])
-        return parse_json(block, schema, skip), size
+        return parse_json(block, self._schema(columns), skip), size
+
+    def _schema(self, columns: list[str] | None) -> pa.Schema | None:
+        """The columns of JSON lines as the first rows have them, where these have been read."""
+        if self._head is None:
+            return None
+        found = without_nulls(self._head.table.schema)
+        return found if columns is None else pa.schema([found.field(name) for name in columns])
 
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """How a file is written, where that is a question, and its blocks, without a header."""
@@ -202,6 +209,14 @@ def _sample(source: ByteSource) -> bytes:
 
 def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
     return chunk, size
+
+
+def _of_parquet(chunk: Chunk) -> tuple[Chunk, int]:
+    return chunk, chunk.table.nbytes
+
+
+def _of_arrow(chunk: Chunk) -> tuple[Chunk, int]:
+    return _of_parquet(validated(chunk))
 
 
 def _without_header(block: Block, dialect: Dialect) -> Block:

@@ -1,7 +1,8 @@
 """Separated values: CSV and TSV, how a file of them is written, and its blocks as tables.
 
-Arrow reads a block straight to strings and numbers. Only when it finds fault with it is the block
-read again, its values as they stand in the file, to find the row, and so the line, to name.
+Kernels of the engine read a block of strings, Arrow one with numbers. Only when these find fault
+with it is the block read again, its values as they stand in the file, to find the row, and so the
+line, to name.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block
-from rosenblatt.data.strings import is_utf8
+from rosenblatt.data.strings import is_utf8, room_for_strings, strings_of
 from rosenblatt.data.tables import MISSING_WORDS, Chunk
+from rosenblatt.engine.cells import find_cells, gather_cells
 from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
 
@@ -157,6 +159,9 @@ def parse_csv(
     [39.0, 50.0]
     """
     if is_utf8(block.array):
+        table = None if numbers else _strings(block.array, dialect, columns)
+        if table is not None:
+            return Chunk(table, block.path, partial(block.line_of, quoting=dialect.quoting))
         types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
         try:
             table = _table(block.array, dialect, types, _BITE)
@@ -165,6 +170,23 @@ def parse_csv(
         else:
             return Chunk(table, block.path, partial(block.line_of, quoting=dialect.quoting))
     return _parse_bytes(block, dialect, columns, skip)
+
+
+def _strings(data: np.ndarray, dialect: Dialect, columns: list[str]) -> pa.Table | None:
+    """Rows of UTF-8 as a table of strings, if they are of the shape that the kernels know."""
+    width = len(dialect.names)
+    if width < 2 or len(data) >= 1 << 31:
+        return None
+    cells, is_known = find_cells(data, ord(dialect.delimiter), dialect.quote, width)
+    if not is_known:
+        return None
+    gathered = {}
+    for name in columns:
+        column = dialect.names.index(name)
+        offsets, out = room_for_strings(cells[:, column])
+        gather_cells(data, cells, column, offsets, out)
+        gathered[name] = strings_of(offsets, out)
+    return pa.table(gathered)
 
 
 def _table(

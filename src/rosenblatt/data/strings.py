@@ -28,6 +28,25 @@ def string_buffers(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return first, np.frombuffer(data if data is not None else b"", dtype=np.uint8)
 
 
+def room_for_strings(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Room for the offsets and the bytes of strings that begin and end at these places."""
+    size = int((places[:, 1] - places[:, 0]).sum())
+    # Arrow's memory is used again; memory from the system would come page by page each time.
+    offsets, out = pa.allocate_buffer(4 * len(places) + 4), pa.allocate_buffer(size)
+    return np.frombuffer(offsets, dtype=np.int32), np.frombuffer(out, dtype=np.uint8)
+
+
+def strings_of(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
+    """The Arrow array of strings made of offsets, bytes and, if some are missing, which are not.
+
+    >>> strings_of(np.array([0, 2, 3], np.int32), np.frombuffer(b"abc", np.uint8)).to_pylist()
+    ['ab', 'c']
+    """
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    parts = [bits, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, parts)
+
+
 def make_strings(values: list[str]) -> pa.Array:
     """An Arrow array of strings, made without ``pa.array``, whose first call imports pandas.
 
@@ -36,8 +55,7 @@ def make_strings(values: list[str]) -> pa.Array:
     """
     encoded = [value.encode() for value in values]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    data = pa.py_buffer(b"".join(encoded))
-    return pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), data)
+    return strings_of(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
 
 
 def is_utf8(data: bytes | np.ndarray) -> bool:

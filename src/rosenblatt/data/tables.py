@@ -1,17 +1,15 @@
-"""Tables: rows that know their lines; JSON lines by the block, Parquet and Arrow by the batch."""
+"""Tables: rows that know their lines; Parquet and Arrow by the batch."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.blocks import Block
 from rosenblatt.data.strings import make_strings
 from rosenblatt.errors import DataError
 
@@ -27,69 +25,10 @@ class Chunk(NamedTuple):
     bad: int = 0
 
 
-def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
-    """Read a block of JSON lines, one object a line.
-
-    A block that is not of one piece (a value that changes its type, a bad line) is read again
-    line by line: slower, but it finds the line.
-    """
-    from pyarrow import json as arrow_json
-
-    options = arrow_json.ParseOptions(
-        explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
-    )
-    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(block.array) + 1)
-    try:
-        table = arrow_json.read_json(pa.py_buffer(block.array), reading, options)
-        # One object a line: else lines could not be named, and two on a line are a mistake.
-        lines = block.lines
-        if table.num_rows != lines:
-            lines = sum(1 for line in block.data.split(b"\n") if line.strip())
-        if table.num_rows == lines:
-            return Chunk(table, block.path, block.line_of)
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        pass
-    return _json_by_line(block, schema, skip)
-
-
-def _json_by_line(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
-    rows: list[dict[str, Any]] = []
-    lines: list[int] = []
-    bad = 0
-    for number, line in enumerate(block.data.split(b"\n")):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line.decode("utf-8"), parse_constant=lambda name: None)
-            if not isinstance(value, dict):
-                raise ValueError("a line holds one JSON object")
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-            rows.append(value)
-            lines.append(number)
-        except (ValueError, RecursionError) as error:
-            bad += 1
-            if not skip:
-                message = f"expected a JSON object: {error}"
-                raise DataError(message, path=block.path, line=block.line + number) from None
-    names = schema.names if schema is not None else list(dict.fromkeys(k for r in rows for k in r))
-    columns = [pa.array([_plain(row.get(name)) for row in rows], pa.string()) for name in names]
-    table = pa.table(dict(zip(names, columns, strict=True)))
-    return Chunk(table, block.path, lambda row: block.line + lines[row], bad)
-
-
-def _plain(value: Any) -> str | None:
-    """A JSON value as a cell of a table."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False)
-
-
 def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) -> Iterator[Chunk]:
     """Read a Parquet file, an Arrow file or an Arrow stream, in batches.
 
-    Lines are rows here, counted from 1.
+    Lines are rows here, counted from 1. What comes from an Arrow file is yet to be validated.
     """
     done = 0
     try:
@@ -99,8 +38,21 @@ def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) 
             done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         what = "Parquet" if format == "parquet" else "Arrow"
-        message = f"the {what} file cannot be read: {error}"
-        raise DataError(message, path=path, line=done + 1 if done else None) from None
+        raise _unreadable(what, error, path, done) from None
+
+
+def validated(chunk: Chunk) -> Chunk:
+    """A chunk of an Arrow file, which is used as it stands there, once it is known to be sound."""
+    try:
+        chunk.table.validate(full=True)
+    except pa.ArrowException as error:
+        raise _unreadable("Arrow", error, chunk.path, chunk.line_of(0) - 1) from None
+    return chunk
+
+
+def _unreadable(what: str, error: Exception, path: str, done: int) -> DataError:
+    message = f"the {what} file cannot be read: {error}"
+    return DataError(message, path=path, line=done + 1 if done else None)
 
 
 def _batches(
@@ -122,10 +74,18 @@ def _batches(
             (opened.get_batch(i) for i in range(opened.num_record_batches)) if is_file else opened
         )
         for batch in batches:
-            batch.validate(full=True)
             wanted = batch if columns is None else batch.select(columns)
             for start in range(0, batch.num_rows, rows):
                 yield wanted.slice(start, rows)
+
+
+def without_nulls(schema: pa.Schema) -> pa.Schema:
+    """A schema of first rows, in which a column that is empty there may be filled later on.
+
+    >>> without_nulls(pa.schema({"a": pa.null(), "b": pa.int64()})).types
+    [DataType(string), DataType(int64)]
+    """
+    return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in schema])
 
 
 def as_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:

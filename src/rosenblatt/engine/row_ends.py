@@ -69,12 +69,10 @@ def _between_quotes(data, delimiter):
     stray one, and does not count.
     """
     stripes = data.view(np.uint64).reshape(-1, 8)
+    singly = data.reshape(-1, 64)
     inside, before = _ZERO, _ZERO
     for s in range(len(stripes)):
-        found = _ZERO
-        for w in range(8):
-            found |= _equal(stripes[s, w], _QUOTE)
-        if found == _ZERO:
+        if not _has_quote(singly, s):
             before = _ZERO
             continue
         quotes = _ZERO
@@ -93,6 +91,15 @@ def _between_quotes(data, delimiter):
         inside = _ALL if within >> np.uint64(63) else _ZERO
         before = quotes >> np.uint64(63)
     return inside != _ZERO, inside == _ZERO and before != _ZERO
+
+
+@inlined
+def _has_quote(stripes, s):
+    """Whether a stripe has a quote, by the least of all differences: one instruction finds it."""
+    least = np.uint8(255)
+    for j in range(64):
+        least = min(least, np.uint8(stripes[s, j] ^ np.uint8(_QUOTE)))
+    return least == 0
 
 
 @inlined

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from rosenblatt import data
 from rosenblatt.data.cached import write_cache
-from rosenblatt.data.kinds import to_numbers
-from rosenblatt.data.tables import plain_strings
+from rosenblatt.data.kinds import fit_types, to_numbers
+from rosenblatt.data.tables import plain_strings, without_nulls
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.jobs.predict import writer
 
 _CELLS = ("csv", "tsv", "fasttext")
+_TYPED = (".parquet", ".arrow")
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -46,10 +47,14 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     if source.features.origin != "table":
         raise DataError(f"{source.format} files are no tables", path=source.files[0])
     rows = bad = 0
-    with replacing(out) as file, writer(file, Path(out).suffix.lower(), out) as write:
+    suffix, schema, skip = Path(out).suffix.lower(), None, bool(reading.get("skip_bad_rows"))
+    with replacing(out) as file, writer(file, suffix, out) as write:
         for chunk, kinds in source.chunks():
-            write(_typed(chunk.table, kinds, source.format))
-            rows, bad = rows + chunk.table.num_rows, bad + chunk.bad
+            typed = chunk._replace(table=_typed(chunk.table, kinds, source.format))
+            schema = schema or without_nulls(typed.table.schema)
+            fitting = fit_types(typed, schema, skip) if suffix in _TYPED else typed
+            write(fitting.table)
+            rows, bad = rows + fitting.table.num_rows, bad + fitting.bad
     return rows, bad
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.source import Batch, Source
-from rosenblatt.data.tables import plain_strings
+from rosenblatt.data.tables import plain_strings, without_nulls
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.models import Model
@@ -75,10 +75,8 @@ def writer(
     elif suffix == ".jsonl":
         yield lambda table: _json(file, table)
     elif suffix in (".parquet", ".arrow"):
-        opened: list[Any] = []
-        yield lambda table: _columnar(file, suffix, opened, table)
-        for writer in opened:
-            writer.close()
+        with ExitStack() as stack:
+            yield _columnar(file, suffix, stack)
     else:
         message = f"tables are written to {', '.join(WRITERS)} files"
         raise DataError(message, path=os.fspath(out))
@@ -105,12 +103,26 @@ def _json(file: Any, table: pa.Table) -> None:
         file.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
 
 
-def _columnar(file: Any, suffix: str, opened: list[Any], table: pa.Table) -> None:
-    if not opened:
-        if suffix == ".parquet":
-            from pyarrow import parquet
+def _columnar(file: Any, suffix: str, stack: ExitStack) -> Callable[[pa.Table], None]:
+    opened: Any = None
+    schema = pa.schema([])
 
-            opened.append(parquet.ParquetWriter(file, table.schema, compression="zstd"))
-        else:
-            opened.append(pa.ipc.new_file(file, table.schema))
-    opened[0].write_table(table)
+    def write(table: pa.Table) -> None:
+        nonlocal opened, schema
+        if opened is None:
+            schema = without_nulls(table.schema)
+            opened = stack.enter_context(_open_columnar(file, suffix, schema))
+        try:
+            opened.write_table(table.cast(schema))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataError(f"the rows differ in type from the first ones: {error}") from None
+
+    return write
+
+
+def _open_columnar(file: Any, suffix: str, schema: pa.Schema) -> Any:
+    if suffix == ".arrow":
+        return pa.ipc.new_file(file, schema)
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(file, schema, compression="zstd")

@@ -1,0 +1,88 @@
+"""JSON lines: the quick way and the long ones give the same columns, and faults are named."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rosenblatt import data
+from rosenblatt.data.blocks import Block
+from rosenblatt.data.json_lines import _by_arrow, _by_kernels, parse_json
+from rosenblatt.errors import DataError
+
+SCHEMA = pa.schema({"s": pa.string(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()})
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "s": st.none() | st.text(max_size=100),
+            "i": st.none() | st.integers(-(2**63), 2**63 - 1),
+            "f": st.none() | st.floats(allow_nan=False, allow_infinity=False),
+            "b": st.none() | st.booleans(),
+            "more": st.text(max_size=5) | st.floats(allow_nan=False, allow_infinity=False),
+        },
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS, st.booleans())
+def test_kernels_read_the_same_columns_as_arrow(rows, ascii_only):
+    lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
+    block = Block.of(lines.encode("utf-8", errors="replace"), "a.jsonl")
+    table = _by_kernels(block.array, SCHEMA)
+    table.validate(full=True)
+    assert table.equals(_by_arrow(block, SCHEMA))
+
+
+@pytest.mark.parametrize(
+    "line", ['{"i": 1.5}', '{"i": "1"}', '{"i": 99999999999999999999}', '{"b": 1}', '{"s": 1}']
+)
+def test_a_value_of_another_type_is_not_for_the_kernels(line):
+    block = Block.of((line + "\n").encode(), "a.jsonl")
+    assert _by_kernels(block.array, SCHEMA) is None
+
+
+def test_a_bad_line_leaves_the_other_rows_their_types():
+    lines = b'{"i": 1, "b": true, "s": "x"}\n  \n{"i": 2\n{"b": 3}\n{"i": 4}\n{"s": "\xff"}\n'
+    chunk = parse_json(Block.of(lines, "a.jsonl", line=11), SCHEMA, skip=True)
+    assert chunk.table.schema.equals(SCHEMA)
+    assert chunk.table.select(["i", "b"]).to_pylist() == [{"i": 1, "b": True}, {"i": 4, "b": None}]
+    assert ([chunk.line_of(row) for row in range(2)], chunk.bad) == ([11, 15], 3)
+
+
+def test_a_number_written_as_a_string_makes_strings_of_its_column_only():
+    block = Block.of(b'{"i": 1, "f": 2}\n{"i": "3", "f": 4}\n', "a.jsonl")
+    table = parse_json(block, SCHEMA, skip=False).table
+    assert table["i"].to_pylist() == ["1", "3"]
+    assert table["f"].to_pylist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"x": "a b c \xff", "label": "a"}', "line 2002: expected a JSON object: 'utf-8'"),
+        (b'{"x": "a", "label": "a"} 7', "line 2002: expected a JSON object: Extra data"),
+        (b'{"x": "\\ud800", "label": "a"}', "line 2002: expected a JSON object: 'utf-8'"),
+        (b'{"x": "a", "yes": 7, "label": "a"}', "line 2002, column 'yes': expected bool, as in"),
+        (b'{"x": "a"}', "line 2002, column 'label': the label is missing"),
+    ],
+)
+@pytest.mark.parametrize("skip", [True, False])
+def test_a_fault_is_named_or_skipped_far_into_the_file(tmp_path, line, message, skip):
+    row = b'{"label": "a", "x": "one two three %d", "yes": true}\n\n'
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(row % i for i in range(1000)) + b" \t\n" + line + b"\n" + row % 7)
+    source = data.open(path, label="label", skip_bad_rows=skip, block_bytes=1 << 14)
+    if skip:
+        assert sum(map(len, source)) == 1001
+        assert source.bad == 1
+    else:
+        with pytest.raises(DataError, match=message):
+            list(source)
