@@ -110,6 +110,7 @@ def settle(values, columns, pointers, codes, omega, order, seen, U, sums, time, 
     problems = U.shape[1]
     late = np.empty(problems, U.dtype)
     for i in range(order.size):
+        fetch(values, columns, pointers, order, i)
         row = order[i]
         entries = slice(pointers[row], pointers[row + np.uint64(1)])
         x, at, weight = values[entries], columns[entries], omega[row * weighted]
