@@ -46,6 +46,8 @@ def proof(certificate):
     if certificate.separable:
         digits = max(len(str(abs(w))) for w in certificate.weights)
         return f"weights of up to {digits} digits; at most {certificate.mistake_bound:,} mistakes"
+    if certificate.balance is not None:
+        return f"{len(certificate.balance.rows):,} rows in balance"
     text = f"{len(certificate.contradiction.rows)} rows contradict each other"
     if certificate.spanning is not None:
         text += f"; {len(certificate.spanning.rows)} span all"

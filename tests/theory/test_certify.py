@@ -342,15 +342,6 @@ def test_without_a_balance_a_minimal_set_is_the_proof():
     assert verify(certificate, X, [0, 1, 1, 0])
 
 
-def test_rows_that_touch_may_be_a_balance_too():
-    X = [[0, 0], [0, 1], [1, 1], [1, 1]]
-    certificate = certify(X, [0, 1, 1, 0], minimal=False)
-    assert certificate.verdict == "quasi-separable"
-    assert certificate.contradiction is None
-    assert certificate.balance.rows == (2, 3)
-    assert verify(certificate, X, [0, 1, 1, 0])
-
-
 @pytest.mark.parametrize(("version", "later"), [(1, ["balance", "replaced"]), (2, ["replaced"])])
 def test_files_of_older_versions_are_still_read(version, later):
     record = certify([[0], [1], [2]], [0, 1, 0]).to_dict()

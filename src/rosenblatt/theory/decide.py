@@ -13,12 +13,12 @@ import numpy as np
 
 from rosenblatt.theory.balance import whole
 from rosenblatt.theory.blind import Blind, Replaced, is_weak
-from rosenblatt.theory.clock import Clock, OutOfTimeError
+from rosenblatt.theory.clock import Clock, OutOfTimeError, StuckError
 from rosenblatt.theory.columns import LoneColumn, lone_columns
 from rosenblatt.theory.exploration import explore
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.proposal import Proposal, propose
-from rosenblatt.theory.stages import Contradiction, Decision, StuckError, separate, settle
+from rosenblatt.theory.stages import Contradiction, Decision, separate, settle
 
 
 def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decision:
@@ -33,11 +33,12 @@ def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decis
         v = strict[0].exact_weights(problem.width, problem.table.padded)
         return Decision("separable", tuple(v), columns=strict)
     try:
-        if minimal is None:
+        if minimal is None or (columns and not minimal):
+            # A small set is good to read, and soon found where some column separates weakly.
             with suppress(StuckError):
-                hint = explore(problem, clock)
+                hint = explore(problem, clock, ties=not columns)
                 found = _by_other_columns(problem, clock, hint, minimal)
-                return found or _by_stages(problem, clock, hint, columns, patient=False)
+                return found or _by_stages(problem, clock.impatient(), hint, columns)
         hint = explore(problem, clock, thorough=not minimal)
         found = _by_other_columns(problem, clock, hint, minimal)
         if found is None and not minimal:
@@ -48,16 +49,12 @@ def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decis
 
 
 def _by_stages(
-    problem: Problem,
-    clock: Clock,
-    hint: Proposal,
-    columns: list[LoneColumn],
-    patient: bool = True,
+    problem: Problem, clock: Clock, hint: Proposal, columns: list[LoneColumn]
 ) -> Decision:
-    answer = separate(problem, clock, hint, patient)
+    answer = separate(problem, clock, hint)
     if isinstance(answer, list):
         return Decision("separable", tuple(answer))
-    return settle(problem, clock, answer, columns, patient)
+    return settle(problem, clock, answer, columns)
 
 
 def _by_balance(hint: Proposal) -> Decision | None:

@@ -17,8 +17,8 @@ from scipy import sparse
 
 from rosenblatt.theory.matrices import Floats
 
-# Steps: fewest and most, and the numbers that may be read by them.
-_FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 28
+# Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
+_FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
 _MEMORY = 10
 # A separator must clear every row by this much; the scale is that of scores around one.
 CLEAR = 1e-3
@@ -42,11 +42,13 @@ def descend(
     balanced: Callable[[Floats], bool] = lambda losses: False,
     tick: Callable[[], object] = lambda: None,
     steps: int = MOST_STEPS,
+    numbers: int = _NUMBERS,
 ) -> Descent:
     """Separate rows of length one, or find losses that pass the test `balanced`.
 
     The test is expensive and only asked where it may succeed. `tick` is called before each step; it
-    may raise to end the work. There are at most so many `steps`, and fewer for large matrices.
+    may raise to end the work. There are at most so many `steps`, and fewer if they would read more
+    than so many `numbers`.
 
     Examples
     --------
@@ -59,8 +61,8 @@ def descend(
     gradient = -(Z.T @ losses)
     memory = _Memory()
     asked = np.inf
-    numbers = Z.nnz if sparse.issparse(Z) else Z.size
-    for _ in range(min(max(_FEWEST, _NUMBERS // max(numbers, 1)), steps)):
+    entries = Z.nnz if sparse.issparse(Z) else Z.size
+    for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
         tick()
         direction = memory.direction(gradient)
         slopes = np.asarray(Z @ direction)

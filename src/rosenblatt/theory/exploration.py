@@ -26,15 +26,18 @@ _PART = 1 << 13
 _ROUNDS = 8
 # Steps of a descent before other means are tried, if the search is thorough.
 _SHORT = 150
+# Numbers that may be read by the steps that follow.
+_LONG = 1 << 28
 # Up to here, non-negative least squares find a minimal contradiction sooner than least squares.
 _FEW_COLUMNS = 128
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def explore(problem: Problem, clock: Clock, thorough: bool = False) -> Proposal:
+def explore(problem: Problem, clock: Clock, thorough: bool = False, ties: bool = True) -> Proposal:
     """A separator that is clear on every row, a balance, blind vectors, or where this ended.
 
-    A `thorough` search finds balances that are hidden.
+    A `thorough` search finds balances that are hidden. Without `ties`, columns that are
+    combinations of others are not looked for.
     """
     count = _part(problem)
     working = np.arange(problem.n)
@@ -42,7 +45,7 @@ def explore(problem: Problem, clock: Clock, thorough: bool = False) -> Proposal:
         working = working[:: problem.n // count]
     v = np.zeros(problem.width)
     thorough = thorough and problem.width <= MOST_COLUMNS
-    hard = looked = False
+    hard, looked = False, not ties
     for _ in range(_ROUNDS):
         part = _Part(problem, working, clock)
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
@@ -107,16 +110,16 @@ class _Part:
             np.count_nonzero(table.column_top)
         ) + int(table.padded)
 
-    def descend(self, v: Floats, steps: int) -> tuple[str, Proposal]:
-        """Steps of a descent."""
+    def descend(self, v: Floats, *limits: int) -> tuple[str, Proposal]:
+        """Steps of a descent; the limits are those of :func:`descend`."""
         w = v[self.columns] / self.scale
-        return self._proposal(descend(self.Z, w, self._balanced, self.clock.left, steps))
+        return self._proposal(descend(self.Z, w, self._balanced, self.clock.left, *limits))
 
     def insist(self, here: Proposal) -> tuple[str, Proposal]:
         """All that can be tried where a descent is unsure, in the order of cost."""
         found = self._past_blindness(here)
         if found is None:
-            outcome, here = self.descend(here.v, MOST_STEPS)
+            outcome, here = self.descend(here.v, MOST_STEPS, _LONG)
             if outcome != "unsure":
                 return outcome, here
             w = here.v[self.columns] / self.scale

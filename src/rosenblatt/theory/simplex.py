@@ -48,6 +48,7 @@ def decide_exactly(
 
     `prefer` are rows to try first.
     """
+    clock.need_patience()
     held = np.empty(0, dtype=np.intp) if held is None else held
     basis = _Basis(problem.width + 1)
     pool = _Pool(problem, held, prefer)

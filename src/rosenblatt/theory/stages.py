@@ -77,26 +77,18 @@ class Decision:
     blind: tuple[Blind, ...] = ()
 
 
-class StuckError(Exception):
-    """Only the exact simplex method is left to be tried, which may take very long."""
-
-
 def settle(
     problem: Problem,
     clock: Clock,
     contradiction: Contradiction,
     columns: list[LoneColumn],
-    patient: bool = True,
 ) -> Decision:
-    """Decide between quasi-separable and inseparable, given a contradiction.
-
-    Unless `patient`, raise StuckError rather than go on with the exact simplex method.
-    """
+    """Decide between quasi-separable and inseparable, given a contradiction."""
     if columns:
         v = columns[0].exact_weights(problem.width, problem.table.padded)
         return Decision("quasi-separable", tuple(v), contradiction)
     try:
-        answer = _weak_stage(problem, clock, contradiction, patient)
+        answer = _weak_stage(problem, clock, contradiction)
     except OutOfTimeError:
         return Decision("undecided", contradiction=contradiction)
     if isinstance(answer, list):
@@ -105,12 +97,11 @@ def settle(
 
 
 def separate(
-    problem: Problem, clock: Clock, hint: Proposal | None = None, patient: bool = True
+    problem: Problem, clock: Clock, hint: Proposal | None = None
 ) -> list[int] | Contradiction:
     """Exact weights that separate every row, or a minimal set of rows that contradict.
 
-    `hint` is what exploring the rows has found, if that has been done. Unless `patient`, raise
-    StuckError rather than go on with the exact simplex method.
+    `hint` is what exploring the rows has found, if that has been done.
     """
     zero = np.flatnonzero(problem.norms == 0)
     if len(zero):
@@ -133,8 +124,6 @@ def separate(
             return found
     if any(v := problem.exact_weights(proposal.v)) and (problem.exact_signs(v) > 0).all():
         return v
-    if not patient:
-        raise StuckError
     answer = decide_exactly(problem, clock, proposal.rows)
     if answer.v is not None:
         return primitive(answer.v)
@@ -192,7 +181,7 @@ def simplest(problem: Problem, v: Floats) -> list[int]:
 
 
 def _weak_stage(
-    problem: Problem, clock: Clock, contradiction: Contradiction, patient: bool
+    problem: Problem, clock: Clock, contradiction: Contradiction
 ) -> list[int] | Contradiction:
     """A weak separator, or contradicting rows that span every row."""
     rows = np.array(contradiction.rows, dtype=np.intp)
@@ -205,7 +194,7 @@ def _weak_stage(
         outside = _outside_span(problem, rows, clock)
         if not outside.any():
             return as_given(problem, rows, weights)
-        answer = _widen(problem, clock, rows, weights, outside, patient)
+        answer = _widen(problem, clock, rows, weights, outside)
         if isinstance(answer, list):
             return answer
         rows, weights = answer
@@ -236,7 +225,6 @@ def _widen(
     rows: Indices,
     weights: list[int],
     outside: NDArray[np.bool_],
-    patient: bool,
 ) -> list[int] | tuple[Indices, list[int]]:
     """A weak separator that vanishes on these rows, or more contradicting rows with them."""
     proposal = propose(problem, clock, rows, outside)
@@ -255,8 +243,6 @@ def _widen(
         )
         if combination is not None and len(more) > len(rows):
             return more, combination
-    if not patient:
-        raise StuckError
     answer = decide_exactly(problem, clock, proposal.rows, rows, outside)
     if answer.v is not None:
         return primitive(answer.v)
