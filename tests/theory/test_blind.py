@@ -161,3 +161,19 @@ def test_tampered_replacements_are_refused():
     forged = replace(certificate, fingerprint=other.fingerprint, radius=other.radius)
     assert not verify(forged, odd, y)
     assert not verify(replace(certificate, balance=None), X, y)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copies_are_seen_to_be_copies_without_long_numbers(layout, monkeypatch):
+    X, y, _ = noisy(400, 6, 9)
+    X = np.hstack([X, -4 * X[:, [1]], X[:, [2]] / 8])
+    p = problem(layout(X), y)
+    monkeypatch.setattr(Problem, "exact_products", None)
+    found = replaced(p)
+    assert found is not None
+    assert not found.rounded
+    assert len(found.blind) == 2
+    # One bit of one row is enough to be no copy.
+    X[7, 7] = np.nextafter(X[7, 7], 1.0)
+    monkeypatch.undo()
+    assert replaced(problem(layout(X), y)).rounded

@@ -22,6 +22,7 @@ from scipy import linalg, sparse
 from scipy.optimize import linprog
 
 from rosenblatt.theory.balance import MOST_COLUMNS
+from rosenblatt.theory.clock import ENDLESS, Clock
 from rosenblatt.theory.exact import null_space
 from rosenblatt.theory.matrices import Floats, Indices, equilibrate, gram, scale_columns
 from rosenblatt.theory.problem import Problem, primitive
@@ -33,6 +34,8 @@ _DENOMINATOR, _PRECISION = 1000, 1e-7
 _RANK = 1e-11
 # Numbers that are multiplied exactly for one vector, at most.
 _EXACT = 20_000_000
+# Seconds for one of them, about.
+_SECONDS = 3e-7
 # Rows that show which columns may be combinations of others, at least.
 _SAMPLE = 2048
 # Columns that are tied together, at most, if their coefficients are long.
@@ -166,7 +169,7 @@ class Replaced:
         return primitive(full)
 
 
-def replaced(problem: Problem) -> Replaced | None:
+def replaced(problem: Problem, clock: Clock = ENDLESS) -> Replaced | None:
     """The problem without columns that are combinations of others, if there are any."""
     rows = np.arange(0, problem.n, max(1, problem.n // max(4 * problem.width, _SAMPLE)))
     if problem.rounded or not _tractable(problem, rows):
@@ -176,12 +179,15 @@ def replaced(problem: Problem) -> Replaced | None:
     for b in null_vectors(problem, rows, some):
         if not _nearly_blind(problem, b):
             continue
-        if problem.n * sum(x != 0 for x in b.vector) > _EXACT:
-            return None
-        b, column = _refined(problem, b, some)
+        if not _vanishes(problem, b):
+            work = problem.n * sum(x != 0 for x in b.vector)
+            if work > _EXACT:
+                return None
+            clock.allow(_SECONDS * work)
+            b, column = _refined(problem, b, some)
+            if column.any():
+                seen[b.lead] = column
         blind.append(b)
-        if column.any():
-            seen[b.lead] = column
     left = problem.table.d - len(blind) + len(seen)
     return Replaced(problem, blind, seen) if blind and left else None
 
@@ -192,6 +198,20 @@ def _nearly_blind(problem: Problem, b: Blind) -> bool:
     vector = np.array([x / largest for x in b.vector])
     terms = np.abs(vector[: problem.table.d]) * problem.table.column_top
     return float(np.abs(problem.scores(vector)).max()) <= _PRECISION * float(terms.max())
+
+
+def _vanishes(problem: Problem, b: Blind) -> bool:
+    """Whether doubles are enough to see that no row sees a vector: sums of counts, and copies."""
+    if problem.doubles_are_exact(b.vector):
+        return not problem.scores(np.array(b.vector, dtype=float)).any()
+    terms = [(j, x) for j, x in enumerate(b.vector) if x]
+    if len(terms) != 2 or terms[1][0] == problem.table.d or problem.table.values.dtype.kind != "f":
+        return False
+    if any(abs(x) & (abs(x) - 1) for _, x in terms):
+        return False
+    # Powers of two round nothing.
+    one, other = (problem.table.values[:, [j]] * float(x) for j, x in terms)
+    return bool(((one + other) != 0).sum() == 0)
 
 
 def _refined(problem: Problem, b: Blind, some: _Columns) -> tuple[Blind, Floats]:

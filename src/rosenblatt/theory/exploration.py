@@ -51,7 +51,7 @@ def explore(problem: Problem, clock: Clock, thorough: bool = False, ties: bool =
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
         more = (thorough or problem.table.is_sparse) and len(working) < problem.n
         if outcome == "unsure" and (hard or not more):
-            better = None if looked else replaced(problem)
+            better = None if looked else replaced(problem, clock)
             looked = True
             if better is not None:
                 return replace(here, replaced=better)

@@ -104,7 +104,7 @@ class Problem:
         if not any(exact):
             return np.zeros(self.n, dtype=np.int8)
         v = self.scaled_weights(exact)
-        if self._doubles_are_exact(exact):
+        if self.doubles_are_exact(exact):
             v = np.array([float(x) for x in exact])
             return np.sign(self.scores(v)).astype(np.int8)
         s, slack = self.scores(v), self.slack(v)
@@ -155,7 +155,7 @@ class Problem:
             for a, b, pad, sign in zip(ends, ends[1:], pads, signs, strict=False)
         ]
 
-    def _doubles_are_exact(self, exact: Sequence[int]) -> bool:
+    def doubles_are_exact(self, exact: Sequence[int]) -> bool:
         """Whether `scores` rounds nothing that could change a sign."""
         t = self.table
         if t.row_exponent is not None:
