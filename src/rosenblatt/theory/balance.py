@@ -26,6 +26,7 @@ from scipy import linalg, sparse
 from rosenblatt.theory.matrices import (
     Floats,
     column_top,
+    gram,
     scale_columns,
     scale_rows,
     squared_lengths,
@@ -88,14 +89,13 @@ def balances(Z: Any, weights: Floats) -> bool:
         B = B[np.argpartition(squared_lengths(B), m - enough)[m - enough :]]
     if _hopeless(B, rest):
         return False
-    gram = B.T @ B
-    gram = gram.toarray() if sparse.issparse(gram) else gram
-    room = max(2.0**-38 * numbers, 2.0**-32 * k * float(np.sqrt(gram.diagonal().max())))
-    trace = float(gram.diagonal().sum()) + 4.0 * float(rest @ rest)
-    gram -= np.outer(4.0 * rest, rest)
+    H = gram(B)
+    room = max(2.0**-38 * numbers, 2.0**-32 * k * float(np.sqrt(H.diagonal().max())))
+    trace = float(H.diagonal().sum()) + 4.0 * float(rest @ rest)
+    H -= np.outer(4.0 * rest, rest)
     doubt = float(np.sqrt(k)) * (m + 8) * _UNIT * m
-    gram[np.diag_indices(k)] -= room + 16.0 * doubt**2 + (m + 4 * k + 64) * 2 * _UNIT * trace
-    _, failed = linalg.lapack.dpotrf(gram.T, overwrite_a=True, clean=False)
+    H[np.diag_indices(k)] -= room + 16.0 * doubt**2 + (m + 4 * k + 64) * 2 * _UNIT * trace
+    _, failed = linalg.lapack.dpotrf(H.T, overwrite_a=True, clean=False)
     return bool(failed == 0)
 
 

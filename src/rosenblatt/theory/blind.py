@@ -41,7 +41,7 @@ _SAMPLE = 2048
 # Columns that are tied together, at most, if their coefficients are long.
 _TIED = 64
 # A column of roundings is good enough if so much of it is not made of others; tries to get there.
-_CLEAR, _REFINEMENTS = 0.01, 4
+_CLEAR, _REFINEMENTS = 0.01, 5
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,11 @@ class _Columns:
         return inner * self.scale[self.basis], left / max(float(np.linalg.norm(wanted)), 1e-300)
 
 
-def null_vectors(problem: Problem, rows: Indices, some: _Columns | None = None) -> list[Blind]:
-    """Vectors that span what these rows are orthogonal to, as far as doubles can tell.
+def _null_vectors(problem: Problem, some: _Columns) -> list[Blind]:
+    """Vectors that span what the rows are orthogonal to, as far as doubles can tell.
 
     The lead of one is zero in all others, and never the offset.
     """
-    some = some or _Columns(problem, rows)
     missing = np.setdiff1d(np.flatnonzero(problem.table.column_top), some.columns)
     found = [_vector(int(j), {}, problem.width) for j in missing]
     shares = some.shares()
@@ -122,7 +121,7 @@ def blind_to(problem: Problem, rows: Indices) -> list[Blind]:
     """Vectors that span what these rows are orthogonal to, exactly; none where that is not sure."""
     if not _tractable(problem, rows):
         return []
-    found = null_vectors(problem, rows)
+    found = _null_vectors(problem, _Columns(problem, rows))
     exact = all(not any(problem.exact_dots(b.vector, rows)) for b in found)
     return found if exact else []
 
@@ -176,7 +175,7 @@ def replaced(problem: Problem, clock: Clock = ENDLESS) -> Replaced | None:
         return None
     some = _Columns(problem, rows)
     blind, seen = [], {}
-    for b in null_vectors(problem, rows, some):
+    for b in _null_vectors(problem, some):
         if not _nearly_blind(problem, b):
             continue
         if not _vanishes(problem, b):
@@ -220,13 +219,14 @@ def _refined(problem: Problem, b: Blind, some: _Columns) -> tuple[Blind, Floats]
     And what they see, the nearest doubles of it up to a common factor.
     """
     basis = some.columns[some.basis].tolist()
-    for k in range(_REFINEMENTS):
+    for left_to_try in reversed(range(_REFINEMENTS)):
         products, exponent = problem.exact_products(b.vector)
         largest = max(map(abs, products))
         column = np.array([x / max(largest, 1) for x in products])
-        if largest == 0:
+        if largest == 0 or left_to_try == 0:
             break
-        exact = _exact_tie(problem, b, some.rows) if k == 0 else None
+        first = left_to_try == _REFINEMENTS - 1
+        exact = _exact_tie(problem, b, some.rows) if first else None
         if exact is not None:
             b = exact
             continue

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rosenblatt.theory.matrices import Floats
+from rosenblatt.theory.matrices import Floats, gram
 
 STEPS = 100
 
@@ -68,14 +68,13 @@ def _least_squares(part: Any, epsilon: float) -> Floats:
     m, k = part.shape
     ones = np.ones(m)
     tall = m >= k
-    gram = part.T @ part if tall else part @ part.T
-    gram = gram.toarray() if sparse.issparse(gram) else gram
-    gram[np.diag_indices_from(gram)] += epsilon
+    H = gram(part if tall else part.T)
+    H[np.diag_indices_from(H)] += epsilon
     right = part.T @ ones if tall else ones
     try:
-        solved = linalg.cho_solve(linalg.cho_factor(gram, check_finite=False), right)
+        solved = linalg.cho_solve(linalg.cho_factor(H, check_finite=False), right)
     except linalg.LinAlgError:
-        solved = np.linalg.lstsq(gram, right, rcond=None)[0]
+        solved = np.linalg.lstsq(H, right, rcond=None)[0]
     return np.asarray(solved if tall else part.T @ solved)
 
 
