@@ -166,9 +166,7 @@ def gather_cells(data, cells, column, offsets, out):
         if cells[row, column, 2] == DOUBLED:
             o = _undouble(data, i, end, out, o)
         else:
-            for j in range(end - i):
-                out[o + np.uint64(j)] = data[i + np.uint64(j)]
-            o += end - i
+            o = copy(data, i, end, out, o)
         offsets[row + 1] = o
     return o
 
@@ -183,6 +181,14 @@ def _undouble(data, i, end, out, o):
             i += _2
             o += _1
     return o
+
+
+@inlined
+def copy(data, i, end, out, o):
+    """Write what stands there as it is; the place after it."""
+    for j in range(end - i):
+        out[o + np.uint64(j)] = data[i + np.uint64(j)]
+    return o + (end - i)
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.engine._jit import inlined, kernel
-from rosenblatt.engine.cells import copy_until, twice_as_long
+from rosenblatt.engine.cells import copy, copy_until, twice_as_long
 
 # What a value is, as `find_values` tells it; 0 where there is none.
 STRING, ESCAPED, NUMBER, BOOLEAN, NULL = 1, 2, 3, 4, 5
@@ -241,12 +241,8 @@ def gather_values(data, values, name, wanted, offsets, out, valid):
             count += 1
             if kind != wanted and (wanted != STRING or kind != ESCAPED):
                 return -1
-            if kind == ESCAPED:
-                o = _unescape(data, i, end, out, o)
-            else:
-                for j in range(end - i):
-                    out[o + np.uint64(j)] = data[i + np.uint64(j)]
-                o += end - i
+            escaped = kind == ESCAPED
+            o = _unescape(data, i, end, out, o) if escaped else copy(data, i, end, out, o)
         offsets[row + 1] = o
     return count
 
