@@ -122,7 +122,7 @@ def blind_to(problem: Problem, rows: Indices) -> list[Blind]:
     if not _tractable(problem, rows):
         return []
     found = _null_vectors(problem, _Columns(problem, rows))
-    exact = all(not any(problem.exact_dots(b.vector, rows)) for b in found)
+    exact = all(not problem.signs(b.vector, rows).any() for b in found)
     return found if exact else []
 
 

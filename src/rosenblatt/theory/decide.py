@@ -110,7 +110,7 @@ def _survives(
         return decision.verdict == "undecided"
     rows = np.array(decision.balance.rows, dtype=np.intp)
     return (weights is None or is_weak(problem, weights)) and not any(
-        any(problem.exact_dots(changed.original(b.vector), rows)) for b in decision.blind
+        problem.signs(changed.original(b.vector), rows).any() for b in decision.blind
     )
 
 

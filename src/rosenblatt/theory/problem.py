@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.theory import limbs
 from rosenblatt.theory.matrices import CHUNK, Floats, Indices, scale_rows
 from rosenblatt.theory.table import Table, scaled_double
 
 Signs = NDArray[np.int8]
+# From so many rows on, their exact signs are found together.
+_MANY = 64
 
 
 class Problem:
@@ -114,10 +117,20 @@ class Problem:
         close = np.flatnonzero(signs == 0)
         few = CHUNK if self.table.is_sparse else max(1, min(CHUNK, 4_000_000 // self.width))
         for start in range(0, len(close), few):
-            rows = close[start : start + few]
-            dots = self.exact_dots(exact, rows)
-            signs[rows] = [(x > 0) - (x < 0) for x in dots]
+            signs[close[start : start + few]] = self.signs(exact, close[start : start + few])
         return signs
+
+    def signs(self, exact: Sequence[int], rows: Indices) -> Signs:
+        """The sign of ``z_i·v`` for some rows, exactly and whatever doubles make of it."""
+        t = self.table
+        if len(rows) >= _MANY and (t.values.dtype.kind == "f" or t.integral):
+            columns = np.flatnonzero([x != 0 for x in exact[: t.d]])
+            part = t.values[rows][:, columns].astype(np.float64, copy=False)
+            offset = exact[t.d] if t.padded else 0
+            found = limbs.signs(part, [exact[j] for j in columns.tolist()], offset)
+            if found is not None:
+                return (found * self.y[rows]).astype(np.int8)
+        return np.array([(x > 0) - (x < 0) for x in self.exact_dots(exact, rows)], dtype=np.int8)
 
     def exact_dots(self, exact: Sequence[int], rows: Indices) -> list[int]:
         """``z_i·v`` for some rows in whole numbers, each up to a positive factor."""
