@@ -92,10 +92,11 @@ def balances(Z: Any, weights: Floats) -> bool:
     H = gram(B)
     room = max(2.0**-38 * numbers, 2.0**-32 * k * float(np.sqrt(H.diagonal().max())))
     trace = float(H.diagonal().sum()) + 4.0 * float(rest @ rest)
-    H -= np.outer(4.0 * rest, rest)
     doubt = float(np.sqrt(k)) * (m + 8) * _UNIT * m
     H[np.diag_indices(k)] -= room + 16.0 * doubt**2 + (m + 4 * k + 64) * 2 * _UNIT * trace
-    _, failed = linalg.lapack.dpotrf(H.T, overwrite_a=True, clean=False)
+    # One triangle is enough.
+    half = linalg.blas.dsyr(-4.0, rest, a=H.T, overwrite_a=True)
+    _, failed = linalg.lapack.dpotrf(half, overwrite_a=True, clean=False)
     return bool(failed == 0)
 
 

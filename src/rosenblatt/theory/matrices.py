@@ -36,7 +36,8 @@ def scale_columns(A: Any, factors: Floats) -> Any:
 def squared_lengths(A: Any) -> Floats:
     """The sum of squares of each row."""
     if sparse.issparse(A):
-        return np.asarray(A.power(2).sum(axis=1)).ravel()
+        squares = sparse.csr_array((A.data * A.data, A.indices, A.indptr), shape=A.shape)
+        return np.asarray(squares @ np.ones(A.shape[1]))
     return np.asarray(np.einsum("ij,ij->i", A, A))
 
 
@@ -48,9 +49,10 @@ def gram(A: Any) -> Floats:
 
 def column_top(A: Any) -> Floats:
     """The largest absolute value of each column."""
-    if sparse.issparse(A):
-        return np.asarray(abs(A).max(axis=0).todense()).ravel().astype(np.float64)
     top: Floats = np.zeros(A.shape[1])
+    if sparse.issparse(A):
+        np.maximum.at(top, A.indices, np.abs(A.data))
+        return top
     for start in range(0, A.shape[0], CHUNK):
         low, high = column_extremes(A[start : start + CHUNK])
         top = np.maximum(top, np.maximum(high, -low))

@@ -18,6 +18,7 @@ from functools import cmp_to_key
 from operator import mul
 from typing import Any
 
+import flint
 import numpy as np
 
 from rosenblatt.theory.clock import Clock
@@ -69,7 +70,7 @@ def _contradiction(basis: _Basis) -> ExactAnswer:
     for label, row in zip(basis.labels, basis.inverse, strict=True):
         if label is not None and row[-1]:
             i, sign = label
-            coefficients[i] = coefficients.get(i, 0) + sign * row[-1]
+            coefficients[i] = coefficients.get(i, 0) + sign * int(row[-1])
     rows = [i for i, c in coefficients.items() if c]
     return ExactAnswer(None, rows, [coefficients[i] for i in rows])
 
@@ -126,23 +127,27 @@ class _Pool:
 class _Basis:
     """The inverse of the basis as whole numbers over `denominator`, one row a basic variable.
 
+    The numbers grow long, and FLINT's are several times faster then than Python's.
+
     The right-hand side is the last unit vector, so the last column of the inverse holds the
     values of the basic variables.
     """
 
     def __init__(self, size: int) -> None:
-        self.inverse = [[int(i == j) for j in range(size)] for i in range(size)]
+        one, zero = flint.fmpz(1), flint.fmpz(0)
+        self.inverse = [[one if i == j else zero for j in range(size)] for i in range(size)]
         self.labels: list[Label | None] = [None] * size
-        self.denominator = 1
+        self.denominator = one
 
     def multipliers(self) -> list[int]:
         """Σ of the inverse's rows of artificial variables: the prices y, times denominator."""
         rows = [r for r, label in zip(self.inverse, self.labels, strict=True) if label is None]
-        return [sum(column) for column in zip(*rows, strict=True)] or [0] * len(self.inverse)
+        return [int(sum(column)) for column in zip(*rows, strict=True)] or [0] * len(self.inverse)
 
     def enter(self, label: Label, column: Sequence[int], clock: Clock) -> None:
         """Bring a column into the basis in place of the lexicographically first to fall to zero."""
-        direction = [sum(map(mul, row, column)) for row in self.inverse]
+        entering = [flint.fmpz(x) for x in column]
+        direction = [sum(map(mul, row, entering)) for row in self.inverse]
         rising = [r for r, d in enumerate(direction) if d > 0]
 
         def order(a: int, b: int) -> int:
