@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -63,15 +65,36 @@ def test_what_is_left_of_a_rounded_combination_takes_its_place_and_vectors_find_
     before = problem(X, y)
     found = replaced(before)
     assert found is not None
-    assert found.rounded
+    assert found.rounded == (tries > 1)
     (b,) = found.blind
-    one = [0] * len(found.columns)
-    one[found.columns.index(b.lead)] = 1
-    assert found.original(one) == list(b.vector)
-    products, _ = before.exact_products(b.vector)
+    products, exponent = before.exact_products(b.vector)
     assert any(products)
-    seen = found.problem.table.values[:, found.columns.index(b.lead)]
-    np.testing.assert_allclose(seen, np.array([x / max(map(abs, products)) for x in products]))
+    (seen,) = found.seen.values()
+    assert seen.exact == (not found.rounded)
+    scale = Fraction(2) ** (exponent - seen.exponent)
+    np.testing.assert_array_equal(seen.column, [float(x * scale) for x in products])
+
+
+@pytest.mark.parametrize("fifth", [0.1, 0.25])
+def test_weights_of_replaced_columns_score_rows_as_before(fifth):
+    # Sums of the first columns, one of them with roundings, and copies.
+    X, y, generator = noisy(300, 5, 2)
+    X = np.round(X, 2)
+    X = np.hstack([X, X[:, :3].sum(axis=1, keepdims=True) * fifth, 4 * X[:, [1]]])
+    before = problem(X, y)
+    found = replaced(before)
+    assert found is not None
+    assert not found.rounded
+    rows = [[Fraction(x) for x in row] + [Fraction(1)] for row in X.tolist()]
+    inner = [
+        [Fraction(x) for x in row] + [Fraction(1)] for row in found.problem.table.values.tolist()
+    ]
+    weights = generator.integers(-(2**60), 2**60, len(found.columns)).tolist()
+    here = [sum(map(mul, row, weights)) for row in inner]
+    there = [sum(map(mul, row, found.original(weights))) for row in rows]
+    factor = there[0] / here[0]
+    assert factor > 0
+    assert there == [factor * x for x in here]
 
 
 def test_roundings_are_a_column_as_good_as_any_other():
@@ -187,4 +210,6 @@ def test_copies_are_seen_to_be_copies_without_long_numbers(layout, monkeypatch):
     # One bit of one row is enough to be no copy.
     X[7, 7] = np.nextafter(X[7, 7], 1.0)
     monkeypatch.undo()
-    assert replaced(problem(layout(X), y)).rounded
+    (seen,) = replaced(problem(layout(X), y)).seen.values()
+    assert seen.exact
+    assert np.flatnonzero(seen.column).tolist() == [7]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -40,6 +40,8 @@ _SECONDS = 3e-7
 _SAMPLE = 2048
 # Columns that are tied together, at most, if their coefficients are long.
 _TIED = 64
+# Whole numbers of more bits are not held by doubles below one, whatever they look like.
+_RANGE = 1000
 # A column of roundings is good enough if so much of it is not made of others; tries to get there.
 _CLEAR, _REFINEMENTS = 0.01, 5
 
@@ -131,20 +133,30 @@ def _tractable(problem: Problem, rows: Indices) -> bool:
     return known and bool(problem.norms[rows].any())
 
 
+class Seen(NamedTuple):
+    """What rows see of a vector: ``column * 2**exponent``, `exact` or to the nearest doubles."""
+
+    column: Floats
+    exponent: int
+    exact: bool
+
+
 class Replaced:
     """A problem whose leads are replaced by what the rows see of the vectors.
 
-    A column that no row sees any more is left out. `rounded` says whether some are left, and then
-    they are the nearest doubles.
+    A column that no row sees any more is left out. `rounded` says whether others are the nearest
+    doubles only.
     """
 
-    def __init__(self, problem: Problem, blind: Sequence[Blind], seen: dict[int, Floats]) -> None:
-        self.blind, self.width, self.rounded = tuple(blind), problem.width, bool(seen)
+    def __init__(self, problem: Problem, blind: Sequence[Blind], seen: dict[int, Seen]) -> None:
+        self.blind, self.width, self.seen = tuple(blind), problem.width, seen
+        held = problem.table.values.dtype.kind == "f" or problem.table.integral
+        self.rounded = bool(seen) and not (held and all(s.exact for s in seen.values()))
         d, padded = problem.table.d, problem.table.padded
         kept = np.setdiff1d(np.arange(d), [b.lead for b in blind])
         values: Any = problem.table.values[:, kept]
         if seen:
-            both = [values.astype(np.float64), np.column_stack(list(seen.values()))]
+            both = [values.astype(np.float64), np.column_stack([s.column for s in seen.values()])]
             thin = sparse.issparse(values)
             values = sparse.csr_array(sparse.hstack(both)) if thin else np.hstack(both)
         self.columns = [*kept.tolist(), *seen, *([d] if padded else [])]
@@ -152,9 +164,11 @@ class Replaced:
 
     def spread(self, vector: Sequence[int]) -> list[int]:
         """A vector of the columns that are left, as one of all columns after the replacement."""
+        exponents = {j: s.exponent for j, s in self.seen.items()}
+        top = max(0, *exponents.values()) if exponents else 0
         full = [0] * self.width
         for j, x in zip(self.columns, vector, strict=True):
-            full[j] = x
+            full[j] = x << (top - exponents.get(j, 0))
         return full
 
     def original(self, vector: Sequence[int]) -> list[int]:
@@ -174,7 +188,8 @@ def replaced(problem: Problem, clock: Clock = ENDLESS) -> Replaced | None:
     if problem.rounded or not _tractable(problem, rows):
         return None
     some = _Columns(problem, rows)
-    blind, seen = [], {}
+    blind: list[Blind] = []
+    seen: dict[int, Seen] = {}
     for b in _null_vectors(problem, some):
         if not _nearly_blind(problem, b):
             continue
@@ -184,7 +199,7 @@ def replaced(problem: Problem, clock: Clock = ENDLESS) -> Replaced | None:
                 return None
             clock.allow(_SECONDS * work)
             b, column = _refined(problem, b, some)
-            if column.any():
+            if column.column.any():
                 seen[b.lead] = column
         blind.append(b)
     left = problem.table.d - len(blind) + len(seen)
@@ -213,31 +228,37 @@ def _vanishes(problem: Problem, b: Blind) -> bool:
     return bool(((one + other) != 0).sum() == 0)
 
 
-def _refined(problem: Problem, b: Blind, some: _Columns) -> tuple[Blind, Floats]:
+def _refined(problem: Problem, b: Blind, some: _Columns) -> tuple[Blind, Seen]:
     """The vector, so changed that little of what rows see of it is made of other columns.
 
-    And what they see, the nearest doubles of it up to a common factor.
+    And what they see.
     """
     basis = some.columns[some.basis].tolist()
     for left_to_try in reversed(range(_REFINEMENTS)):
         products, exponent = problem.exact_products(b.vector)
-        largest = max(map(abs, products))
-        column = np.array([x / max(largest, 1) for x in products])
-        if largest == 0 or left_to_try == 0:
+        seen = _seen(products, exponent)
+        if not seen.column.any() or left_to_try == 0:
             break
         first = left_to_try == _REFINEMENTS - 1
         exact = _exact_tie(problem, b, some.rows) if first else None
         if exact is not None:
             b = exact
             continue
-        shares, left = some.fit(column)
+        shares, left = some.fit(seen.column)
         if left > _CLEAR or problem.n * len(basis) > _EXACT:
             break
-        unit = Fraction(largest) * Fraction(2) ** exponent
+        unit = Fraction(2) ** seen.exponent
         change = {j: Fraction(float(x)) * unit for j, x in zip(basis, shares, strict=True)}
         vector = [x - change.get(j, Fraction(0)) for j, x in enumerate(b.vector)]
         b = Blind(b.lead, tuple(primitive(clear_denominators(vector))))
-    return b, column
+    return b, seen
+
+
+def _seen(products: list[int], exponent: int) -> Seen:
+    """Whole numbers times a power of two as doubles below one."""
+    bits = max(map(abs, products)).bit_length()
+    exact = bits < _RANGE and all((x // (x & -x)).bit_length() <= 53 for x in products if x)
+    return Seen(np.array([x / (1 << bits) for x in products]), exponent + bits, exact)
 
 
 def _exact_tie(problem: Problem, b: Blind, rows: Indices) -> Blind | None:

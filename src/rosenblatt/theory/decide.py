@@ -18,7 +18,8 @@ from rosenblatt.theory.columns import LoneColumn, lone_columns
 from rosenblatt.theory.exploration import explore
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.proposal import Proposal, propose
-from rosenblatt.theory.stages import Contradiction, Decision, separate, settle
+from rosenblatt.theory.stages import Contradiction, Decision, separate, settle, simplest
+from rosenblatt.theory.weak_columns import OnThresholds
 
 
 def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decision:
@@ -33,19 +34,38 @@ def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decis
         v = strict[0].exact_weights(problem.width, problem.table.padded)
         return Decision("separable", tuple(v), columns=strict)
     try:
-        if minimal is None or (columns and not minimal):
-            # A small set is good to read, and soon found where some column separates weakly.
+        found = _by_thresholds(problem, clock, columns, minimal) if columns else None
+        if found is not None:
+            return found
+        if minimal is None:
             with suppress(StuckError):
-                hint = explore(problem, clock, ties=not columns)
+                hint = explore(problem, clock)
                 found = _by_other_columns(problem, clock, hint, minimal)
                 return found or _by_stages(problem, clock.impatient(), hint, columns)
         hint = explore(problem, clock, thorough=not minimal)
         found = _by_other_columns(problem, clock, hint, minimal)
         if found is None and not minimal:
             found = _by_balance(hint)
+        if found is None and problem.rounded and not hint.clear:
+            # Exact solving would decide about the nearest doubles, not about what they stand for.
+            raise StuckError
         return found or _by_stages(problem, clock, hint, columns)
     except OutOfTimeError:
         return Decision("undecided")
+
+
+def _by_thresholds(
+    problem: Problem, clock: Clock, columns: list[LoneColumn], minimal: bool | None
+) -> Decision | None:
+    """What the rows on the thresholds of weak columns decide, unless all are soon separated."""
+    hint = explore(problem, clock, ties=False)
+    if hint.clear:
+        return Decision("separable", tuple(simplest(problem, hint.v)))
+    on = OnThresholds(problem, columns)
+    # A small set is good to read, and soon found among fewer rows and columns.
+    if on.problem is None:
+        return on.without_problem()
+    return on.lifted(decide(on.problem, clock, minimal or None))
 
 
 def _by_stages(
@@ -75,8 +95,10 @@ def _by_other_columns(
     changed = hint.replaced
     if changed is None or (changed.rounded and minimal):
         return None
-    inner = decide(changed.problem, clock, False if changed.rounded else minimal)
-    return _as_before(problem, inner, changed)
+    with suppress(StuckError):
+        inner = decide(changed.problem, clock, False if changed.rounded else minimal)
+        return _as_before(problem, inner, changed)
+    return None
 
 
 def _listed(hint: Proposal) -> Contradiction:

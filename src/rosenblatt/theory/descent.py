@@ -62,7 +62,7 @@ def descend(
     losses = np.maximum(0.0, 1.0 - scores)
     gradient = -(Z.T @ losses)
     memory = _Memory()
-    narrow = Z.shape[1] <= _NARROW and not sparse.issparse(Z)
+    narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
     asked = np.inf
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):

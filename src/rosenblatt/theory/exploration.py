@@ -39,11 +39,13 @@ def explore(problem: Problem, clock: Clock, thorough: bool = False, ties: bool =
     A `thorough` search finds balances that are hidden. Without `ties`, columns that are
     combinations of others are not looked for.
     """
+    v = np.zeros(problem.width)
+    if not problem.norms.any():
+        return Proposal(v, False, np.empty(0, dtype=np.intp), np.empty(0))
     count = _part(problem)
     working = np.arange(problem.n)
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
-    v = np.zeros(problem.width)
     thorough = thorough and problem.width <= MOST_COLUMNS
     hard, looked = False, not ties
     for _ in range(_ROUNDS):
