@@ -18,15 +18,18 @@ from rosenblatt.theory.columns import LoneColumn, lone_columns
 from rosenblatt.theory.exploration import explore
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.proposal import Proposal, propose
-from rosenblatt.theory.stages import Contradiction, Decision, separate, settle, simplest
+from rosenblatt.theory.stages import Contradiction, Decision, separate, settle
 from rosenblatt.theory.weak_columns import OnThresholds
 
 
-def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decision:
+def decide(
+    problem: Problem, clock: Clock, minimal: bool | None = True, weakly: bool = True
+) -> Decision:
     """Decide a binary problem exactly; `undecided` only when the clock runs out.
 
     Without `minimal`, a balance may take the place of a minimal contradiction; with None, it does
-    where a minimal contradiction is hard to find.
+    where a minimal contradiction is hard to find. Unless `weakly`, a contradiction is enough: the
+    verdict may be `undecided` then, as nobody has asked for a weak separator.
     """
     columns = list(lone_columns(problem))
     strict = tuple(c for c in columns if c.strict)
@@ -40,16 +43,16 @@ def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decis
         if minimal is None:
             with suppress(StuckError):
                 hint = explore(problem, clock)
-                found = _by_other_columns(problem, clock, hint, minimal)
-                return found or _by_stages(problem, clock.impatient(), hint, columns)
+                found = _by_other_columns(problem, clock, hint, minimal, weakly)
+                return found or _by_stages(problem, clock.impatient(), hint, columns, weakly)
         hint = explore(problem, clock, thorough=not minimal)
-        found = _by_other_columns(problem, clock, hint, minimal)
+        found = _by_other_columns(problem, clock, hint, minimal, weakly)
         if found is None and not minimal:
             found = _by_balance(hint)
         if found is None and problem.rounded and not hint.clear:
             # Exact solving would decide about the nearest doubles, not about what they stand for.
             raise StuckError
-        return found or _by_stages(problem, clock, hint, columns)
+        return found or _by_stages(problem, clock, hint, columns, weakly)
     except OutOfTimeError:
         return Decision("undecided")
 
@@ -57,24 +60,25 @@ def decide(problem: Problem, clock: Clock, minimal: bool | None = True) -> Decis
 def _by_thresholds(
     problem: Problem, clock: Clock, columns: list[LoneColumn], minimal: bool | None
 ) -> Decision | None:
-    """What the rows on the thresholds of weak columns decide, unless all are soon separated."""
+    """What a small set of rows decides, or else the rows on the thresholds of weak columns."""
     hint = explore(problem, clock, ties=False)
-    if hint.clear:
-        return Decision("separable", tuple(simplest(problem, hint.v)))
+    with suppress(StuckError):
+        return _by_stages(problem, clock.impatient(), hint, columns, weakly=False)
     on = OnThresholds(problem, columns)
-    # A small set is good to read, and soon found among fewer rows and columns.
     if on.problem is None:
         return on.without_problem()
-    return on.lifted(decide(on.problem, clock, minimal or None))
+    return on.lifted(decide(on.problem, clock, minimal or None, weakly=False))
 
 
 def _by_stages(
-    problem: Problem, clock: Clock, hint: Proposal, columns: list[LoneColumn]
+    problem: Problem, clock: Clock, hint: Proposal, columns: list[LoneColumn], weakly: bool
 ) -> Decision:
     answer = separate(problem, clock, hint)
     if isinstance(answer, list):
         return Decision("separable", tuple(answer))
-    return settle(problem, clock, answer, columns)
+    if columns or weakly:
+        return settle(problem, clock, answer, columns)
+    return Decision("undecided", contradiction=answer)
 
 
 def _by_balance(hint: Proposal) -> Decision | None:
@@ -89,14 +93,14 @@ def _by_balance(hint: Proposal) -> Decision | None:
 
 
 def _by_other_columns(
-    problem: Problem, clock: Clock, hint: Proposal, minimal: bool | None
+    problem: Problem, clock: Clock, hint: Proposal, minimal: bool | None, weakly: bool
 ) -> Decision | None:
     """What is decided without columns that are combinations of others."""
     changed = hint.replaced
     if changed is None or (changed.rounded and minimal):
         return None
     with suppress(StuckError):
-        inner = decide(changed.problem, clock, False if changed.rounded else minimal)
+        inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
         return _as_before(problem, inner, changed)
     return None
 
