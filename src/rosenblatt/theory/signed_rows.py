@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
+from operator import mul
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 _CHUNK = 1 << 14
-_WIDE = 1000
 
 
 class RefutedError(Exception):
@@ -72,28 +72,37 @@ class SignedRows:
             found = zip(range(self.d), row[0].tolist(), strict=True)
         return {j: Fraction(*x.as_integer_ratio()) for j, x in found if x}
 
-    @property
-    def _wide(self) -> bool:
-        """Whether rows are better taken one by one, nonzeros only."""
-        return sparse.issparse(self.values) and self.d > _WIDE
+    def _entries(self) -> Iterator[tuple[Any, list[int], list[int], list[int], list[int]]]:
+        """Chunks of the rows of a sparse matrix in whole numbers, the nonzeros only.
 
-    def _rows(self) -> Iterator[tuple[int, dict[int, Fraction]]]:
-        """The side and the nonzeros of every row of a sparse matrix."""
-        X = self.values
-        for i in self.used.tolist():
-            ends = slice(X.indptr[i], X.indptr[i + 1])
-            found = zip(X.indices[ends].tolist(), X.data[ends].tolist(), strict=True)
-            yield int(self.sides[i]), {j: Fraction(*x.as_integer_ratio()) for j, x in found if x}
+        The rows, the columns and the numbers of their entries, where each row begins and ends among
+        them, and the denominator of each row.
+        """
+        for start in range(0, len(self.used), _CHUNK):
+            rows = self.used[start : start + _CHUNK]
+            part = self.values[rows]
+            owner = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
+            if part.dtype.kind == "f":
+                digits, exponent = _digits(part.data)
+                lowest = np.zeros(len(rows), dtype=np.int64)
+                np.minimum.at(lowest, owner, exponent)
+                shift = (exponent - lowest[owner]).tolist()
+                numbers = [m << s for m, s in zip(digits.tolist(), shift, strict=True)]
+                scales = [1 << -e for e in lowest.tolist()]
+            else:
+                numbers, scales = part.data.tolist(), [1] * len(rows)
+            yield rows, part.indices.tolist(), numbers, part.indptr.tolist(), scales
 
     def scores(self, weights: Sequence[int], bias: int) -> Iterator[tuple[int, int]]:
         """``side·(w·x + b)`` of every row as a whole number, and its denominator."""
         require(len(weights) == self.d, "the hyperplane has another number of columns")
         require(self.padded or bias == 0, "an offset where none is allowed")
-        if self._wide:
-            for side, entries in self._rows():
-                scale = lcm(*(q.denominator for q in entries.values()))
-                total = sum(weights[j] * int(q * scale) for j, q in entries.items())
-                yield side * (total + bias * scale), scale
+        if sparse.issparse(self.values):
+            for rows, columns, numbers, ends, scales in self._entries():
+                products = list(map(mul, numbers, [weights[j] for j in columns]))
+                sides = self.sides[rows].tolist()
+                for a, b, scale, side in zip(ends, ends[1:], scales, sides, strict=False):
+                    yield side * (sum(products[a:b]) + bias * scale), scale
             return
         for rows, matrix, scales in self._chunks(weights, bias):
             dots = matrix @ np.array([w for w in weights if w] or [0], dtype=matrix.dtype)
@@ -112,9 +121,11 @@ class SignedRows:
 
     def squares(self) -> Iterator[Fraction]:
         """The squared length of every row with its pad."""
-        if self._wide:
-            for _, entries in self._rows():
-                yield sum((q * q for q in entries.values()), Fraction(int(self.padded)))
+        if sparse.issparse(self.values):
+            for _, _, numbers, ends, scales in self._entries():
+                squares = list(map(mul, numbers, numbers))
+                for a, b, scale in zip(ends, ends[1:], scales, strict=False):
+                    yield Fraction(sum(squares[a:b]), scale * scale) + int(self.padded)
             return
         ones = [1] * self.d
         for _, matrix, scales in self._chunks(ones, 1):
@@ -167,10 +178,15 @@ def _whole(part: Any, total: int) -> tuple[Any, Any]:
 
 
 def _whole_doubles(part: Any) -> tuple[Any, Any]:
-    mantissa, exponent = np.frexp(part)
-    digits = np.ldexp(mantissa, 53).astype(np.int64)
-    exponent = np.where(digits != 0, exponent - 53, 0)
+    digits, exponent = _digits(part)
     lowest = np.minimum(exponent.min(axis=1), 0)
-    shift = np.where(digits != 0, exponent - lowest[:, None], 0)
+    shift = exponent - lowest[:, None]
     whole = np.left_shift(digits.astype(object), shift.astype(object))
     return whole, np.array([1 << -int(e) for e in lowest], dtype=object)
+
+
+def _digits(values: Any) -> tuple[Any, Any]:
+    """Doubles as whole numbers times powers of two: the numbers and the exponents."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    return digits, np.where(digits != 0, exponent.astype(np.int64) - 53, 0)
