@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from rosenblatt.data.blocks import Block, read_blocks
-from rosenblatt.data.files import ByteSource, detect_format
+from rosenblatt.data.byte_source import ByteSource
+from rosenblatt.data.files import detect_format
 from rosenblatt.data.json_lines import parse_json
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
 from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
@@ -50,8 +51,8 @@ class Reader:
     ) -> None:
         self.files = files
         self._header, self._skip, self._block_bytes = header, skip, block_bytes
-        self._first: ByteSource | None = ByteSource(files[0])
-        self.format = format or detect_format(files[0], self._first)
+        self._first: ByteSource | None = ByteSource(files[0], block_bytes)
+        self.format = format or detect_format(files[0], self._first.head)
         self._head: Chunk | None = None
         # What was opened to look at its beginning is read on from there, once.
         self._begun: _Begun | None = None
@@ -81,7 +82,7 @@ class Reader:
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
-        head = ByteSource(self.files[0]).head(self._block_bytes)
+        head = ByteSource(self.files[0], self._block_bytes).head(self._block_bytes)
         lines = [line for line in head[: head.rfind(b"\n") + 1].split(b"\n") if line.strip()]
         return pa.table({"line": pa.array(lines, pa.binary())})
 
@@ -174,7 +175,7 @@ class Reader:
 
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
         has_header = dialect is not None and dialect.header
-        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else 0):
+        for block in read_blocks(source, dialect.quoting if dialect else 0):
             rows = _without_header(block, dialect) if has_header and dialect else block
             has_header = False
             if len(rows.array):
@@ -188,7 +189,7 @@ class Reader:
             return first
         if path == "-":
             raise DataError("standard input can be read only once", path="<stdin>")
-        return ByteSource(path)
+        return ByteSource(path, self._block_bytes)
 
 
 class _Begun(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.ahead import in_order
-from rosenblatt.data.blocks import BLOCK_BYTES
+from rosenblatt.data.byte_source import BLOCK_BYTES
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint
 from rosenblatt.data.kinds import Column, check_chunk, guess_columns
