@@ -67,7 +67,7 @@ class _Queue(Generic[Item, Made]):
             with self._taking:
                 # Results stand in the order in which the items are taken.
                 self.begun.put(future)
-                item = next(self._items, _END)
+                item: Any = next(self._items, _END)
             future.set_result(_END if item is _END else self._work(item))
         except BaseException as error:
             future.set_exception(error)

@@ -169,7 +169,7 @@ class ByteSource:
 
     def _take(self, size: int) -> list[_Piece]:
         """The next pieces that are so many bytes together, one piece at least."""
-        taken = []
+        taken: list[_Piece] = []
         while not taken or (size > 0 and not taken[-1].is_last):
             taken.append(self._looked_at.popleft() if self._looked_at else self._next())
             size -= len(taken[-1].content)

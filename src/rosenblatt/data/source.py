@@ -246,7 +246,10 @@ class Source:
             assert not isinstance(found, Lines), "sparse formats have no columns"
             return check_chunk(found, columns, None, self._skip)
 
-        return ((chunk, kinds) for chunk in in_order(pieces, checked))
+        # Arrow unpacks Parquet by threads of its own, and little is left to be checked: one more
+        # thread is enough, and the faster for having all memory to itself.
+        most = 1 if self.format == "parquet" else 8
+        return ((chunk, kinds) for chunk in in_order(pieces, checked, most))
 
     @staticmethod
     def _numbers(columns: Iterable[Column]) -> set[str]:
