@@ -64,7 +64,8 @@ def fingerprint(path: str) -> dict[str, Any]:
     """What tells a file from others: its name, its size, and a digest of samples of its bytes.
 
     The samples are 64 pieces of 64 KB, evenly spaced from the first bytes to the last. So a file
-    of up to 4 MB is looked at as a whole; in a larger one a change can fall between two samples.
+    of up to 4 MB is looked at as a whole; in a larger one a change can fall between two samples:
+    see :func:`last_change`.
 
     >>> fingerprint("-")
     {'name': '-'}
@@ -79,6 +80,20 @@ def fingerprint(path: str) -> dict[str, Any]:
             file.seek(start)
             digest.update(file.read(_SAMPLE_BYTES))
     return {"name": Path(path).name, "size": size, "sample": digest.hexdigest()}
+
+
+def last_change(path: str) -> int | None:
+    """When a file was last written, in nanoseconds; None where its fingerprint covers all of it.
+
+    A copy of a file has the same fingerprint, and a time of its own.
+
+    >>> last_change("-") is None
+    True
+    """
+    if path == STDIN or not Path(path).is_file():
+        return None
+    found = Path(path).stat()
+    return found.st_mtime_ns if found.st_size > _SAMPLES * _SAMPLE_BYTES else None
 
 
 def detect_format(path: str, look: Callable[[int], bytes]) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from rosenblatt.counts import counted
 from rosenblatt.data.blocks import Block, read_blocks
 from rosenblatt.data.byte_source import ByteSource
 from rosenblatt.data.files import detect_format
@@ -63,8 +64,21 @@ class Reader:
         if self._head is None:
             self._head = self._read_head() or Chunk(pa.table({}), self.files[0], int)
         if self._head.table.num_rows == 0:
-            raise DataError("the file has no rows", path=self.files[0])
+            raise self._no_rows(self._head.bad)
         return self._head.table
+
+    def _no_rows(self, bad: int) -> DataError:
+        """That there are none, or only bad ones, and what is wrong with the first."""
+        if not bad or self._begun is None:
+            return DataError("the file has no rows", path=self.files[0])
+        try:
+            self._parse(self._begun.first, self._begun.dialect, None, False)
+        except DataError as error:
+            if not self._skip:
+                return error
+            message = f"no row can be read: {counted(bad, 'bad row')} left out. The first: {error}"
+            return DataError(message, path=self.files[0])
+        raise AssertionError("rows that were left out as bad are bad")
 
     def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
