@@ -149,6 +149,10 @@ class ByteSource:
         joined = np.concatenate([before, *(piece.content for piece in taken), spare])
         return joined, len(joined) - 1, last.is_last
 
+    def is_waiting(self) -> bool:
+        """Whether the next piece need not be waited for: it is plain, or unpacked already."""
+        return not self.compression or bool(self._coming and self._coming[0].done())
+
     def check(self, reached: Callable[[], int]) -> None:
         """Raise if the bytes came to an end too early; `reached` finds the line they reach to."""
         if self._fault:

@@ -54,6 +54,7 @@ class Reader:
         self._header, self._skip, self._block_bytes = header, skip, block_bytes
         self._first: ByteSource | None = ByteSource(files[0], block_bytes)
         self.format = format or detect_format(files[0], self._first.head)
+        self._read_from: ByteSource | None = None
         self._head: Chunk | None = None
         # What was opened to look at its beginning is read on from there, once.
         self._begun: _Begun | None = None
@@ -187,7 +188,12 @@ class Reader:
             raise DataError(message, path=source.path, line=1)
         return dialect, self._blocks(source, dialect)
 
+    def is_waiting(self) -> bool:
+        """Whether the next of the pieces now read can be had at once."""
+        return self._read_from is None or self._read_from.is_waiting()
+
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
+        self._read_from = source
         has_header = dialect is not None and dialect.header
         for block in read_blocks(source, dialect.quoting if dialect else 0):
             rows = _without_header(block, dialect) if has_header and dialect else block

@@ -226,8 +226,9 @@ class Source:
             whole = self._prepare(piece)
             return whole, whole.rows or self.features.rows(whole.table, room), room
 
+        pieces = self._pieces(start)
         # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(self._pieces(start), hashed, most=2, spare=1):
+        for whole, rows, room in in_order(pieces, hashed, 2, 1, self._reader.is_waiting):
             yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
             del whole, rows
             if lent:
@@ -254,7 +255,8 @@ class Source:
         # Arrow unpacks Parquet by threads of its own, and little is left to be checked: one more
         # thread is enough, and the faster for having all memory to itself.
         most = 1 if self.format == "parquet" else 8
-        return ((chunk, kinds) for chunk in in_order(pieces, checked, most))
+        done = in_order(pieces, checked, most, is_waiting=self._reader.is_waiting)
+        return ((chunk, kinds) for chunk in done)
 
     @staticmethod
     def _numbers(columns: Iterable[Column]) -> set[str]:
