@@ -1,5 +1,6 @@
 """The demo needs nothing and says what happened."""
 
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,8 @@ def test_the_demo_tells_the_story():
     assert done.exit_code == 0
     for said in ("movie good", "separated", "cycle", "mistakes an epoch", "average", "test error"):
         assert said in done.stdout
+    assert re.search(r"\b\d+ updates? in \d+ epochs?\b", done.stdout)
+    assert not re.search(r"\b1 (updates|steps|epochs)\b", done.stdout)
 
 
 def test_help_and_version_need_no_heavy_import():

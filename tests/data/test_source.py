@@ -196,6 +196,25 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, message)
         list(data.open(path, label="label", **options))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b"nothing\n[3]\n\n{\n", "line 1: expected a JSON object"),
+        ("a.csv", b"label,x\na\n\nb\nc,1,2\n", "line 2: expected 2 values, found 1"),
+        ("a.ft", b"__label__a __label__b x\n" * 3, "line 1: expected one label"),
+    ],
+)
+def test_where_all_rows_are_bad_their_number_and_the_first_are_named(
+    tmp_path, name, content, message
+):
+    path = write(tmp_path, name, content)
+    with pytest.raises(DataError, match=message):
+        list(data.open(path, label="label"))
+    left_out = f"no row can be read: 3 bad rows left out. The first: .*{message}"
+    with pytest.raises(DataError, match=left_out):
+        list(data.open(path, label="label", skip_bad_rows=True))
+
+
 @pytest.mark.parametrize("rows", [1000, 20_000])
 def test_an_arrow_file_that_is_not_sound_is_refused_near_its_fault(tmp_path, rows):
     texts = [b"a good film"] * 20_000

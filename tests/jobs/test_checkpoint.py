@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 
 from rosenblatt import data
+from rosenblatt.data.cached import write_cache
+from rosenblatt.data.files import fingerprint
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.train import Settings, Trainer
@@ -89,6 +92,33 @@ def test_resuming_with_other_settings_or_files_is_refused(reviews, tmp_path):
     other.write_text(reviews.read_text().replace("w1 ", "w2 "))
     with pytest.raises(ModelFormatError, match="other files"):
         checkpoint.resume(trainer(other, Settings(epochs=3)))
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path, is_cached):
+    path = tmp_path / "a.csv"
+    path.write_text("label,text\n" + "".join(f"{'ab'[i % 2]},w{i} w\n" for i in range(500_000)))
+    found = fingerprint(str(path))
+    used = path
+    if is_cached:
+        used = tmp_path / "a.cache"
+        write_cache(data.open(path, text="text"), used)
+    checkpoint = Checkpoint(tmp_path / "run")
+    checkpoint.folder.mkdir()
+    checkpoint.save(Trainer(data.open(used), Settings(epochs=3), folder=checkpoint.row_folder))
+    assert checkpoint.resume(Trainer(data.open(used), Settings(epochs=3)))
+    time.sleep(0.01)
+    with path.open("r+b") as file:
+        # Between the first two samples.
+        file.seek((1 << 16) + 1000)
+        file.write(b"z")
+    assert fingerprint(str(path)) == found
+    if is_cached:
+        assert checkpoint.resume(Trainer(data.open(used), Settings(epochs=3)))
+        shutil.rmtree(used)
+        write_cache(data.open(path, text="text"), used)
+    with pytest.raises(ModelFormatError, match="was written again since"):
+        checkpoint.resume(Trainer(data.open(used), Settings(epochs=3)))
 
 
 def test_without_a_checkpoint_there_is_nothing_to_resume(reviews, tmp_path):

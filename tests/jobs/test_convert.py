@@ -65,3 +65,14 @@ def test_predictions_keep_the_types_of_the_first_rows(tmp_path, out):
     source = data.open(path, features=model.features, classes=model.classes, block_bytes=4096)
     assert predict(model, source, tmp_path / out) == 201
     assert READ[out](tmp_path / out)["z"].to_pylist()[-1] == "at last"
+
+
+@pytest.mark.parametrize("out", ["a.csv", "a.tsv"])
+def test_a_nested_column_that_no_cell_can_hold_is_named(tmp_path, out):
+    (tmp_path / "a.jsonl").write_text('{"label": "a", "n": 1, "x": {"y": [1, 2]}}\n' * 3)
+    message = r"column 'x': a cell of a .* file cannot hold struct<y: list<.*write to a \.jsonl"
+    with pytest.raises(DataError, match=message):
+        convert([str(tmp_path / "a.jsonl")], tmp_path / out)
+    assert not (tmp_path / out).exists()
+    assert convert([str(tmp_path / "a.jsonl")], tmp_path / "b.jsonl") == (3, 0)
+    assert json.loads((tmp_path / "b.jsonl").read_text().split("\n")[2])["x"] == {"y": [1, 2]}

@@ -171,3 +171,18 @@ def test_features_of_characters_have_their_characters(tmp_path):
     model = Trainer(source, Settings(epochs=2)).run()
     assert {name for name, _ in model.words["pos"]} >= {"_goo", "ood_"}
     assert {name for name, _ in model.words["neg"]} >= {"_bad", "bad_"}
+
+
+@pytest.mark.parametrize(
+    ("content", "skip", "message"),
+    [
+        ("1 1:1\n1 2:1\n", False, "all rows have the label '1'"),
+        ("x\ny\n", True, "2 bad rows left out and none kept"),
+        ("\n", False, "there are no rows"),
+    ],
+)
+def test_what_was_found_instead_of_two_classes_is_said(tmp_path, content, skip, message):
+    (tmp_path / "a.svm").write_text(content)
+    source = data.open(tmp_path / "a.svm", skip_bad_rows=skip)
+    with pytest.raises(DataError, match=f"two classes at least are needed, but {message}"):
+        Trainer(source, Settings()).run()

@@ -75,7 +75,7 @@ def test_the_batch_rule_corrects_all_mistaken_rows_in_one_step():
 def test_a_run_that_is_cut_short_says_so():
     run = trace_of("movies", max_epochs=1)
     assert run.stop_reason == "budget"
-    assert "The budget of 1 epochs is used up, after 3 updates." in str(run)
+    assert "The budget of 1 epoch is used up, after 3 updates." in str(run)
 
 
 def test_the_path_holds_the_weights_at_the_start_and_after_each_update():

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.counts import counted
 
 
 def convert(
@@ -45,5 +46,5 @@ def convert(
     reading = o.reading(label, text, column, format, header, skip_bad_rows)
     rows, bad = run(files, out, ngrams=Ngrams(1, ngrams, bits=bits), **reading)
     if not quiet:
-        left = f", {bad:,} bad rows left out" if bad else ""
-        typer.echo(f"{out}: {rows:,} rows{left}")
+        left = f", {counted(bad, 'bad row')} left out" if bad else ""
+        typer.echo(f"{out}: {counted(rows, 'row')}{left}")

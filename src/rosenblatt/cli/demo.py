@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rosenblatt.counts import counted
+
 ORDERS = 10
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def contradiction(console: Console) -> None:
         model = Perceptron(shuffle=False, tol=None).fit(data.X, data.y)
         console.print(
             f"features {', '.join(data.feature_names)}: {_verdict(model)} "
-            f"after {model.n_updates_} updates in {model.n_iter_} epochs"
+            f"after {counted(model.n_updates_, 'update')} in {counted(model.n_iter_, 'epoch')}"
         )
     console.print(
         "A cycle means that the weights came back to where they were: proof that no weights on "
@@ -115,7 +117,8 @@ def digits(console: Console) -> None:
 def bars(console: Console, model: Perceptron) -> None:
     """Mistakes an epoch as a bar each."""
     mistakes = model.history_["mistakes"]
-    console.print(f"mistakes an epoch, {model.t_:,} steps in {model.n_iter_} epochs")
+    steps, epochs = counted(model.t_, "step"), counted(model.n_iter_, "epoch")
+    console.print(f"mistakes an epoch, {steps} in {epochs}")
     for epoch in model.history_:
         width = round(48 * epoch.mistakes / max(mistakes.max(), 1))
         console.print(f"{epoch.epoch:>4} [cyan]{'█' * width}[/cyan] {epoch.mistakes}")

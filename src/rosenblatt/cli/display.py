@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rosenblatt.counts import counted, noun
+
 if TYPE_CHECKING:
     from rosenblatt.jobs.evaluate import Evaluation
     from rosenblatt.jobs.train import Trainer
@@ -62,15 +64,15 @@ class Display:
             "separated": "an epoch passed without a mistake",
             "budget": "the epochs were used up",
         }[p.stop_reason]
-        again = f"; then all rows for {p.refit_epochs} epochs" if p.refit_epochs else ""
+        again = f"; then all rows for {counted(p.refit_epochs, 'epoch')}" if p.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
         if source.bad:
-            self._line(f"left out   {source.bad:,} bad rows")
+            self._line(f"left out   {counted(source.bad, 'bad row')}")
         if source.missing:
             worst = ", ".join(f"{name} {count:,}" for name, count in source.missing.most_common(5))
             self._line(f"missing    {worst}")
         self._line(
-            f"model      {out}  {len(model.classes)} classes, {len(model.columns):,} features, "
+            f"model      {out}  {_extent(model)}, "
             f"{out.stat().st_size / 1e6:.1f} MB, in {seconds:.2f} s"
         )
 
@@ -98,16 +100,26 @@ def percent(share: float) -> str:
     return "-" if math.isnan(share) else f"{100 * share:.2f} %"
 
 
+def _extent(model: Model) -> str:
+    classes = counted(len(model.classes), "class", "classes")
+    return f"{classes}, {counted(len(model.columns), 'feature')}"
+
+
+def _mistakes(count: int) -> str:
+    """Mistakes in a column of such counts."""
+    return f"{count:>9,} {noun(count, 'mistake'):<8}"
+
+
 def _epoch_line(trainer: Trainer, epoch: Any, seconds: float) -> str:
     rows = len(trainer.store)
     if epoch.epoch == 1:
         size = trainer.progress.bytes / 1e6
-        what = f"read {rows:,} rows, {size:.1f} MB at {size / max(seconds, 1e-9):.0f} MB/s"
+        what = f"read {counted(rows, 'row')}, {size:.1f} MB at {size / max(seconds, 1e-9):.0f} MB/s"
     else:
         what = f"{rows / max(seconds, 1e-9) / 1e6:.2f} M rows/s"
     validation = percent(epoch.validation_error)
     return (
-        f"epoch {epoch.epoch:<4} {epoch.mistakes:>9,} mistakes   "
+        f"epoch {epoch.epoch:<4} {_mistakes(epoch.mistakes)}   "
         f"progressive error {percent(epoch.online_error):>8}   validation {validation:>8}   {what}"
     )
 
@@ -116,12 +128,12 @@ def _live_line(trainer: Trainer, seconds: float) -> str:
     p, outcome = trainer.progress, trainer.outcome
     rate = p.visits / max(seconds, 1e-9)
     error = percent(outcome.wrong / outcome.steps) if outcome.steps else "-"
-    parts = [f"epoch {p.epoch} ({p.phase})", f"{p.visits:,} rows", f"{rate:,.0f} rows/s"]
+    parts = [f"epoch {p.epoch} ({p.phase})", counted(p.visits, "row"), f"{rate:,.0f} rows/s"]
     if p.phase == "reading":
         parts.append(f"{p.bytes / 1e6 / max(seconds, 1e-9):.0f} MB/s")
     else:
         parts.append(f"{max(0, len(trainer.store) - p.visits) / max(rate, 1e-9):.0f} s left")
-    parts += [f"{outcome.mistakes:,} mistakes", f"error {error}"]
+    parts += [counted(outcome.mistakes, "mistake"), f"error {error}"]
     if not math.isnan(trainer.error):
         parts.append(f"best validation {percent(trainer.error)}")
     return "  ".join(parts)
@@ -150,10 +162,10 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     low, high = result.interval()
     typer.echo(
         f"accuracy   {percent(result.accuracy)}  "
-        f"(95 % interval {percent(low)} to {percent(high)}, {result.rows:,} rows)"
+        f"(95 % interval {percent(low)} to {percent(high)}, {counted(result.rows, 'row')})"
     )
     if result.bad:
-        typer.echo(f"left out   {result.bad:,} bad rows")
+        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
     width = max(10, *(len(name) for name in result.classes))
     typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
     for name, row in result.by_class().items():
@@ -171,7 +183,7 @@ def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
         typer.echo(json_module.dumps(_described(model)))
         return
     f = model.features
-    typer.echo(f"{path}: {len(model.classes)} classes, {len(model.columns):,} features")
+    typer.echo(f"{path}: {_extent(model)}")
     typer.echo(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
     if f.origin == "table":
         kinds = ", ".join(f"{c.name} ({c.kind})" for c in f.columns[:20])
@@ -180,7 +192,7 @@ def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
     for epoch in model.history:
         online, valid = (epoch.get(k, math.nan) for k in ("online_error", "validation_error"))
         typer.echo(
-            f"epoch {epoch['epoch']:<4} {epoch['mistakes']:>9,} mistakes   "
+            f"epoch {epoch['epoch']:<4} {_mistakes(epoch['mistakes'])}   "
             f"progressive error {percent(online):>8}   validation {percent(valid):>8}"
         )
     for name in model.classes:

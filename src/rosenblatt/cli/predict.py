@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.counts import counted
 
 
 def predict(
@@ -41,5 +42,5 @@ def predict(
     source.labelled = False
     rows = run(loaded, source, out)
     if not quiet:
-        left = f", {source.bad:,} bad rows left out" if source.bad else ""
-        typer.echo(f"{out}: {rows:,} rows{left}")
+        left = f", {counted(source.bad, 'bad row')} left out" if source.bad else ""
+        typer.echo(f"{out}: {counted(rows, 'row')}{left}")

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.data.files import ByteSource
+from rosenblatt.data.byte_source import ByteSource
 from rosenblatt.engine.row_ends import count_newlines, last_row_end, row_starts
 from rosenblatt.errors import DataError
 
-BLOCK_BYTES = 4 << 20
 _LONGEST_ROW = 512 << 20
 _NEWLINE = ord("\n")
 _PEEK = 1 << 10
@@ -72,15 +71,13 @@ class Block(NamedTuple):
         return Block(self.array[place:], self.path, partial(self.line_at, place))
 
 
-def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -> Iterator[Block]:
-    """Cut a file into blocks of about `size` bytes.
+def read_blocks(source: ByteSource, quoting: int = 0) -> Iterator[Block]:
+    """Cut a file into blocks that end where its last row ends in each piece.
 
     Parameters
     ----------
     source : ByteSource
-        Where the bytes come from.
-    size : int
-        A block holds as many whole rows as fit into so many bytes, and one row at least.
+        Where the bytes come from, piece by piece. A row that is longer makes a block of several.
     quoting : int
         The code of the delimiter of a format in which line breaks between double quotes belong
         to a value, as in CSV; 0 for others.
@@ -90,33 +87,33 @@ def read_blocks(source: ByteSource, size: int = BLOCK_BYTES, quoting: int = 0) -
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
-    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 5, quoting=ord(","))]
+    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path, 6), quoting=ord(","))]
     [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
     """
-    place, line, room, rest = 0, 1, size, np.empty(0, dtype=np.uint8)
+    place, line, pieces, rest = 0, 1, 1, np.empty(0, dtype=np.uint8)
     while True:
-        data, end = source.read(rest, room)
+        data, end, is_last = source.read(rest, pieces)
         # There is room for one byte more: a last line without a line break is given one.
         data[end] = _NEWLINE
         data.setflags(write=False)
         # Bytes that cannot be read again are counted now; all others only if a line is asked for.
         begin = partial(source.line_at, place) if source.is_lasting else partial(int, line)
-        if end < room:
+        if is_last:
             rows = Block(data[:end], source.path, begin)
             source.check(partial(rows.line_at, end))
             # The second look, at all of them, is for a long blank beginning.
             if data[:_PEEK].tobytes()[:end].strip() or rows.data.strip():
                 yield rows._replace(array=data[: end + int(data[end - 1] != _NEWLINE)])
             return
-        cut = int(source.read_on(size, partial(last_row_end, data[:end], quoting)))
+        cut = int(last_row_end(data[:end], quoting))
         if cut == 0:
             if end > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"
                 raise DataError(message, path=source.path, line=begin())
             # Doubling keeps the work linear when one row spans many reads.
-            rest, room = data[:end], 2 * room
+            rest, pieces = data[:end], 2 * pieces
             continue
         block = Block(data[:cut], source.path, begin)
-        rest, room, place = data[cut:end], max(size, end - cut + 1), place + cut
+        rest, pieces, place = data[cut:end], 1, place + cut
         line += 0 if source.is_lasting else block.lines
         yield block

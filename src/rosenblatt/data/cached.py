@@ -101,6 +101,10 @@ class CachedSource(Source):
         """That of the files that were hashed."""
         return dict(self._fingerprint)
 
+    def last_changes(self) -> list[int | None]:
+        """When the folder was written: the files that were hashed may be gone."""
+        return [(Path(self._folder) / "about.json").stat().st_mtime_ns]
+
     def first_table(self) -> pa.Table | None:
         """The table of the first batch, kept to name features by their words."""
         path = Path(self._folder) / "first.arrow"

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from rosenblatt.counts import counted
 from rosenblatt.data.blocks import Block, read_blocks
-from rosenblatt.data.files import ByteSource, detect_format
+from rosenblatt.data.byte_source import ByteSource
+from rosenblatt.data.files import detect_format
 from rosenblatt.data.json_lines import parse_json
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
 from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
@@ -50,8 +52,9 @@ class Reader:
     ) -> None:
         self.files = files
         self._header, self._skip, self._block_bytes = header, skip, block_bytes
-        self._first: ByteSource | None = ByteSource(files[0])
-        self.format = format or detect_format(files[0], self._first)
+        self._first: ByteSource | None = ByteSource(files[0], block_bytes)
+        self.format = format or detect_format(files[0], self._first.head)
+        self._read_from: ByteSource | None = None
         self._head: Chunk | None = None
         # What was opened to look at its beginning is read on from there, once.
         self._begun: _Begun | None = None
@@ -62,8 +65,21 @@ class Reader:
         if self._head is None:
             self._head = self._read_head() or Chunk(pa.table({}), self.files[0], int)
         if self._head.table.num_rows == 0:
-            raise DataError("the file has no rows", path=self.files[0])
+            raise self._no_rows(self._head.bad)
         return self._head.table
+
+    def _no_rows(self, bad: int) -> DataError:
+        """That there are none, or only bad ones, and what is wrong with the first."""
+        if not bad or self._begun is None:
+            return DataError("the file has no rows", path=self.files[0])
+        try:
+            self._parse(self._begun.first, self._begun.dialect, None, False)
+        except DataError as error:
+            if not self._skip:
+                return error
+            message = f"no row can be read: {counted(bad, 'bad row')} left out. The first: {error}"
+            return DataError(message, path=self.files[0])
+        raise AssertionError("rows that were left out as bad are bad")
 
     def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
@@ -81,7 +97,7 @@ class Reader:
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
-        head = ByteSource(self.files[0]).head(self._block_bytes)
+        head = ByteSource(self.files[0], self._block_bytes).head(self._block_bytes)
         lines = [line for line in head[: head.rfind(b"\n") + 1].split(b"\n") if line.strip()]
         return pa.table({"line": pa.array(lines, pa.binary())})
 
@@ -172,9 +188,14 @@ class Reader:
             raise DataError(message, path=source.path, line=1)
         return dialect, self._blocks(source, dialect)
 
+    def is_waiting(self) -> bool:
+        """Whether the next of the pieces now read can be had at once."""
+        return self._read_from is None or self._read_from.is_waiting()
+
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
+        self._read_from = source
         has_header = dialect is not None and dialect.header
-        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else 0):
+        for block in read_blocks(source, dialect.quoting if dialect else 0):
             rows = _without_header(block, dialect) if has_header and dialect else block
             has_header = False
             if len(rows.array):
@@ -188,7 +209,7 @@ class Reader:
             return first
         if path == "-":
             raise DataError("standard input can be read only once", path="<stdin>")
-        return ByteSource(path)
+        return ByteSource(path, self._block_bytes)
 
 
 class _Begun(NamedTuple):

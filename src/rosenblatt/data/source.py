@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.ahead import in_order
-from rosenblatt.data.blocks import BLOCK_BYTES
+from rosenblatt.data.byte_source import BLOCK_BYTES
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint
+from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint, last_change
 from rosenblatt.data.kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.lines import Lines
-from rosenblatt.data.readers import SPARSE, Piece, Reader
+from rosenblatt.data.look import fitted, look
+from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.tables import Chunk, as_strings
 from rosenblatt.engine._memory import Room
 from rosenblatt.engine.text import Ngrams, Rows
@@ -143,8 +144,8 @@ def open(
         return CachedSource(files[0], features, classes)
     reader = Reader(files, format, header, skip_bad_rows, block_bytes)
     if features is not None:
-        return Source(reader, *_fitted(reader, features), classes, skip_bad_rows)
-    found = _look(reader, label, text, columns, ngrams or Ngrams())
+        return Source(reader, *fitted(reader, features), classes, skip_bad_rows)
+    found = look(reader, label, text, columns, ngrams or Ngrams())
     return Source(reader, found, True, classes, skip_bad_rows)
 
 
@@ -201,6 +202,10 @@ class Source:
         """Which files these are: their names, sizes and samples of what is in them."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
 
+    def last_changes(self) -> list[int | None]:
+        """When files were written that are too large for their fingerprints to cover them."""
+        return [last_change(path) for path in self.files]
+
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
         return self.batches()
@@ -221,8 +226,9 @@ class Source:
             whole = self._prepare(piece)
             return whole, whole.rows or self.features.rows(whole.table, room), room
 
+        pieces = self._pieces(start)
         # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(self._pieces(start), hashed, most=2, spare=1):
+        for whole, rows, room in in_order(pieces, hashed, 2, 1, self._reader.is_waiting):
             yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
             del whole, rows
             if lent:
@@ -246,7 +252,11 @@ class Source:
             assert not isinstance(found, Lines), "sparse formats have no columns"
             return check_chunk(found, columns, None, self._skip)
 
-        return ((chunk, kinds) for chunk in in_order(pieces, checked))
+        # Arrow unpacks Parquet by threads of its own, and little is left to be checked: one more
+        # thread is enough, and the faster for having all memory to itself.
+        most = 1 if self.format == "parquet" else 8
+        done = in_order(pieces, checked, most, is_waiting=self._reader.is_waiting)
+        return ((chunk, kinds) for chunk in done)
 
     @staticmethod
     def _numbers(columns: Iterable[Column]) -> set[str]:
@@ -330,72 +340,6 @@ class Source:
         return DataError(
             message, path=place.path, line=place.line_of(row), column=self.features.label
         )
-
-
-def _look(
-    reader: Reader,
-    label: str | int | None,
-    text: str | Iterable[str] | None,
-    columns: Iterable[str] | Mapping[str, str] | None,
-    ngrams: Ngrams,
-) -> Features:
-    """Find out from the beginning of the first file what the columns are."""
-    if reader.format in SPARSE:
-        return Features(reader.format, (), None, ngrams)
-    head = reader.head()
-    path, names = reader.files[0], head.column_names
-    name = _label_name(label, names, path)
-    texts = [text] if isinstance(text, str) else list(text or ())
-    kinds = (
-        {str(key): kind for key, kind in columns.items()} if isinstance(columns, Mapping) else {}
-    )
-    only = texts or None
-    if columns is not None:
-        only = None if isinstance(columns, Mapping) else [*columns, *texts]
-    for key in [*(only or ()), *texts, *kinds]:
-        _must_have(key, names, path)
-    kinds |= dict.fromkeys(texts, "text")
-    if only is not None:
-        kinds |= {key: "ignore" for key in names if key not in only}
-    found = guess_columns(head, name, kinds)
-    if not found:
-        raise DataError("no column is left to learn from", path=path)
-    return Features("table", found, name, ngrams)
-
-
-def _fitted(reader: Reader, features: Features) -> tuple[Features, bool]:
-    """A model's specification for these files, and whether they have the label."""
-    origin = reader.format if reader.format in SPARSE else "table"
-    if origin != features.origin:
-        message = f"the model was trained on {features.origin} data, this is {reader.format}"
-        raise DataError(message, path=reader.files[0])
-    if origin != "table":
-        return features, True
-    names = reader.head().column_names
-    for c in features.columns:
-        _must_have(c.name, names, reader.files[0])
-    return features, features.label in names
-
-
-def _label_name(label: str | int | None, names: list[str], path: str) -> str:
-    if label is None and "label" in names:
-        return "label"
-    if label is None:
-        message = f"which column is the label? The columns are {', '.join(names)}"
-        raise DataError(message, path=path)
-    if str(label) not in names:
-        try:
-            place = int(label)
-            return names[place - 1 if place > 0 else place]
-        except (ValueError, IndexError):
-            _must_have(str(label), names, path)
-    return str(label)
-
-
-def _must_have(name: str, names: list[str], path: str) -> None:
-    if name not in names:
-        message = f"there is no column {name!r}; the columns are {', '.join(names)}"
-        raise DataError(message, path=path)
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:

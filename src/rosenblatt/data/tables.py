@@ -63,7 +63,8 @@ def _batches(
     if format == "parquet":
         from pyarrow import parquet
 
-        with parquet.ParquetFile(path) as file:
+        # Else all of a row group's column is copied to memory of its own before it is unpacked.
+        with parquet.ParquetFile(path, memory_map=True) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
         return
     with pa.memory_map(path) as file:

@@ -23,7 +23,7 @@ from rosenblatt.training.history import Epoch
 from rosenblatt.training.stream import Learner, Outcome
 
 FORMAT = "rosenblatt-checkpoint"
-VERSION = 1
+VERSION = 2
 
 
 class Checkpoint:
@@ -74,6 +74,7 @@ class Checkpoint:
             "version": VERSION,
             "settings": asdict(trainer.settings),
             "fingerprint": trainer.source.fingerprint(),
+            "changes": trainer.source.last_changes(),
             "features": trainer.source.features.to_json(),
             "classes": trainer.source.classes,
             "counts": [trainer.source.rows, trainer.source.bad, dict(trainer.source.missing)],
@@ -137,6 +138,10 @@ class Checkpoint:
             )
         if about["fingerprint"] != trainer.source.fingerprint():
             raise ModelFormatError(f"{self.file} is of a run on other files")
+        changes = zip(trainer.source.last_changes(), about["changes"], strict=True)
+        for path, (last, known) in zip(trainer.source.files, changes, strict=True):
+            if last != known:
+                raise ModelFormatError(f"{path} was written again since {self.file} was saved")
         if Features.from_json(about["features"]) != trainer.source.features:
             raise ModelFormatError(f"{self.file} is of a run with other columns")
 

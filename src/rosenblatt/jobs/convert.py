@@ -19,6 +19,7 @@ from rosenblatt.jobs.predict import writer
 
 _CELLS = ("csv", "tsv", "fasttext")
 _TYPED = (".parquet", ".arrow")
+_FLAT = (".csv", ".tsv")
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -52,10 +53,22 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
         for chunk, kinds in source.chunks():
             typed = chunk._replace(table=_typed(chunk.table, kinds, source.format))
             schema = schema or without_nulls(typed.table.schema)
+            if suffix in _FLAT:
+                _must_be_flat(typed.table.schema, suffix, source.files[0])
             fitting = fit_types(typed, schema, skip) if suffix in _TYPED else typed
             write(fitting.table)
             rows, bad = rows + fitting.table.num_rows, bad + fitting.bad
     return rows, bad
+
+
+def _must_be_flat(schema: pa.Schema, suffix: str, path: str) -> None:
+    for field in schema:
+        if pa.types.is_nested(field.type):
+            message = (
+                f"a cell of a {suffix} file cannot hold {field.type}; write to a .jsonl, .parquet "
+                "or .arrow file, or take what is in it into columns of their own first"
+            )
+            raise DataError(message, path=path, column=field.name)
 
 
 def _typed(table: pa.Table, kinds: dict[str, str], format: str) -> pa.Table:

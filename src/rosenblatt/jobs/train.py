@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.counts import counted
 from rosenblatt.data.cache import Store
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.engine.compact import Numbering, Rarity
@@ -185,17 +186,21 @@ class Trainer:
             self.progress.visits += len(batch)
             yield
         if len(self.source.classes) < 2:
-            found = (
-                f"all rows have the label {self.source.classes[0]!r}"
-                if len(self.store)
-                else "there are no rows"
-            )
-            message = f"two classes at least are needed, but {found}"
+            message = f"two classes at least are needed, but {self._one_class()}"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)
         if self.learner is None or self.learner.n_classes != len(self.source.classes):
             self._begin_again()
         self._close_epoch()
         yield
+
+    def _one_class(self) -> str:
+        """What was found where there are fewer than two classes."""
+        if len(self.store):
+            return f"all rows have the label {self.source.classes[0]!r}"
+        if self.source.bad:
+            left_out = counted(self.source.bad, "bad row")
+            return f"{left_out} left out and none kept: without skipping, the first is named"
+        return "there are no rows"
 
     def _learn_first(self, batch: Batch, rows: Rows) -> None:
         """Learn from a batch that was just kept; start over if it brought new classes."""

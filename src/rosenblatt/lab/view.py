@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.counts import counted
 from rosenblatt.lab.session import Session
 from rosenblatt.tracing import words
 from rosenblatt.tracing.document import contradiction
@@ -124,7 +125,7 @@ def _step(session: Session) -> dict[str, Any]:
     if problem is None:
         return {"title": "There are no points yet.", "lines": [], "mistake": False}
     if step is None:
-        start = f"{len(problem.X)} points, no step taken yet. All weights are zero."
+        start = f"{counted(len(problem.X), 'point')}, no step taken yet. All weights are zero."
         return {"title": start, "lines": [], "mistake": False}
     return {
         "title": "".join(words.title(problem, step)),
@@ -170,12 +171,16 @@ def _certificate(session: Session) -> dict[str, Any]:
         return {"verdict": "open", "text": "Two labels are needed to ask for a line.", "rows": []}
     thing = "line" if len(problem.feature_names) == 2 else "hyperplane"
     lifted = session.settings.lift != "none"
-    after = f"After the lift to {len(problem.feature_names)} features, " if lifted else ""
+    features = counted(len(problem.feature_names), "feature")
+    after = f"After the lift to {features}, " if lifted else ""
     if found.separable:
         bound = _bound(session)
         least = found.augmented.lower if found.augmented else 0.0
         margin = f"The widest has margin γ = {number(least * (problem.padding or 1))}"
-        end = f", so at most {bound} updates are ever needed." if bound is not None else "."
+        end = "."
+        if bound is not None:
+            are = "is" if bound == 1 else "are"
+            end = f", so at most {counted(bound, 'update')} {are} ever needed."
         return {
             "verdict": "separable",
             "text": f"{after}{'a' if after else 'A'} {thing} separates them. {margin}{end}",

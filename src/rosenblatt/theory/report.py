@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from rosenblatt.counts import counted
+
 if TYPE_CHECKING:
     from rosenblatt.theory.certificate import Certificate, Combination
 
@@ -15,8 +17,7 @@ def report(certificate: Certificate) -> str:
     """A short report for people who are not mathematicians."""
     c = certificate
     one, other = _side(c.negative), _side(c.positive)
-    plural = "s" if c.n_columns != 1 else ""
-    rows = f"{c.n_rows:,} rows, numbered from 0, and {c.n_columns:,} column{plural}"
+    rows = f"{counted(c.n_rows, 'row')}, numbered from 0, and {counted(c.n_columns, 'column')}"
     lines = [f"{c.verdict.upper()}: {_headline(c, one, other)}", f"Data: {rows}."]
     if not c.exact and c.verdict != "undecided":
         lines.append("Not proven: this is what floating-point arithmetic suggests.")

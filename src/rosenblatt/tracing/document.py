@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from rosenblatt.counts import counted
 from rosenblatt.tracing import words
 from rosenblatt.tracing.problem import Problem
 from rosenblatt.tracing.proof import widest_separator
@@ -103,7 +104,7 @@ def _verdict(step: Step) -> str:
 
 
 def _ending(trace: Trace) -> list[Line]:
-    updates = f"{trace.n_updates} update{'' if trace.n_updates == 1 else 's'}"
+    updates = counted(trace.n_updates, "update")
     last = words.weights(trace.problem, trace.weights, trace.bias)
     if trace.stop_reason == "separated":
         return [[f"Epoch {trace.n_epochs} passed without a mistake, after {updates} in all."], last]
@@ -113,7 +114,8 @@ def _ending(trace: Trace) -> list[Line]:
              "so no line separates these rows: what was added in between comes to zero."],
             contradiction(trace.problem, trace.contradiction),
         ]  # fmt: skip
-    return [[f"The budget of {trace.n_epochs} epochs is used up, after {updates}."], last]
+    epochs = counted(trace.n_epochs, "epoch")
+    return [[f"The budget of {epochs} is used up, after {updates}."], last]
 
 
 def _proof(trace: Trace) -> list[Block]:
@@ -129,6 +131,6 @@ def _proof(trace: Trace) -> list[Block]:
     ]  # fmt: skip
     line: list[str] = [Math(f"γ = {number(proof.margin)}, R = {number(proof.radius)}")]
     if proof.bound is not None:
-        line += [f": at most {int(proof.bound)} updates, for ", Math("kγ"), " cannot pass "]
-        line += [Math("‖w‖")]
+        updates = counted(int(proof.bound), "update")
+        line += [f": at most {updates}, for ", Math("kγ"), " cannot pass ", Math("‖w‖")]
     return [Paragraph(line), Table([[Math(h)] for h in header], rows)]

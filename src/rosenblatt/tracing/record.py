@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
 from rosenblatt.tracing.document import document
@@ -82,7 +83,8 @@ class Trace(Sequence[Step]):
         return iter(self.steps)
 
     def __repr__(self) -> str:
-        return f"<Trace: {len(self)} steps, {self.n_updates} updates, {self.stop_reason}>"
+        updates = counted(self.n_updates, "update")
+        return f"<Trace: {counted(len(self), 'step')}, {updates}, {self.stop_reason}>"
 
     def __str__(self) -> str:
         return self.to_text()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.counts import counted
 from rosenblatt.files import replacing
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.style import INK, frame, pyplot
@@ -109,5 +110,5 @@ def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
         ax.set(xlim=(left, right), ylim=(bottom, top))
     said = "mistake" if step.mistake else "right"
     ax.set_title(f"epoch {step.epoch}, step {step.number}: {said}", loc="left")
-    ax.set_title(f"{step.updates} updates", loc="right")
+    ax.set_title(counted(step.updates, "update"), loc="right")
     return []
