@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import reference
+from rosenblatt.engine.compact import Numbering
+from rosenblatt.engine.packed import Packed
+from rosenblatt.engine.text import Rows
 from rosenblatt.training.stream import Examples, Learner, Outcome
 
 
@@ -15,7 +18,8 @@ def sparse(X):
     X = np.asarray(X)
     columns = np.tile(np.arange(X.shape[1], dtype=np.uint32), len(X))
     pointers = np.arange(0, X.size + 1, X.shape[1], dtype=np.uint64)
-    return X.ravel().astype(np.float32), columns, pointers
+    rows = Rows(pointers, columns, X.ravel().astype(np.float32))
+    return Numbering(bits=6).pack(rows, Packed.room(len(X), X.size))
 
 
 @pytest.fixture
@@ -156,3 +160,21 @@ def test_an_average_that_starts_anew_forgets_what_was_owed():
     for each in (learner, fresh):
         each.learn(examples, rows)
     assert np.array_equal(learner.weights(True)[0], fresh.weights(True)[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_do_to_weights_what_scales_do_to_rows(n_classes, weighted):
+    generator = np.random.default_rng(4)
+    X, scales = generator.normal(size=(30, 6)), np.array([0.5, 2.0, 1.5, 3.0, 3.0, 3.0])
+    plain = examples_of(4, n_classes, weighted)
+    scaled = Learner(n_classes, 1.0, 0.5)
+    rated = Learner(n_classes, 1.0, 0.5, rates=(scales[:4] ** 2).astype(np.float32))
+    for learner, rows in ((scaled, sparse(X * scales)), (rated, sparse(X))):
+        learner.reserve(6)
+        learner.learn(plain._replace(rows=rows), np.arange(30, dtype=np.uint64))
+    for averaged in (False, True):
+        W, b = scaled.weights(averaged)
+        other, other_b = rated.weights(averaged)
+        assert other == pytest.approx(W * scales[:, None], rel=1e-4, abs=1e-5)
+        assert other_b == pytest.approx(b, rel=1e-4, abs=1e-6)

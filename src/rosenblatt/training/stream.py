@@ -16,6 +16,7 @@ import numpy.typing as npt
 from rosenblatt.engine import streams
 from rosenblatt.engine._memory import zeros
 from rosenblatt.engine.averages import mean_weights
+from rosenblatt.engine.packed import Packed
 
 Array = npt.NDArray[Any]
 
@@ -24,12 +25,12 @@ _MOST_OWED = 16 << 20  # bytes of scores kept until the averaging sums are settl
 
 
 class Examples(NamedTuple):
-    """Rows as the kernels want them, (values, columns, pointers), with classes and weights.
+    """Rows as the kernels want them, with classes and weights.
 
     `omega` holds the weight of each row, or a single one for all.
     """
 
-    rows: tuple[Array, Array, Array]
+    rows: Packed
     codes: Array
     omega: Array
 
@@ -81,11 +82,16 @@ class Learner:
         The padding constant c; 0 for a classifier through the origin.
     averaging : bool
         Whether to keep the sums that the average is made of.
+    rates : float32 array, optional
+        The learning rate of each feature, the last for all features beyond; 1 by default.
 
     Examples
     --------
-    >>> rows = np.array([2, 1, -1, 1], np.float32), np.array([0, 1, 0, 1], np.uint32)
-    >>> rows = (*rows, np.array([0, 2, 4], np.uint64))
+    >>> from rosenblatt.engine.compact import Numbering
+    >>> from rosenblatt.engine.text import Rows
+    >>> rows = np.array([0, 1, 0, 1], np.uint32), np.array([2, 1, -1, 1], np.float32)
+    >>> rows = Rows(np.array([0, 2, 4], np.uint64), *rows)
+    >>> rows = Numbering(bits=4).pack(rows, Packed.room(2, 4))
     >>> examples = Examples(rows, np.array([1, 0], np.int32), np.ones(1))
     >>> learner = Learner(2, threshold=0.0, padding=1.0)
     >>> learner.reserve(2)
@@ -96,11 +102,17 @@ class Learner:
     """
 
     def __init__(
-        self, n_classes: int, threshold: float, padding: float, averaging: bool = True
+        self,
+        n_classes: int,
+        threshold: float,
+        padding: float,
+        averaging: bool = True,
+        rates: Array | None = None,
     ) -> None:
         self.n_classes, self.averaging = n_classes, averaging
         self.problems = 1 if n_classes == 2 else n_classes
         self.setting = (float(threshold), float(padding) ** 2)
+        self.rates = np.ones(1, np.float32) if rates is None else rates
         self.n_features = 0
         self._W = np.zeros((0, self.problems), dtype=np.float32)
         self._U = np.zeros((0, self.problems))
@@ -147,8 +159,9 @@ class Learner:
             self._U = _taller(self._U, len(self._W))
         for (rows, codes, omega), order, seen, time in self._owed:
             streams.settle(
-                *rows, codes, omega, order, seen, self._U, self.bias[2], time, *self.setting
-            )
+                rows, codes, omega, order, seen, self._U, self.bias[2], self.rates, time,
+                *self.setting,
+            )  # fmt: skip
         self._owed.clear()
 
     def predict(self, examples: Examples, order: Array, averaged: bool) -> Array:
@@ -204,9 +217,7 @@ class Learner:
         """The score of each step before learning, (steps, problems); updates; mistaken steps."""
         seen = np.empty((len(order), self.problems), dtype=np.float32)
         walk = streams.two_classes if self.problems == 1 else streams.many_classes
-        updates, mistakes = walk(
-            *examples.rows, examples.codes, examples.omega, order, *arrays, threshold, c2, seen
-        )
+        updates, mistakes = walk(*examples, order, *arrays, self.rates, threshold, c2, seen)
         return seen, updates, mistakes
 
     def _decide(self, scores: Array) -> Array:
