@@ -56,9 +56,10 @@ class Numbering:
 
     def pack(self, rows: Rows, room: Packed) -> Packed:
         """Pack rows into a room, columns as their places; new ones get the next."""
-        most = min(self._count + len(rows.indices), len(self._places))
+        # One more than there can be, as packing writes a column before it knows whether it is new.
+        most = min(self._count + len(rows.indices), len(self._places)) + 1
         if most > len(self._columns):
-            grown = np.empty(min(2 * most, len(self._places)), dtype=np.uint32)
+            grown = np.empty(min(2 * most, len(self._places) + 1), dtype=np.uint32)
             grown[: self._count] = self.columns
             self._columns = grown
         indptr, columns, values = rows

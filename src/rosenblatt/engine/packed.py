@@ -209,8 +209,8 @@ def pack(indptr, columns, bits, places, met, count, rows):
 
     `bits` are the values as integers: the base is the least of a row, which of the positive values
     is the least one. A column without a place has 0 in `places`, any other one more than its place.
-    Each entry is written to all three parts and kept in one of them, so that there is no branch
-    that a processor could guess wrong.
+    Each entry is written to all three parts and kept in one of them, and each column to `met`, so
+    that there is no branch that a processor could guess wrong.
     """
     near, far, numbered, values, bases, pointers = rows
     near_end = far_end = end = np.uint64(0)
@@ -225,11 +225,11 @@ def pack(indptr, columns, bits, places, met, count, rows):
                 prefetch(places, columns[j + ahead])
             column = columns[j]
             place = places[column]
-            if place == 0:
-                met[count] = column
-                count += np.uint32(1)
-                place = count
-                places[column] = place
+            is_new = place == 0
+            met[count] = column
+            count += np.uint32(is_new)
+            place = count if is_new else place
+            places[column] = place
             place -= np.uint32(1)
             shared, is_near = np.uint64(bits[j] == base), np.uint64(place < np.uint32(NEAR))
             near[near_end] = np.uint16(place)

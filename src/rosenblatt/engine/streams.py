@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.engine._jit import fence, inlined, kernel, load_shared, store_shared
 from rosenblatt.engine.packed import (
     AHEAD,
     FAR,
@@ -32,34 +32,94 @@ from rosenblatt.engine.packed import (
     square,
 )
 
+GROUP = 4  # steps that a walk and its scout take in turn
+LEAD = 256  # steps that a scout is ahead at most
+PLACE, CORRECTIONS = 0, 16  # on the board, in cache lines of their own
+
 step = inlined(rules.step)
 lag = inlined(rules.lag)
 
 
 @kernel
-def two_classes(rows, codes, omega, order, W, bias, clock, rates, threshold, c2, seen):
-    """Learn from rows of two classes; return the updates and the mistaken steps."""
+def two_classes(rows, codes, omega, order, W, bias, clock, rates, threshold, c2, seen, ahead):
+    """Learn from rows of two classes; return the updates and the mistaken steps.
+
+    `ahead` is what a :func:`scout` writes on: (board, scores, stamps), all empty if there is none.
+    A score of his is taken if no correction came between, so that it is what this walk would find
+    itself, to the last bit.
+    """
+    board, scores, stamps = ahead
     w = W.reshape(W.size)
     far, weighted = w.size * w.itemsize > FAR, np.uint64(omega.size > 1)
+    scouted, corrections = board.size > 0, 0
     updates = mistaken = 0
     for i in range(order.size):
-        fetch(rows, order, i)
-        if far:
-            fetch_weights(rows, order, i, w)
         row = order[i]
-        weight = omega[row * weighted]
-        s = dot(rows, row, w) + np.float32(bias[0])
+        if scouted:
+            store_shared(board, PLACE, i)
+        if scouted and for_scout(i) and load_shared(stamps, i) == corrections:
+            s = scores[i]
+        else:
+            fetch(rows, order, i + 2 * GROUP - AHEAD if scouted else i)
+            if far:
+                fetch_weights(rows, order, i, w)
+            s = dot(rows, row, w)
+        s += np.float32(bias[0])
         seen[i, 0] = s
+        weight = omega[row * weighted]
         clock[0] += weight
         sign = 1.0 if codes[row] == 1 else -1.0
         if sign * s <= threshold:
             sqnorm = square(rows, row, rates) + c2 if weight > 1.0 else 0.0
             tau = step(sign * s, threshold, 1.0, weight, sqnorm)
+            corrections += 2
+            if scouted:
+                store_shared(board, CORRECTIONS, corrections - 1)
+                fence()
             add(w, sign * tau, rows, row, rates)
+            if scouted:
+                store_shared(board, CORRECTIONS, corrections)
             bias[0] += sign * tau * c2
             updates += max(1, math.ceil(tau))
             mistaken += 1
+    if scouted:
+        store_shared(board, PLACE, order.size)
     return updates, mistaken
+
+
+@kernel
+def for_scout(i):
+    """Whether a step is of those that a scout looks at: every other group."""
+    return i // GROUP % 2 == 1
+
+
+@kernel
+def scout(rows, order, W, board, scores, stamps):
+    """Score rows that a walk over two classes, in another thread, has yet to come to.
+
+    The walk says on the board at which step it is and how many corrections it has made, twice;
+    the number is odd while it makes one. The score of a step is stamped with the corrections it
+    takes into account. Once there is another correction the scout begins again a little ahead.
+    """
+    w = W.reshape(W.size)
+    corrections, i = np.int64(-1), np.int64(0)
+    while True:
+        place, now = load_shared(board, PLACE), load_shared(board, CORRECTIONS)
+        if place >= order.size:
+            return
+        if now != corrections or i <= place + 1:
+            corrections, i = now, place + 2
+        while not for_scout(i):
+            i += 1
+        if i >= min(order.size, place + LEAD) or corrections % 2 == 1:
+            continue
+        fetch(rows, order, i + 2 * GROUP - AHEAD)
+        s = dot(rows, order[i], w)
+        fence()
+        if load_shared(board, CORRECTIONS) == corrections:
+            scores[i] = s
+            store_shared(stamps, i, corrections)
+        i += 1
 
 
 @kernel

@@ -9,6 +9,7 @@ bit for bit.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from rosenblatt.training.stream import Examples, Learner, Outcome
 _ROWS_A_STEP = 1 << 16
 _MOST_RESTARTS = 10
 _MOST_HELD = 50_000
+_CORES = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -216,9 +218,9 @@ class Trainer:
         order = np.flatnonzero(~self._is_held(first, len(batch))).astype(np.uint64)
         self._learn(Examples(rows, batch.labels, omega), order)
 
-    def _learn(self, examples: Examples, order: np.ndarray) -> None:
+    def _learn(self, examples: Examples, order: np.ndarray, scouted: bool = False) -> None:
         assert self.learner is not None
-        self.outcome += self.learner.learn(examples, order)
+        self.outcome += self.learner.learn(examples, order, scouted)
         if self.store.on_disk:
             self.learner.settle()  # the rows are about to leave memory
 
@@ -275,7 +277,7 @@ class Trainer:
                 seen += len(part)
                 if seen <= p.visits:
                     continue
-                self._learn(self._examples(), part)
+                self._learn(self._examples(), part, scouted=_CORES > 1)
                 p.visits = seen
                 yield
         self._close_epoch()
