@@ -77,4 +77,4 @@ def test_scores_and_corrections_are_those_of_plain_rows(plain, problems, seed):
             moved, target = W.copy(), W.copy()
             target[at] += (rates[at] * x)[:, None] * taus
             packed.add_to_all(moved, taus, rows, number, RATES, wrong)
-            assert moved == pytest.approx(target, rel=1e-4, abs=1e-5)
+            np.testing.assert_allclose(moved, target, rtol=1e-4, atol=1e-5)
