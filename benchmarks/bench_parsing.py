@@ -73,7 +73,7 @@ class Task(NamedTuple):
 
 
 def ours(path: Path, task: Task) -> int:
-    source = data.open(path, label=task.label, block_bytes=HEAD_BYTES)  # as `convert` does
+    source = data.open(path, label=task.label)
     return sum(chunk.table.num_rows for chunk, _ in source.chunks())
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt import data
-from rosenblatt.data.blocks import HEAD_BYTES
 from rosenblatt.data.cached import write_cache
 from rosenblatt.data.kinds import fit_types, to_numbers
 from rosenblatt.data.tables import plain_strings, without_nulls
@@ -45,8 +44,7 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
         return write_cache(hashed, out), hashed.bad
     for name in ("label", "text", "columns", "ngrams"):
         reading.pop(name, None)
-    # Nothing is hashed, so that large blocks take little memory, and less time.
-    source = data.open(files, label=1, **{"block_bytes": HEAD_BYTES, **reading})
+    source = data.open(files, label=1, **reading)
     if source.features.origin != "table":
         raise DataError(f"{source.format} files are no tables", path=source.files[0])
     rows = bad = 0
