@@ -111,7 +111,7 @@ ARRAYS = {
     ("arrays", "about", "message"),
     [
         ({}, header(format="other"), "not a model"),
-        ({}, header(version=99), "version 99; this release reads up to 1"),
+        ({}, header(version=99), "version 99; this release reads up to 2"),
         ({}, header(version="1"), "version '1'"),
         ({}, header(classes=["a"]), "two different classes"),
         ({}, header(classes=["a", "a"]), "two different classes"),
@@ -161,3 +161,21 @@ def test_version_1_stays_readable(tmp_path):
     body = ARRAYS["bias"].tobytes() + ARRAYS["columns"].tobytes() + ARRAYS["weights"].tobytes()
     (tmp_path / "v1.model").write_bytes(len(head).to_bytes(8, "little") + head + body)
     assert load(tmp_path / "v1.model").columns.tolist() == [1, 2]
+
+
+def test_the_state_of_version_1_was_one_of_scaled_rows(tmp_path):
+    state = {
+        "state.W": np.array([[3.0], [4.0]], np.float32),
+        "state.U": np.array([[6.0], [8.0]]),
+        "state.bias": np.zeros((3, 1)),
+        "state.clock": np.ones(1),
+        "state.scale": np.array([0.5, 2.0], np.float32),
+    }
+    loaded = []
+    for version in (1, 2):
+        tensorfile.write(tmp_path / "a.model", ARRAYS | state, header(version=version))
+        loaded.append(load(tmp_path / "a.model").state)
+    assert loaded[0]["W"].tolist() == [[1.5], [8.0]]
+    assert loaded[0]["U"].tolist() == [[3.0], [16.0]]
+    assert loaded[1]["W"].tolist() == [[3.0], [4.0]]
+    assert loaded[0].keys() == loaded[1].keys()

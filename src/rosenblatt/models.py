@@ -20,7 +20,7 @@ from rosenblatt.errors import ModelFormatError
 Array = npt.NDArray[Any]
 
 FORMAT = "rosenblatt-model"
-VERSION = 1
+VERSION = 2
 # Where it is known how each is saved, and what its files call themselves.
 _ESTIMATORS = {
     "Perceptron": ("_persistence", "rosenblatt-perceptron"),
@@ -246,6 +246,10 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     shapes["scale"] = (np.float32, (n,))
     for name, array in state.items():
         _expect(f"state.{name}", array, *shapes[name])
+    if about["version"] == 1 and "scale" in state:
+        # Then it was rows that were scaled; now it is the features that have learning rates.
+        scaled = [name for name in ("W", "U") if name in state]
+        state |= {name: state[name] * state["scale"][:, None] for name in scaled}
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
         if not isinstance(about[name], kind):
             raise ValueError(f"{name} is no {kind.__name__}")

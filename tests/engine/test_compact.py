@@ -8,9 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt.engine.compact import Numbering, Rarity, score, taken, used_places
+from rosenblatt.engine.packed import Packed
 from rosenblatt.engine.text import Rows
 
 COLUMNS = st.lists(st.lists(st.integers(0, 63), max_size=12), max_size=5)
+
+
+def packed(numbering, *rows):
+    """Lists of columns as packed rows in which all values are 1."""
+    indices = np.array([column for row in rows for column in row], dtype=np.uint32)
+    pointers = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
+    plain = Rows(pointers, indices, np.ones(len(indices), np.float32))
+    return numbering.pack(plain, Packed.room(len(rows), len(indices)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -21,28 +30,13 @@ def test_places_are_handed_out_in_the_order_of_first_meeting(batches):
         for column in batch:
             if column not in met:
                 met.append(column)
-        places = np.array(batch, dtype=np.uint32)
-        numbering.number(places)
-        assert places.tolist() == [met.index(column) for column in batch]
+        found = packed(numbering, batch)
+        assert found.near.tolist() == [met.index(column) for column in batch]
     assert numbering.columns.tolist() == met
+    assert len(numbering) == len(met)
     again = Numbering(6, numbering.columns)
-    every = np.arange(64, dtype=np.uint32)
-    assert np.array_equal(again.translated(every), numbering.translated(every))
-    assert numbering.translated(every).tolist() == [
-        met.index(c) if c in met else len(met) for c in range(64)
-    ]
-
-
-@settings(max_examples=30, deadline=None)
-@given(COLUMNS)
-def test_places_written_elsewhere_leave_the_columns_as_they_are(batches):
-    one, other = Numbering(bits=6), Numbering(bits=6)
-    for batch in batches:
-        columns, out = np.array(batch, dtype=np.uint32), np.empty(len(batch), np.uint32)
-        one.number(columns, out)
-        assert columns.tolist() == batch
-        other.number(columns)
-        assert np.array_equal(columns, out)
+    every = list(range(64))
+    assert np.array_equal(packed(again, every).near, packed(numbering, every).near)
 
 
 def test_scores_ignore_columns_never_met():
@@ -64,16 +58,12 @@ def test_scores_ignore_columns_never_met():
 
 
 def test_rarity_scales_by_inverse_frequency_to_unit_length():
-    rows = Rows(np.array([0, 2, 4], np.uint64), np.array([0, 1, 0, 2], np.uint32), np.ones(4, "f4"))
-    rarity = Rarity.of(rows)
+    rarity = Rarity.of(packed(Numbering(bits=6), [0, 1], [0, 2]))
     ratio = np.log(4 / 3) / np.log(4 / 2)
     assert rarity.scales / rarity.scales[1] == pytest.approx([ratio, 1, 1], rel=1e-6)
     assert rarity.rest / rarity.scales[1] == pytest.approx(np.log(4) / np.log(2), rel=1e-6)
-    rarity.apply(rows)
-    assert np.sum(rows.values.astype(float) ** 2) / 2 == pytest.approx(1.0, rel=1e-6)
-    later = Rows(np.array([0, 1], np.uint64), np.array([7], np.uint32), np.ones(1, np.float32))
-    rarity.apply(later)
-    assert later.values[0] == pytest.approx(rarity.rest)
+    assert np.sum(rarity.rates[[0, 1, 0, 2]]) / 2 == pytest.approx(1.0, rel=1e-6)
+    assert rarity.rates == pytest.approx(np.append(rarity.scales, rarity.rest) ** 2, rel=1e-6)
     beyond = rarity.of_places(np.array([1, 3, 4], np.uint32))
     assert beyond.tolist() == [rarity.scales[1], *[np.float32(rarity.rest)] * 2]
 
@@ -94,16 +84,16 @@ def test_rows_are_taken_as_numpy_takes_them(shape):
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 8), max_size=6), min_size=1, max_size=8))
-def test_rarity_is_what_numpy_makes_of_the_frequencies(places):
-    lengths = [len(row) for row in places]
-    indices = np.array([p for row in places for p in row], dtype=np.uint32)
-    values = np.linspace(0.5, 2.0, len(indices), dtype=np.float32)
+def test_rarity_is_what_numpy_makes_of_the_frequencies(columns):
+    lengths = [len(row) for row in columns]
+    met = list(dict.fromkeys(c for row in columns for c in row))
+    places = np.array([met.index(c) for row in columns for c in row], dtype=np.int64)
+    values = np.linspace(0.5, 2.0, len(places), dtype=np.float32)
+    indices = np.array([c for row in columns for c in row], dtype=np.uint32)
     rows = Rows(np.cumsum([0, *lengths]).astype(np.uint64), indices, values)
-    n = len(places)
-    scales = np.log((2 + n) / (1 + np.bincount(indices)))
-    length = np.sqrt(np.sum((values * scales[indices]) ** 2.0) / n) or 1.0
-    rarity, out = Rarity.of(rows), np.empty_like(values)
+    n = len(columns)
+    scales = np.log((2 + n) / (1 + np.bincount(places)))
+    length = np.sqrt(np.sum((values * scales[places]) ** 2.0) / n) or 1.0
+    rarity = Rarity.of(Numbering(bits=6).pack(rows, Packed.room(n, len(places))))
     assert rarity.scales == pytest.approx(scales / length, rel=1e-6)
     assert rarity.rest == pytest.approx(np.log(2 + n) / length, rel=1e-6)
-    rarity.apply(rows, out)
-    assert np.array_equal(out, values * rarity.scales[indices])

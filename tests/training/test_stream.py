@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import reference
+from rosenblatt.engine import streams
+from rosenblatt.engine.compact import Numbering
+from rosenblatt.engine.packed import Packed
+from rosenblatt.engine.text import Rows
 from rosenblatt.training.stream import Examples, Learner, Outcome
 
 
@@ -15,7 +21,8 @@ def sparse(X):
     X = np.asarray(X)
     columns = np.tile(np.arange(X.shape[1], dtype=np.uint32), len(X))
     pointers = np.arange(0, X.size + 1, X.shape[1], dtype=np.uint64)
-    return X.ravel().astype(np.float32), columns, pointers
+    rows = Rows(pointers, columns, X.ravel().astype(np.float32))
+    return Numbering(bits=6).pack(rows, Packed.room(len(X), X.size))
 
 
 @pytest.fixture
@@ -156,3 +163,54 @@ def test_an_average_that_starts_anew_forgets_what_was_owed():
     for each in (learner, fresh):
         each.learn(examples, rows)
     assert np.array_equal(learner.weights(True)[0], fresh.weights(True)[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_do_to_weights_what_scales_do_to_rows(n_classes, weighted):
+    generator = np.random.default_rng(4)
+    X, scales = generator.normal(size=(30, 6)), np.array([0.5, 2.0, 1.5, 3.0, 3.0, 3.0])
+    plain = examples_of(4, n_classes, weighted)
+    scaled = Learner(n_classes, 1.0, 0.5)
+    rated = Learner(n_classes, 1.0, 0.5, rates=(scales[:4] ** 2).astype(np.float32))
+    for learner, rows in ((scaled, sparse(X * scales)), (rated, sparse(X))):
+        learner.reserve(6)
+        learner.learn(plain._replace(rows=rows), np.arange(30, dtype=np.uint64))
+    for averaged in (False, True):
+        W, b = scaled.weights(averaged)
+        other, other_b = rated.weights(averaged)
+        assert other == pytest.approx(W * scales[:, None], rel=1e-4, abs=1e-5)
+        assert other_b == pytest.approx(b, rel=1e-4, abs=1e-6)
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 99), weighted=st.booleans(), threshold=st.sampled_from([0.0, 0.3, 5.0]))
+def test_a_scout_changes_nothing_but_the_time(seed, weighted, threshold):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(6000, 12)) * (generator.random((6000, 12)) < 0.3)
+    codes = (X @ generator.normal(size=12) > 0).astype(np.int32)
+    omega = generator.uniform(0.0, 3.0, 6000) if weighted else np.ones(1)
+    examples = Examples(sparse(X), codes, omega)
+    order = generator.permutation(6000).astype(np.uint64)
+    alone, scouted = Learner(2, threshold, 0.1), Learner(2, threshold, 0.1)
+    for learner in (alone, scouted):
+        learner.reserve(12)
+    for _ in range(3):
+        found = scouted.learn(examples, order, scouted=True)
+        assert found == alone.learn(examples, order)
+    assert all(np.array_equal(alone.arrays()[k], scouted.arrays()[k]) for k in alone.arrays())
+
+
+def test_a_scout_goes_home_when_the_walk_fails(integers, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("lost")
+
+    X, codes = integers
+    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
+    learner = Learner(2, 1.0, 1.0)
+    learner.reserve(4)
+    monkeypatch.setattr(streams, "two_classes", fails)
+    threads = threading.active_count()
+    with pytest.raises(RuntimeError, match="lost"):
+        learner.learn(examples, np.zeros(5000, np.uint64), scouted=True)
+    assert threading.active_count() == threads

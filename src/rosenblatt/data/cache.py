@@ -19,17 +19,23 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.random import default_rng
 
-from rosenblatt.engine.text import Rows
+from rosenblatt.engine.packed import Packed
 
-FIELDS: dict[str, np.dtype[Any]] = {
-    "indices": np.dtype(np.uint32),
-    "values": np.dtype(np.float32),
-    "lengths": np.dtype(np.uint32),
+# The part of a row that each belongs to, and what it is made of.
+_WIDE: dict[str, tuple[int, np.dtype[Any]]] = {
+    "near": (0, np.dtype(np.uint16)),
+    "far": (1, np.dtype(np.uint32)),
+    "columns": (2, np.dtype(np.uint32)),
+    "values": (2, np.dtype(np.float32)),
+}
+_OF_ROWS: dict[str, np.dtype[Any]] = {
+    "lengths": np.dtype(np.uint32),  # of the three parts of a row
+    "bases": np.dtype(np.float32),
     "codes": np.dtype(np.int32),
     "weights": np.dtype(np.float64),
 }
-_WIDE = ("indices", "values")
-_ENTRY_BYTES = 8
+_ENTRY_BYTES = np.array([2, 4, 8])  # of each part
+_MOST_BYTES = int(_ENTRY_BYTES.max())
 GROUP_BYTES = 48 << 20
 _POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14; Python does not name it yet
 
@@ -55,7 +61,7 @@ class Growing:
         """Add at the end."""
         needed = self._count + len(more)
         if needed > len(self._room):
-            grown = np.empty(2 * needed, dtype=self._room.dtype)
+            grown = np.empty((2 * needed, *more.shape[1:]), dtype=self._room.dtype)
             grown[: self._count] = self.array
             self._room = grown
         self._room[self._count : needed] = more
@@ -63,7 +69,7 @@ class Growing:
 
 
 class Store:
-    """Sparse rows with their labels, appended block by block and visited in any order.
+    """Packed rows with their labels, appended block by block and visited in any order.
 
     Parameters
     ----------
@@ -75,12 +81,14 @@ class Store:
 
     Examples
     --------
-    >>> store = Store()
+    >>> from rosenblatt.engine.compact import Numbering
+    >>> from rosenblatt.engine.text import Rows
+    >>> store, numbering = Store(), Numbering(bits=4)
     >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, "f4"))
-    >>> store.append(rows, np.array([1]))
-    >>> store.append(rows, np.array([0]))
-    >>> len(store), store.entries, [order.tolist() for order in store.orders(None)]
-    (2, 4, [[0, 1]])
+    >>> for code in (1, 0):
+    ...     store.commit(numbering.pack(rows, store.room(1, 2)), np.array([code]))
+    >>> len(store), store.size, [order.tolist() for order in store.orders(None)]
+    (2, 8, [[0, 1]])
     """
 
     def __init__(
@@ -88,12 +96,11 @@ class Store:
     ) -> None:
         self.memory = memory
         self.blocks = [0]
-        self.entries = 0
-        self._pointers = Growing(np.zeros(1, dtype=np.uint64))
+        self._pointers = Growing(np.zeros((1, 3), dtype=np.uint64))
+        self._bases = Growing(np.empty(0, dtype=np.float32))
         self._codes = Growing(np.empty(0, dtype=np.int32))
         self._omega: Growing | None = None  # while all rows weigh 1
-        self._wide = _wide_arrays(0 if folder else memory // _ENTRY_BYTES)
-        self._next = slice(0, 0)
+        self._wide = _wide_arrays(0 if folder else memory)
         self._files: dict[str, BinaryIO] = {}
         self._maps: dict[str, mmap.mmap] = {}
         self._temporary: str | None = None
@@ -110,59 +117,65 @@ class Store:
         """Whether rows have left memory."""
         return bool(self._files)
 
-    def append(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add a block of rows at the end."""
-        indices, values = self.room(len(rows.indices))
-        indices[:], values[:] = rows.indices, rows.values
-        self.commit(rows.indptr, codes, weights)
+    @property
+    def size(self) -> int:
+        """The bytes that the entries of all rows take."""
+        return int(self._ends @ _ENTRY_BYTES)
 
-    def room(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where the columns and the values of the next block go: fill them, then :meth:`commit`.
+    @property
+    def _ends(self) -> np.ndarray:
+        """How many entries there are of each part."""
+        return self._pointers.array[-1].astype(np.int64)
+
+    def room(self, rows: int, entries: int) -> Packed:
+        """Where the next block is to be packed, which is then to be committed.
 
         In memory this is where the rows will stay; on disk it is good until the next call.
         """
-        if not self.on_disk and self.entries + count > len(self._wide["indices"]):
+        most = entries * _MOST_BYTES
+        if not self.on_disk and self.size + most > self.memory:
             self._spill()
-        start = 0 if self.on_disk else self.entries
-        self._next = slice(start, start + count)
-        if self.on_disk and count > len(self._wide["indices"]):
-            self._wide = _wide_arrays(count)
-        return self._wide["indices"][self._next], self._wide["values"][self._next]
+        if self.on_disk and most > self._wide["values"].nbytes:
+            self._wide = _wide_arrays(most)
+        starts = np.zeros(3, np.int64) if self.on_disk else self._ends
+        near, far, columns, values = (
+            self._wide[name][starts[part] :][: entries + 1] for name, (part, _) in _WIDE.items()
+        )
+        of_rows = np.empty(rows, np.float32), np.zeros((rows + 1, 3), np.uint64)
+        return Packed(near, far, columns, values, *of_rows)
 
-    def commit(
-        self, indptr: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None
-    ) -> None:
-        """Add the block that was written into the room."""
+    def commit(self, rows: Packed, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Add the block that was packed into the room."""
         if self.on_disk:
             for name in _WIDE:
-                self._write(name, self._wide[name][self._next])
-            self._write("lengths", np.diff(indptr))
-            self._write("codes", codes)
-            self._write("weights", np.ones(len(codes)) if weights is None else weights)
+                self._write(name, getattr(rows, name))
+            self._write_rows(rows.pointers, rows.bases, codes, weights)
         if weights is not None and self._omega is None:
             self._omega = Growing(np.ones(len(self)))
         if self._omega is not None:
             self._omega.extend(np.ones(len(codes)) if weights is None else weights)
-        self._pointers.extend(indptr[1:] + np.uint64(self.entries))
+        self._pointers.extend(rows.pointers[1:] + self._pointers.array[-1])
+        self._bases.extend(rows.bases)
         self._codes.extend(codes)
         self.blocks.append(len(self) + len(codes))
-        self.entries += int(indptr[-1])
 
-    def arrays(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """All rows as the kernels want them, (values, columns, pointers); codes; weights."""
+    def arrays(self) -> tuple[Packed, np.ndarray, np.ndarray]:
+        """All rows as the kernels want them; codes; weights."""
         if self.on_disk:
             self.flush()
             self._map()
-            indices, values = (
-                np.frombuffer(self._maps[name], FIELDS[name], self.entries)
-                if name in self._maps
-                else np.empty(0, FIELDS[name])
-                for name in _WIDE
-            )
-        else:
-            indices, values = (self._wide[name][: self.entries] for name in _WIDE)
+        wide, ends = [], self._ends
+        for name, (part, kind) in _WIDE.items():
+            if not self.on_disk:
+                wide.append(self._wide[name][: ends[part]])
+            elif name in self._maps:
+                wide.append(np.frombuffer(self._maps[name], kind, int(ends[part])))
+            else:
+                wide.append(np.empty(0, kind))
         omega = np.ones(1) if self._omega is None else self._omega.array
-        return (values, indices, self._pointers.array), self._codes.array, omega
+        near, far, columns, values = wide
+        rows = Packed(near, far, columns, values, self._bases.array, self._pointers.array)
+        return rows, self._codes.array, omega
 
     def orders(self, seed: Sequence[int] | None) -> Iterator[np.ndarray]:
         """The rows to visit in one epoch, group by group; file order without a seed.
@@ -173,7 +186,7 @@ class Store:
         """
         generator = default_rng(seed)
         blocks = np.arange(len(self.blocks) - 1)
-        whole = self.entries * _ENTRY_BYTES <= self.memory
+        whole = self.size <= self.memory
         if seed is None or whole:
             groups = [blocks] if whole else np.array_split(blocks, self._cuts(blocks))
         else:
@@ -205,40 +218,30 @@ class Store:
 
     def summary(self) -> dict[str, Any]:
         """What :meth:`restored` needs to find the rows again."""
-        return {"blocks": list(self.blocks), "entries": self.entries, "memory": self.memory}
+        return {"blocks": list(self.blocks), "ends": self._ends.tolist(), "memory": self.memory}
 
     @classmethod
-    def restored(
-        cls, folder: str | os.PathLike[str], summary: dict[str, Any], writable: bool = True
-    ) -> Store:
-        """The store as it was when the summary was taken; what came later is cut off.
-
-        One that is not writable must have the lengths of the summary, else ValueError is raised.
-        """
+    def restored(cls, folder: str | os.PathLike[str], summary: dict[str, Any]) -> Store:
+        """The store as it was when the summary was taken; what came later is cut off."""
         store = cls.__new__(cls)
         store.memory, store.folder = int(summary["memory"]), Path(folder)
-        store.blocks, store.entries = list(summary["blocks"]), int(summary["entries"])
-        store._wide, store._next = _wide_arrays(0), slice(0, 0)
+        store.blocks = list(summary["blocks"])
+        store._wide = _wide_arrays(0)
         store._files, store._maps, store._temporary = {}, {}, None
-        rows = store.blocks[-1]
-        for name, kind in FIELDS.items():
-            count = store.entries if name in _WIDE else rows
-            size = count * kind.itemsize
-            if writable:
-                os.truncate(store.folder / name, size)
-            elif (store.folder / name).stat().st_size != size:
-                raise ValueError(f"{name} is not {size} bytes long")
-        read = {
-            name: np.fromfile(store.folder / name, FIELDS[name])
-            for name in FIELDS
-            if name not in _WIDE
-        }
-        pointers = np.cumsum(read["lengths"], dtype=np.uint64)
-        store._pointers = Growing(np.concatenate([np.zeros(1, np.uint64), pointers]))
-        store._codes = Growing(read["codes"])
+        for name, (part, kind) in _WIDE.items():
+            os.truncate(store.folder / name, summary["ends"][part] * kind.itemsize)
+        read = {}
+        for name, kind in _OF_ROWS.items():
+            a_row = 3 if name == "lengths" else 1
+            os.truncate(store.folder / name, len(store) * a_row * kind.itemsize)
+            read[name] = np.fromfile(store.folder / name, kind)
+        lengths = read["lengths"].reshape(-1, 3)
+        pointers = np.cumsum(lengths, axis=0, dtype=np.uint64)
+        store._pointers = Growing(np.concatenate([np.zeros((1, 3), np.uint64), pointers]))
+        store._bases, store._codes = Growing(read["bases"]), Growing(read["codes"])
         plain = bool(np.all(read["weights"] == 1.0))
         store._omega = None if plain else Growing(read["weights"])
-        store._open_files("ab" if writable else "rb")
+        store._open_files("ab")
         return store
 
     def close(self) -> None:
@@ -255,34 +258,42 @@ class Store:
 
     def _cuts(self, blocks: np.ndarray) -> np.ndarray:
         """Where to cut a sequence of blocks into groups of about equal bytes."""
-        pointers = self.arrays()[0][2]
-        edges = np.array(self.blocks)
-        sizes = (pointers[edges[blocks + 1]] - pointers[edges[blocks]]).astype(np.int64)
-        filled = np.cumsum(sizes * _ENTRY_BYTES) // GROUP_BYTES
+        edges = self._pointers.array[self.blocks].astype(np.int64) @ _ENTRY_BYTES
+        filled = np.cumsum(np.diff(edges)[blocks]) // GROUP_BYTES
         return np.flatnonzero(np.diff(filled)) + 1
 
     def _open_files(self, mode: str) -> None:
         assert self.folder is not None
-        self._files = {name: (self.folder / name).open(mode) for name in FIELDS}  # type: ignore[misc]
+        names = (*_WIDE, *_OF_ROWS)
+        self._files = {name: (self.folder / name).open(mode) for name in names}  # type: ignore[misc]
 
     def _write(self, name: str, array: np.ndarray) -> None:
-        self._files[name].write(np.ascontiguousarray(array, dtype=FIELDS[name]).data)
+        kind = _OF_ROWS[name] if name in _OF_ROWS else _WIDE[name][1]
+        self._files[name].write(np.ascontiguousarray(array, dtype=kind).data)
+
+    def _write_rows(
+        self, pointers: np.ndarray, bases: np.ndarray, codes: np.ndarray, omega: np.ndarray | None
+    ) -> None:
+        self._write("lengths", np.diff(pointers, axis=0))
+        self._write("bases", bases)
+        self._write("codes", codes)
+        self._write("weights", np.ones(len(codes)) if omega is None else omega)
 
     def _spill(self) -> None:
         """Move everything to disk."""
+        rows, codes, _ = self.arrays()
         self._temporary = tempfile.mkdtemp(prefix="rosenblatt-")
         self.folder = Path(self._temporary)
         self._open_files("wb")
         for name in _WIDE:
-            self._write(name, self._wide[name][: self.entries])
+            self._write(name, getattr(rows, name))
         self._wide = _wide_arrays(0)
-        self._write("lengths", np.diff(self._pointers.array))
-        self._write("codes", self._codes.array)
-        self._write("weights", np.ones(len(self)) if self._omega is None else self._omega.array)
+        omega = None if self._omega is None else self._omega.array
+        self._write_rows(rows.pointers, rows.bases, codes, omega)
 
     def _map(self) -> None:
-        for name in _WIDE:
-            size = self.entries * FIELDS[name].itemsize
+        for name, (part, kind) in _WIDE.items():
+            size = int(self._ends[part]) * kind.itemsize
             if size and (name not in self._maps or len(self._maps[name]) != size):
                 assert self.folder is not None
                 with (self.folder / name).open("rb") as file:
@@ -290,21 +301,27 @@ class Store:
 
     def _advise(self, group: np.ndarray, advice: int) -> None:
         """Tell the operating system about the pages of some blocks."""
-        pointers = self.arrays()[0][2]
+        edges = self._pointers.array[self.blocks]
+        self.arrays()
         for block in group:
-            first, last = (int(pointers[self.blocks[b]]) for b in (block, block + 1))
-            for name in _WIDE:
-                size = FIELDS[name].itemsize
-                start = first * size // mmap.PAGESIZE * mmap.PAGESIZE
-                if name not in self._maps or last * size <= start:
+            for name, (part, kind) in _WIDE.items():
+                first, last = (int(edges[b, part]) * kind.itemsize for b in (block, block + 1))
+                start = first // mmap.PAGESIZE * mmap.PAGESIZE
+                if name not in self._maps or last <= start:
                     continue
                 try:
-                    self._maps[name].madvise(advice, start, last * size - start)
+                    self._maps[name].madvise(advice, start, last - start)
                 except OSError:
                     if advice == _POPULATE_READ:
-                        self._maps[name].madvise(mmap.MADV_WILLNEED, start, last * size - start)
+                        self._maps[name].madvise(mmap.MADV_WILLNEED, start, last - start)
 
 
-def _wide_arrays(count: int) -> dict[str, np.ndarray]:
-    """Room for so many entries, which is no memory until it is filled."""
-    return {name: np.empty(count, FIELDS[name]) for name in _WIDE}
+def _wide_arrays(size: int) -> dict[str, np.ndarray]:
+    """Room for so many bytes of rows, whatever their parts; no memory until it is filled.
+
+    There is room for one entry more, as packing writes an entry before it decides on its part.
+    """
+    return {
+        name: np.empty(size // int(_ENTRY_BYTES[part]) + 1, kind)
+        for name, (part, kind) in _WIDE.items()
+    }

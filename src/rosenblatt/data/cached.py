@@ -6,13 +6,13 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.cache import Store
 from rosenblatt.data.features import Features
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.engine.text import Rows
@@ -20,6 +20,14 @@ from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 
 FORMAT = "rosenblatt-cache"
+# One file each, written from front to back; the first two have an item an entry, the others a row.
+_KINDS: dict[str, np.dtype[Any]] = {
+    "indices": np.dtype(np.uint32),
+    "values": np.dtype(np.float32),
+    "lengths": np.dtype(np.uint32),
+    "codes": np.dtype(np.int32),
+    "weights": np.dtype(np.float64),
+}
 
 
 def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
@@ -30,13 +38,23 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError("is in the way; remove it first", path=target)
-    store = Store(folder=target / "rows")
-    first = None
-    for batch in source:
-        assert batch.labels is not None, "a cache is for training"
-        first = batch.table if first is None else first
-        store.append(batch.rows, batch.labels, batch.weights)
-    store.flush(sync=True)
+    (target / "rows").mkdir(parents=True, exist_ok=True)
+    blocks, entries, first = [0], 0, None
+    with ExitStack() as stack:
+        files = {name: stack.enter_context((target / "rows" / name).open("wb")) for name in _KINDS}
+        for batch in source:
+            assert batch.labels is not None, "a cache is for training"
+            first = batch.table if first is None else first
+            weights = np.ones(len(batch)) if batch.weights is None else batch.weights
+            indptr, indices, values = batch.rows
+            arrays = (indices, values, np.diff(indptr), batch.labels, weights)
+            for (name, kind), array in zip(_KINDS.items(), arrays, strict=True):
+                files[name].write(np.ascontiguousarray(array, dtype=kind).data)
+            blocks.append(blocks[-1] + len(batch))
+            entries += len(indices)
+        for written in files.values():
+            written.flush()
+            os.fsync(written.fileno())
     first = source.first_table() if first is None else first
     if first is not None:
         with pa.ipc.new_file(target / "first.arrow", first.schema) as file:
@@ -47,12 +65,11 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
         "features": source.features.to_json(),
         "classes": source.classes,
         "fingerprint": source.fingerprint(),
-        "store": store.summary(),
+        "store": {"blocks": blocks, "entries": entries},
         "counts": [source.bad, dict(source.missing)],
     }
     with replacing(target / "about.json", "w") as file:
         json.dump(about, file)
-    store.close()
     return source.rows
 
 
@@ -76,7 +93,12 @@ class CachedSource(Source):
                 raise ValueError("another format or version")
             self.features = Features.from_json(about["features"])
             self._classes = [str(name) for name in about["classes"]]
-            self._store = Store.restored(Path(folder) / "rows", about["store"], writable=False)
+            self._blocks = list(about["store"]["blocks"])
+            sizes = [int(about["store"]["entries"])] * 2 + [self._blocks[-1]] * 3
+            self._arrays = {
+                name: _mapped(Path(folder) / "rows" / name, kind, size)
+                for (name, kind), size in zip(_KINDS.items(), sizes, strict=True)
+            }
             self._bad, self._missing = about["counts"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"is no cache that can be read: {error}", path=folder) from None
@@ -121,18 +143,25 @@ class CachedSource(Source):
             raise DataError(message, path=self._folder)
         codes_of = np.array([self.classes.index(name) for name in self._classes], dtype=np.int32)
         self.bad, self.missing = int(self._bad), Counter(self._missing)
-        (values, indices, pointers), codes, omega = self._store.arrays()
-        edges = self._store.blocks
-        for block in range(start, len(edges) - 1):
-            a, b = edges[block], edges[block + 1]
+        indices, values, lengths, codes, omega = self._arrays.values()
+        pointers = np.append(np.uint64(0), np.cumsum(lengths, dtype=np.uint64))
+        is_weighted = not np.all(omega == 1.0)
+        for block in range(start, len(self._blocks) - 1):
+            a, b = self._blocks[block], self._blocks[block + 1]
             first, last = int(pointers[a]), int(pointers[b])
-            # Copies: training renumbers and scales the rows of a batch in place.
             rows = Rows(
                 pointers[a : b + 1] - pointers[a],
-                indices[first:last].copy(),
-                values[first:last].copy(),
+                np.array(indices[first:last]),
+                np.array(values[first:last]),
             )
-            weights = omega[a:b] if len(omega) > 1 else None
+            weights = omega[a:b] if is_weighted else None
             self.rows += b - a
             table = self.first_table() if block == 0 else None
             yield Batch(rows, codes_of[codes[a:b]], weights, table, 8 * (last - first))
+
+
+def _mapped(path: Path, kind: np.dtype[Any], count: int) -> np.ndarray:
+    """A file of so many items as an array; ValueError if it is not that long."""
+    if path.stat().st_size != count * kind.itemsize:
+        raise ValueError(f"{path.name} is not {count * kind.itemsize} bytes long")
+    return np.memmap(path, kind, "r") if count else np.empty(0, kind)

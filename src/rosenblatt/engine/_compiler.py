@@ -117,3 +117,49 @@ def _prefetched(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@overload(_jit.load_shared)
+def _load_shared(array, index):
+    return lambda array, index: _loaded(array, index)
+
+
+@overload(_jit.store_shared)
+def _store_shared(array, index, value):
+    kind = array.dtype
+    return lambda array, index, value: _stored(array, index, kind(value))
+
+
+@overload(_jit.fence)
+def _fence():
+    return lambda: _fenced()
+
+
+@intrinsic
+def _loaded(typing_context: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(array)(context, builder, arguments[0])
+        at = cgutils.gep_inbounds(builder, view.data, arguments[1])
+        return builder.load_atomic(at, "acquire", array.dtype.bitwidth // 8)
+
+    return array.dtype(array, index), generate
+
+
+@intrinsic
+def _stored(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(array)(context, builder, arguments[0])
+        at = cgutils.gep_inbounds(builder, view.data, arguments[1])
+        builder.store_atomic(arguments[2], at, "release", array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, value), generate
+
+
+@intrinsic
+def _fenced(typing_context: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("acq_rel")
+        return context.get_dummy_value()
+
+    return types.void(), generate

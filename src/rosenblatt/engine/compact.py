@@ -11,11 +11,10 @@ import math
 
 import numpy as np
 
-from rosenblatt.engine._jit import REORDER, kernel, prefetch
+from rosenblatt.engine._jit import kernel
 from rosenblatt.engine._memory import zeros
+from rosenblatt.engine.packed import Packed, pack
 from rosenblatt.engine.text import Rows
-
-AHEAD = 32  # entries between asking for a column's place and reading it
 
 
 class Numbering:
@@ -31,12 +30,11 @@ class Numbering:
     Examples
     --------
     >>> numbering = Numbering(bits=10)
-    >>> places = np.array([700, 3, 700], dtype=np.uint32)
-    >>> numbering.number(places)
-    >>> places.tolist(), len(numbering), numbering.columns.tolist()
-    ([0, 1, 0], 2, [700, 3])
-    >>> numbering.translated(np.array([3, 4], dtype=np.uint32)).tolist()
-    [1, 2]
+    >>> rows = Rows(np.array([0, 3], np.uint64), np.array([700, 3, 9], "u4"), np.ones(3, "f4"))
+    >>> numbering.pack(rows, Packed.room(1, 3)).near.tolist()
+    [0, 1, 2]
+    >>> len(numbering), numbering.columns.tolist()
+    (3, [700, 3, 9])
     """
 
     def __init__(self, bits: int, columns: np.ndarray | None = None) -> None:
@@ -56,20 +54,21 @@ class Numbering:
         """The columns that have places, by place."""
         return self._columns[: self._count]
 
-    def number(self, columns: np.ndarray, out: np.ndarray | None = None) -> None:
-        """Replace columns by their places, or write these to `out`; new ones get the next."""
-        room = min(self._count + len(columns), len(self._places))
-        if room > len(self._columns):
-            grown = np.empty(min(2 * room, len(self._places)), dtype=np.uint32)
+    def pack(self, rows: Rows, room: Packed) -> Packed:
+        """Pack rows into a room, columns as their places; new ones get the next."""
+        # One more than there can be, as packing writes a column before it knows whether it is new.
+        most = min(self._count + len(rows.indices), len(self._places)) + 1
+        if most > len(self._columns):
+            grown = np.empty(min(2 * most, len(self._places) + 1), dtype=np.uint32)
             grown[: self._count] = self.columns
             self._columns = grown
-        target = columns if out is None else out
+        indptr, columns, values = rows
+        bits = room._replace(values=room.values.view(np.uint32), bases=room.bases.view(np.uint32))
         count = np.uint32(self._count)
-        self._count = int(_number(columns, self._places, self._columns, count, target))
-
-    def translated(self, columns: np.ndarray) -> np.ndarray:
-        """The places of columns; all those never met share the place after the last."""
-        return _translated(columns, self._places, np.uint32(self._count))
+        self._count = int(
+            pack(indptr, columns, values.view(np.uint32), self._places, self._columns, count, bits)
+        )
+        return room.filled()
 
 
 class Rarity:
@@ -77,8 +76,9 @@ class Rarity:
 
     A feature that d of the first n rows have is scaled by ``log((2 + n) / (1 + d))``, one that
     none of them has by ``log(2 + n)``; all of it times the constant that gives those rows a mean
-    squared length of 1. To learn with scaled values and to scale the weights afterwards is to
-    give each feature a learning rate of its own: the model itself needs no scales.
+    squared length of 1. To learn from scaled rows and to scale the weights afterwards is to give
+    each feature a learning rate of its own, the square of its scale: neither the rows nor the model
+    need scales.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Rarity:
     Examples
     --------
     >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], "u4"), np.ones(3, "f4"))
-    >>> rarity = Rarity.of(rows)
+    >>> rarity = Rarity.of(Numbering(bits=10).pack(rows, Packed.room(2, 3)))
     >>> rarity.scales.round(2).tolist(), round(rarity.rest, 2)
     ([0.5099999904632568, 1.2200000286102295], 2.44)
     """
@@ -100,21 +100,23 @@ class Rarity:
         self._with_rest = np.append(scales, np.float32(rest))
 
     @classmethod
-    def of(cls, rows: Rows) -> Rarity:
-        """The scales by the frequencies in these rows, whose columns are numbered."""
-        n = len(rows.indptr) - 1
-        count = int(rows.indices.max()) + 1 if len(rows.indices) else 0
+    def of(cls, rows: Packed) -> Rarity:
+        """The scales by the frequencies in these rows."""
+        n, places = len(rows.bases), (rows.near, rows.far, rows.columns)
+        count = max(int(some.max(initial=0)) + 1 if len(some) else 0 for some in places)
         frequencies = np.zeros(count, dtype=np.uint32)
-        _count(rows.indices, frequencies)
+        for some in places:
+            _count(some, frequencies)
         logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
-        squares = _sum_of_squares(rows.indices, rows.values, frequencies, logs)
+        squares = _sum_of_squares(rows, frequencies, logs * logs)
         unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
         scales = (unit * logs).astype(np.float32)[frequencies]
         return cls(scales, float(np.float32(unit * np.log(2 + n))))
 
-    def apply(self, rows: Rows, out: np.ndarray | None = None) -> None:
-        """Scale the values of rows whose columns are numbered, in place or into `out`."""
-        _rescale(rows.indices, rows.values, self._with_rest, rows.values if out is None else out)
+    @property
+    def rates(self) -> np.ndarray:
+        """The learning rates by place, the last for all places beyond."""
+        return self._with_rest * self._with_rest
 
     def of_places(self, places: np.ndarray) -> np.ndarray:
         """The scales of some places."""
@@ -201,48 +203,23 @@ def _score(pointers, columns, values, places, W, bias, out):
 
 
 @kernel
-def _number(columns, places, met, count, out):
-    for j in range(columns.size):
-        if j + AHEAD < columns.size:
-            prefetch(places, columns[j + AHEAD])
-        column = columns[j]
-        place = places[column]
-        if place == 0:
-            met[count] = column
-            count += np.uint32(1)
-            place = count
-            places[column] = place
-        out[j] = place - np.uint32(1)
-    return count
-
-
-@kernel
 def _count(places, frequencies):
     for j in range(places.size):
         frequencies[places[j]] += np.uint32(1)
 
 
-@kernel(fastmath=REORDER)
-def _sum_of_squares(places, values, frequencies, logs):
+@kernel
+def _sum_of_squares(rows, frequencies, squares):
+    """The sum of squared lengths of rows; a feature that n of them have weighs ``squares[n]``."""
+    near, far, columns, values, bases, pointers = rows
     total = 0.0
-    for j in range(places.size):
-        value = values[j] * logs[frequencies[places[j]]]
-        total += value * value
+    for row in range(bases.size):
+        ones = 0.0
+        for j in range(pointers[row, 0], pointers[row + 1, 0]):
+            ones += squares[frequencies[near[j]]]
+        for j in range(pointers[row, 1], pointers[row + 1, 1]):
+            ones += squares[frequencies[far[j]]]
+        total += np.float64(bases[row]) ** 2 * ones
+        for j in range(pointers[row, 2], pointers[row + 1, 2]):
+            total += np.float64(values[j]) ** 2 * squares[frequencies[columns[j]]]
     return total
-
-
-@kernel
-def _rescale(places, values, scales, out):
-    """The last of the scales is that of all places beyond."""
-    rest = np.uint32(scales.size - 1)
-    for j in range(places.size):
-        out[j] = values[j] * scales[min(places[j], rest)]
-
-
-@kernel
-def _translated(columns, places, count):
-    out = np.empty_like(columns)
-    for j in range(columns.size):
-        place = places[columns[j]]
-        out[j] = place - np.uint32(1) if place > 0 else count
-    return out

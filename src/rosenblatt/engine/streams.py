@@ -4,11 +4,12 @@ A walk visits rows in an order, keeps the score of each step in `seen` and corre
 It leaves the averaging sums alone: whatever a step owes them follows from its score, so that
 :func:`settle` can add it later, and only if somebody asks for the average.
 
-The rows come as values, columns and pointers, as for :mod:`rosenblatt.engine.csr`; W is (features,
-problems). Two classes have one problem, for class 1; more have one each, against the rest. A step
-that is mistaken at margin <= `threshold` is answered with the learning rate 1, by the rule of
+The rows are packed (:class:`rosenblatt.engine.packed.Packed`); W is (features, problems). Two
+classes have one problem, for class 1; more have one each, against the rest. A step that is mistaken
+at margin <= `threshold` is answered with the learning rate 1, by the rule of
 :func:`rosenblatt.rules.step`. `omega` holds the weight of each row, or one for all, `clock` the
-weighted steps so far, and `c2` is the squared padding constant.
+weighted steps so far, `c2` is the squared padding constant, and `rates` are the learning rates of
+the features, the last for all beyond.
 """
 
 from __future__ import annotations
@@ -18,59 +19,123 @@ import math
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.engine._jit import inlined, kernel
-from rosenblatt.engine.csr import FAR, add, dot, dots, fetch, fetch_weights, square
+from rosenblatt.engine._jit import fence, inlined, kernel, load_shared, store_shared
+from rosenblatt.engine.packed import (
+    AHEAD,
+    FAR,
+    add,
+    add_to_all,
+    dot,
+    dots,
+    fetch,
+    fetch_weights,
+    square,
+)
+
+GROUP = 4  # steps that a walk and its scout take in turn
+LEAD = 256  # steps that a scout is ahead at most
+PLACE, CORRECTIONS = 0, 16  # on the board, in cache lines of their own
 
 step = inlined(rules.step)
 lag = inlined(rules.lag)
 
 
 @kernel
-def two_classes(
-    values, columns, pointers, codes, omega, order, W, bias, clock, threshold, c2, seen
-):
-    """Learn from rows of two classes; return the updates and the mistaken steps."""
+def two_classes(rows, codes, omega, order, W, bias, clock, rates, threshold, c2, seen, ahead):
+    """Learn from rows of two classes; return the updates and the mistaken steps.
+
+    `ahead` is what a :func:`scout` writes on: (board, scores, stamps), all empty if there is none.
+    A score of his is taken if no correction came between, so that it is what this walk would find
+    itself, to the last bit.
+    """
+    board, scores, stamps = ahead
     w = W.reshape(W.size)
     far, weighted = w.size * w.itemsize > FAR, np.uint64(omega.size > 1)
+    scouted, corrections = board.size > 0, 0
     updates = mistaken = 0
     for i in range(order.size):
-        fetch(values, columns, pointers, order, i)
-        if far:
-            fetch_weights(columns, pointers, order, i, w)
         row = order[i]
-        entries = slice(pointers[row], pointers[row + np.uint64(1)])
-        x, at, weight = values[entries], columns[entries], omega[row * weighted]
-        s = dot(x, at, w) + np.float32(bias[0])
+        if scouted:
+            store_shared(board, PLACE, i)
+        if scouted and for_scout(i) and load_shared(stamps, i) == corrections:
+            s = scores[i]
+        else:
+            fetch(rows, order, i + 2 * GROUP - AHEAD if scouted else i)
+            if far:
+                fetch_weights(rows, order, i, w)
+            s = dot(rows, row, w)
+        s += np.float32(bias[0])
         seen[i, 0] = s
+        weight = omega[row * weighted]
         clock[0] += weight
         sign = 1.0 if codes[row] == 1 else -1.0
         if sign * s <= threshold:
-            sqnorm = square(x) + c2 if weight > 1.0 else 0.0
+            sqnorm = square(rows, row, rates) + c2 if weight > 1.0 else 0.0
             tau = step(sign * s, threshold, 1.0, weight, sqnorm)
-            add(w, sign * tau, x, at)
+            corrections += 2
+            if scouted:
+                store_shared(board, CORRECTIONS, corrections - 1)
+                fence()
+            add(w, sign * tau, rows, row, rates)
+            if scouted:
+                store_shared(board, CORRECTIONS, corrections)
             bias[0] += sign * tau * c2
             updates += max(1, math.ceil(tau))
             mistaken += 1
+    if scouted:
+        store_shared(board, PLACE, order.size)
     return updates, mistaken
 
 
 @kernel
-def many_classes(
-    values, columns, pointers, codes, omega, order, W, bias, clock, threshold, c2, seen
-):
+def for_scout(i):
+    """Whether a step is of those that a scout looks at: every other group."""
+    return i // GROUP % 2 == 1
+
+
+@kernel
+def scout(rows, order, W, board, scores, stamps):
+    """Score rows that a walk over two classes, in another thread, has yet to come to.
+
+    The walk says on the board at which step it is and how many corrections it has made, twice;
+    the number is odd while it makes one. The score of a step is stamped with the corrections it
+    takes into account. Once there is another correction the scout begins again a little ahead.
+    """
+    w = W.reshape(W.size)
+    corrections, i = np.int64(-1), np.int64(0)
+    while True:
+        place, now = load_shared(board, PLACE), load_shared(board, CORRECTIONS)
+        if place >= order.size:
+            return
+        if now != corrections or i <= place + 1:
+            corrections, i = now, place + 2
+        while not for_scout(i):
+            i += 1
+        if i >= min(order.size, place + LEAD) or corrections % 2 == 1:
+            continue
+        fetch(rows, order, i + 2 * GROUP - AHEAD)
+        s = dot(rows, order[i], w)
+        fence()
+        if load_shared(board, CORRECTIONS) == corrections:
+            scores[i] = s
+            store_shared(stamps, i, corrections)
+        i += 1
+
+
+@kernel
+def many_classes(rows, codes, omega, order, W, bias, clock, rates, threshold, c2, seen):
     """Learn from rows of many classes; return the updates and the mistaken steps."""
     weighted = np.uint64(omega.size > 1)
     taus = np.empty(W.shape[1], W.dtype)
     updates = mistaken = 0
     for i in range(order.size):
-        fetch(values, columns, pointers, order, i)
+        fetch(rows, order, i)
         row = order[i]
-        entries = slice(pointers[row], pointers[row + np.uint64(1)])
-        x, at, weight = values[entries], columns[entries], omega[row * weighted]
+        weight = omega[row * weighted]
         s = seen[i]
-        dots(x, at, W, s)
+        dots(rows, row, W, s)
         wrong = 0
-        sqnorm = square(x) + c2 if weight > 1.0 else 0.0
+        sqnorm = square(rows, row, rates) + c2 if weight > 1.0 else 0.0
         for c in range(s.size):
             s[c] += np.float32(bias[c])
             sign = 1.0 if codes[row] == c else -1.0
@@ -82,26 +147,21 @@ def many_classes(
         clock[0] += weight
         if wrong > 0:
             mistaken += 1
-            add_to_all(W, taus, x, at, wrong)
+            add_to_all(W, taus, rows, row, rates, wrong)
     return updates, mistaken
 
 
 @kernel
-def add_to_all(W, taus, x, at, wrong):
-    """``W[:, c] += taus[c]·x`` for all problems c, of which `wrong` many have a tau."""
-    if 4 * wrong > taus.size:
-        for j in range(x.size):
-            w = W[at[j]]
-            for c in range(taus.size):
-                w[c] += taus[c] * x[j]
-    else:
-        for c in range(taus.size):
-            if taus[c] != 0.0:
-                add(W[:, c], taus[c], x, at)
+def owes(code, s, threshold):
+    """Whether a step with these scores is mistaken in any of the problems."""
+    found = False
+    for c in range(s.size):
+        found |= (s[c] if code == (1 if s.size == 1 else c) else -s[c]) <= threshold
+    return found
 
 
 @kernel
-def settle(values, columns, pointers, codes, omega, order, seen, U, sums, time, threshold, c2):
+def settle(rows, codes, omega, order, seen, U, sums, rates, time, threshold, c2):
     """Add what the steps of a walk owe to the averaging sums U, and `sums` for the biases.
 
     `seen` are the scores that the walk kept, `time` the clock when it began.
@@ -110,11 +170,11 @@ def settle(values, columns, pointers, codes, omega, order, seen, U, sums, time, 
     problems = U.shape[1]
     late = np.empty(problems, U.dtype)
     for i in range(order.size):
-        fetch(values, columns, pointers, order, i)
+        if i + AHEAD < order.size and owes(codes[order[i + AHEAD]], seen[i + AHEAD], threshold):
+            fetch(rows, order, i)
         row = order[i]
-        entries = slice(pointers[row], pointers[row + np.uint64(1)])
-        x, at, weight = values[entries], columns[entries], omega[row * weighted]
-        sqnorm = square(x) + c2 if weight > 1.0 else 0.0
+        weight = omega[row * weighted]
+        sqnorm = square(rows, row, rates) + c2 if weight > 1.0 else 0.0
         wrong = 0
         for c in range(problems):
             sign = 1.0 if codes[row] == (1 if problems == 1 else c) else -1.0
@@ -123,5 +183,5 @@ def settle(values, columns, pointers, codes, omega, order, seen, U, sums, time, 
             sums[c] += late[c] * c2
             wrong += tau != 0.0
         if wrong > 0:
-            add_to_all(U, late, x, at, wrong)
+            add_to_all(U, late, rows, row, rates, wrong)
         time += weight

@@ -20,7 +20,7 @@ from rosenblatt.engine.compact import Numbering, Rarity
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.jobs.train import Progress, Settings, Trainer
 from rosenblatt.training.history import Epoch
-from rosenblatt.training.stream import Learner, Outcome
+from rosenblatt.training.stream import Outcome
 
 FORMAT = "rosenblatt-checkpoint"
 VERSION = 2
@@ -116,8 +116,7 @@ class Checkpoint:
         trainer.history = [Epoch(**epoch) for epoch in about["history"]]
         trainer.nameable = int(about["nameable"])
         if about["learner"] is not None:
-            s = trainer.settings
-            trainer.learner = Learner(about["learner"], s.threshold, s.padding, s.averaged)
+            trainer.learner = trainer.new_learner(about["learner"])
             trainer.learner.restore(
                 {
                     k.removeprefix("learner."): v

@@ -40,7 +40,7 @@ def model_of(trainer: Trainer) -> Model:
         whole = helpers.submit(_whole, trainer, arrays, gathered, places)
         first = places[:NAMEABLE]
         some = {name: taken(array, first) for name, array in arrays.items()}
-        words = _words(trainer, names, some["columns"], turn(_weights(trainer, some, first)[0]))
+        words = _words(trainer, names, some["columns"], turn(_weights(trainer, some)))
         arrays, weights, scale = whole.result()
         state |= {name: arrays[name] for name in ("W", "U") if name in arrays}
         state |= {name: turn(state[name]) for name in ("W", "U", "bias") if name in state}
@@ -87,24 +87,18 @@ def _used(arrays: dict[str, Any]) -> tuple[np.ndarray, bool]:
 def _whole(
     trainer: Trainer, arrays: dict[str, Any], gathered: Iterator[np.ndarray], places: np.ndarray
 ) -> tuple[dict[str, Any], np.ndarray, np.ndarray | None]:
-    """The arrays as they were gathered, with the weights and their scales."""
+    """The arrays as they were gathered, with the weights, and their scales if there are any."""
     arrays = dict(zip(arrays, gathered, strict=True))
-    return arrays, *_weights(trainer, arrays, places)
+    scale = None if trainer.rarity is None else trainer.rarity.of_places(places)
+    return arrays, _weights(trainer, arrays), scale
 
 
-def _weights(
-    trainer: Trainer, arrays: dict[str, Any], places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The weights of the model at these places, and their scales if there are any."""
+def _weights(trainer: Trainer, arrays: dict[str, Any]) -> np.ndarray:
+    """The weights of the model, of the features that these arrays are of."""
     assert trainer.learner is not None
-    own = "best" not in arrays and trainer.settings.averaged
-    weights = arrays.get("best", arrays["W"])
-    if own:
-        weights = trainer.learner.average(arrays["W"], arrays["U"])
-    if trainer.rarity is None:
-        return weights, None
-    scale = trainer.rarity.of_places(places)
-    return np.multiply(weights, scale[:, None], out=weights if own else None), scale
+    if "best" in arrays or not trainer.settings.averaged:
+        return arrays.get("best", arrays["W"])
+    return trainer.learner.average(arrays["W"], arrays["U"])
 
 
 def _words(

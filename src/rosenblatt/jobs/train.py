@@ -9,6 +9,7 @@ bit for bit.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,9 @@ from rosenblatt.counts import counted
 from rosenblatt.data.cache import Store
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.engine.compact import Numbering, Rarity
-from rosenblatt.engine.text import Rows
+from rosenblatt.engine.packed import NEAR, Packed
 from rosenblatt.errors import DataError
-from rosenblatt.jobs.result import NAMEABLE, model_of
+from rosenblatt.jobs.result import model_of
 from rosenblatt.models import Model
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.stream import Examples, Learner, Outcome
@@ -31,6 +32,7 @@ from rosenblatt.training.stream import Examples, Learner, Outcome
 _ROWS_A_STEP = 1 << 16
 _MOST_RESTARTS = 10
 _MOST_HELD = 50_000
+_CORES = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class Trainer:
         for batch in self.source.batches(self.progress.batches, lent=True):
             rows = self._keep(batch, self.store)
             if self.progress.batches == 0:
-                self.nameable = _first_rows(rows, NAMEABLE)
+                self.nameable = _near_rows(rows)
                 self.table = batch.table
             self._learn_first(batch, rows)
             self.progress.batches += 1
@@ -202,7 +204,7 @@ class Trainer:
             return f"{left_out} left out and none kept: without skipping, the first is named"
         return "there are no rows"
 
-    def _learn_first(self, batch: Batch, rows: Rows) -> None:
+    def _learn_first(self, batch: Batch, rows: Packed) -> None:
         """Learn from a batch that was just kept; start over if it brought new classes."""
         known = len(self.source.classes)
         if self.learner is None or self.learner.n_classes != known:
@@ -214,27 +216,22 @@ class Trainer:
         omega = np.ones(1) if batch.weights is None else batch.weights
         first = len(self.store) - len(batch)
         order = np.flatnonzero(~self._is_held(first, len(batch))).astype(np.uint64)
-        self._learn(Examples((rows.values, rows.indices, rows.indptr), batch.labels, omega), order)
+        self._learn(Examples(rows, batch.labels, omega), order)
 
-    def _learn(self, examples: Examples, order: np.ndarray) -> None:
+    def _learn(self, examples: Examples, order: np.ndarray, scouted: bool = False) -> None:
         assert self.learner is not None
-        self.outcome += self.learner.learn(examples, order)
+        self.outcome += self.learner.learn(examples, order, scouted)
         if self.store.on_disk:
             self.learner.settle()  # the rows are about to leave memory
 
-    def _keep(self, batch: Batch, store: Store) -> Rows:
-        """Put a batch into a store: columns with their places, values of text with their scales."""
+    def _keep(self, batch: Batch, store: Store) -> Packed:
+        """Put a batch into a store, packed."""
         assert batch.labels is not None, "training needs labels"
-        indptr, columns, values = batch.rows
-        rows = Rows(indptr, *store.room(len(columns)))
-        self.numbering.number(columns, rows.indices)
+        room = store.room(len(batch), len(batch.rows.indices))
+        rows = self.numbering.pack(batch.rows, room)
         if len(self.store) == 0 and self._start is None and self.source.features.is_text:
-            self.rarity = Rarity.of(Rows(indptr, rows.indices, values))
-        if self.rarity is not None:
-            self.rarity.apply(Rows(indptr, rows.indices, values), rows.values)
-        else:
-            rows.values[:] = values
-        store.commit(indptr, batch.labels, batch.weights)
+            self.rarity = Rarity.of(rows)
+        store.commit(rows, batch.labels, batch.weights)
         return rows
 
     def _begin_again(self) -> None:
@@ -243,14 +240,19 @@ class Trainer:
         So a model is the same as if all classes had been known from the first row on.
         """
         self.progress.restarts += 1
-        self.learner = self._new_learner()
+        self.learner = self._started()
         self.outcome = Outcome()
         for order in self.store.orders(None):
             self._learn(self._examples(), self._trainable(order))
 
-    def _new_learner(self) -> Learner:
-        s = self.settings
-        learner = Learner(len(self.source.classes), s.threshold, s.padding, s.averaged)
+    def new_learner(self, n_classes: int) -> Learner:
+        """A learner that knows nothing yet."""
+        s, rates = self.settings, None if self.rarity is None else self.rarity.rates
+        return Learner(n_classes, s.threshold, s.padding, s.averaged, rates)
+
+    def _started(self) -> Learner:
+        """A learner of the classes known so far, where the model to go on from has left it."""
+        learner = self.new_learner(len(self.source.classes))
         if self._start is not None and self._start.state:
             learner.restore(self._start.state)
         elif self._start is not None:
@@ -275,7 +277,7 @@ class Trainer:
                 seen += len(part)
                 if seen <= p.visits:
                     continue
-                self._learn(self._examples(), part)
+                self._learn(self._examples(), part, scouted=_CORES > 1)
                 p.visits = seen
                 yield
         self._close_epoch()
@@ -332,11 +334,11 @@ class Trainer:
             if self.valid is None:
                 self.best = None
             return
-        if self.store.entries * 8 <= self.settings.memory:
+        if self.store.size <= self.settings.memory:
             p.phase, p.epoch = "refit", 1
             p.refit_epochs = 1 + int(np.argmin([e.validation_error for e in self.history]))
             self.best = None
-            self.learner = self._new_learner()
+            self.learner = self._started()
 
     def _validate(self) -> float:
         assert self.learner is not None
@@ -401,12 +403,13 @@ def _rarity_of(model: Model) -> Rarity | None:
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
-def _first_rows(rows: Rows, places: int) -> int:
-    """How many rows it takes to meet so many places, counted from the first."""
-    late = rows.indices >= places
-    if not late.any():
-        return len(rows.indptr) - 1
-    return int(np.searchsorted(rows.indptr, np.uint64(np.argmax(late)), side="right"))
+def _near_rows(rows: Packed) -> int:
+    """How many rows it takes to meet a place that is not near, or how many there are."""
+    late = np.flatnonzero(rows.columns >= NEAR)[:1].astype(np.uint64)
+    ends = rows.pointers[1:]
+    met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
+    met += [np.searchsorted(ends[:, 2], place, side="right") for place in late]
+    return min(int(min(met)) + 1, len(ends))
 
 
 def _is_power_of_two(n: int) -> bool:

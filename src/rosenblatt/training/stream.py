@@ -7,7 +7,10 @@ from the first block to the last, and grow with the features met.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,20 +19,23 @@ import numpy.typing as npt
 from rosenblatt.engine import streams
 from rosenblatt.engine._memory import zeros
 from rosenblatt.engine.averages import mean_weights
+from rosenblatt.engine.packed import Packed
 
 Array = npt.NDArray[Any]
 
 _ROOM = 256 << 20  # bytes of address space for weights to begin with
+_WORTH_A_SCOUT = 4096  # steps
+_NO_SCOUT = np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64)
 _MOST_OWED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
 class Examples(NamedTuple):
-    """Rows as the kernels want them, (values, columns, pointers), with classes and weights.
+    """Rows as the kernels want them, with classes and weights.
 
     `omega` holds the weight of each row, or a single one for all.
     """
 
-    rows: tuple[Array, Array, Array]
+    rows: Packed
     codes: Array
     omega: Array
 
@@ -81,11 +87,16 @@ class Learner:
         The padding constant c; 0 for a classifier through the origin.
     averaging : bool
         Whether to keep the sums that the average is made of.
+    rates : float32 array, optional
+        The learning rate of each feature, the last for all features beyond; 1 by default.
 
     Examples
     --------
-    >>> rows = np.array([2, 1, -1, 1], np.float32), np.array([0, 1, 0, 1], np.uint32)
-    >>> rows = (*rows, np.array([0, 2, 4], np.uint64))
+    >>> from rosenblatt.engine.compact import Numbering
+    >>> from rosenblatt.engine.text import Rows
+    >>> rows = np.array([0, 1, 0, 1], np.uint32), np.array([2, 1, -1, 1], np.float32)
+    >>> rows = Rows(np.array([0, 2, 4], np.uint64), *rows)
+    >>> rows = Numbering(bits=4).pack(rows, Packed.room(2, 4))
     >>> examples = Examples(rows, np.array([1, 0], np.int32), np.ones(1))
     >>> learner = Learner(2, threshold=0.0, padding=1.0)
     >>> learner.reserve(2)
@@ -96,11 +107,17 @@ class Learner:
     """
 
     def __init__(
-        self, n_classes: int, threshold: float, padding: float, averaging: bool = True
+        self,
+        n_classes: int,
+        threshold: float,
+        padding: float,
+        averaging: bool = True,
+        rates: Array | None = None,
     ) -> None:
         self.n_classes, self.averaging = n_classes, averaging
         self.problems = 1 if n_classes == 2 else n_classes
         self.setting = (float(threshold), float(padding) ** 2)
+        self.rates = np.ones(1, np.float32) if rates is None else rates
         self.n_features = 0
         self._W = np.zeros((0, self.problems), dtype=np.float32)
         self._U = np.zeros((0, self.problems))
@@ -128,11 +145,16 @@ class Learner:
             room = max(self.n_features, 2 * len(self._W), _ROOM // (4 * self.problems))
             self._W = _taller(self._W, room)
 
-    def learn(self, examples: Examples, order: Array) -> Outcome:
-        """Visit the rows in this order, and learn from each."""
+    def learn(self, examples: Examples, order: Array, scouted: bool = False) -> Outcome:
+        """Visit the rows in this order, and learn from each.
+
+        With a scout another thread scores rows ahead: the same model, sooner if a core is idle.
+        """
         time = float(self.clock[0])
         arrays = self.W, self.bias[0], self.clock
-        seen, updates, mistakes = self._walk(examples, order, arrays, *self.setting)
+        scouted = scouted and self.problems == 1 and len(order) >= _WORTH_A_SCOUT
+        with _scout(examples, order, self.W) if scouted else nullcontext(_NO_SCOUT) as ahead:
+            seen, updates, mistakes = self._walk(examples, order, arrays, *self.setting, ahead)
         self.bias[1] = self.bias[0]
         if self.averaging:
             self._owed.append(_Walk(examples, order, seen, time))
@@ -147,15 +169,16 @@ class Learner:
             self._U = _taller(self._U, len(self._W))
         for (rows, codes, omega), order, seen, time in self._owed:
             streams.settle(
-                *rows, codes, omega, order, seen, self._U, self.bias[2], time, *self.setting
-            )
+                rows, codes, omega, order, seen, self._U, self.bias[2], self.rates, time,
+                *self.setting,
+            )  # fmt: skip
         self._owed.clear()
 
     def predict(self, examples: Examples, order: Array, averaged: bool) -> Array:
         """The classes predicted for rows, without learning."""
         W, b = self.weights(averaged)
-        never = -math.inf
-        return self._decide(self._walk(examples, order, (W, b.copy(), np.zeros(1)), never, 0.0)[0])
+        arrays = W, b.copy(), np.zeros(1)
+        return self._decide(self._walk(examples, order, arrays, -math.inf, 0.0, _NO_SCOUT)[0])
 
     def weights(self, averaged: bool) -> tuple[Array, Array]:
         """Weights (features, problems) and biases: the last, or the average so far."""
@@ -199,18 +222,37 @@ class Learner:
         self.bias, self.clock = np.array(arrays["bias"]), np.array(arrays["clock"])
 
     def _walk(
-        self, examples: Examples, order: Array, arrays: Any, threshold: float, c2: float
+        self,
+        examples: Examples,
+        order: Array,
+        arrays: Any,
+        threshold: float,
+        c2: float,
+        ahead: tuple[Array, Array, Array],
     ) -> tuple[Array, int, int]:
         """The score of each step before learning, (steps, problems); updates; mistaken steps."""
         seen = np.empty((len(order), self.problems), dtype=np.float32)
-        walk = streams.two_classes if self.problems == 1 else streams.many_classes
-        updates, mistakes = walk(
-            *examples.rows, examples.codes, examples.omega, order, *arrays, threshold, c2, seen
-        )
-        return seen, updates, mistakes
+        given = (*examples, order, *arrays, self.rates, threshold, c2, seen)
+        if self.problems == 1:
+            return seen, *streams.two_classes(*given, ahead)
+        return seen, *streams.many_classes(*given)
 
     def _decide(self, scores: Array) -> Array:
         return scores[:, 0] > 0 if self.problems == 1 else scores.argmax(axis=1)
+
+
+@contextmanager
+def _scout(examples: Examples, order: Array, W: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """A thread that scores rows ahead of the walk that is taken meanwhile."""
+    board = np.zeros(streams.CORRECTIONS + 1, np.int64)
+    ahead = board, np.empty(len(order), np.float32), np.full(len(order), -1, np.int64)
+    thread = Thread(target=streams.scout, args=(examples.rows, order, W, *ahead))
+    thread.start()
+    try:
+        yield ahead
+    finally:
+        board[streams.PLACE] = len(order)
+        thread.join()
 
 
 def _taller(array: Array, rows: int) -> Array:
