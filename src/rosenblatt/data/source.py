@@ -228,7 +228,7 @@ class Source:
 
         pieces = self._pieces(start)
         # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(pieces, hashed, 2, 1, self._reader.is_waiting):
+        for whole, rows, room in in_order(pieces, hashed, 2, 0, self._reader.is_waiting):
             yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
             del whole, rows
             if lent:
