@@ -128,9 +128,9 @@ class ByteSource:
         """The first bytes, which stay to be read."""
         pieces = self._take(size)
         self._looked_at.extendleft(reversed(pieces))
-        found = b"".join(piece.content.tobytes() for piece in pieces)
         self._fault = pieces[-1].fault
-        self.check(lambda: 1 + found.count(b"\n"))
+        self.check(lambda: 1 + sum(p.content.tobytes().count(b"\n") for p in pieces))
+        found = b"".join(piece.content[:size].tobytes() for piece in pieces)
         return found[:size]
 
     def read(self, before: np.ndarray, pieces: int = 1) -> tuple[np.ndarray, int, bool]:

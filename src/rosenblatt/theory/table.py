@@ -275,11 +275,11 @@ class Table:
         part = self.values[rows]
         if part.dtype.kind in "iu":
             return [Fraction(1)] * len(rows)
-        factors = []
-        for k in range(len(rows)):
-            row = part[[k]].data.tolist() if self.is_sparse else part[k].tolist()
-            factors.append(Fraction(math.lcm(*(x.as_integer_ratio()[1] for x in row))))
-        return factors
+        part = part.toarray() if self.is_sparse else part
+        if part.dtype == object:
+            return [Fraction(math.lcm(*(q.denominator for q in row))) for row in part]
+        lowest = _digits(part)[1].min(axis=1, initial=0)
+        return [Fraction(1 << -e) for e in lowest.tolist()]
 
 
 def integer_rows(block: Floats) -> list[list[int]]:
