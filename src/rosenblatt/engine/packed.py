@@ -204,6 +204,27 @@ def fetch_weights(rows, order, i, w):
 
 
 @kernel
+def fetch_all_weights(rows, order, i, w, problems):
+    """Ask for the weights of all problems that the next row will meet; w is W, laid flat."""
+    near, far, columns, _, _, pointers = rows
+    if i + 1 < order.size:
+        row, width, line = order[i + 1], np.uint64(problems), np.uint64(64 // w.itemsize)
+        end = row + np.uint64(1)
+        for j in range(pointers[row, 0], pointers[end, 0]):
+            at = np.uint64(near[j]) * width
+            for k in range(at, at + width, line):
+                prefetch(w, k)
+        for j in range(pointers[row, 1], pointers[end, 1]):
+            at = np.uint64(far[j]) * width
+            for k in range(at, at + width, line):
+                prefetch(w, k)
+        for j in range(pointers[row, 2], pointers[end, 2]):
+            at = np.uint64(columns[j]) * width
+            for k in range(at, at + width, line):
+                prefetch(w, k)
+
+
+@kernel
 def pack(indptr, columns, bits, places, met, count, rows):
     """Pack plain rows, giving new columns the next places; how many have places then.
 

@@ -28,6 +28,7 @@ from rosenblatt.engine.packed import (
     dot,
     dots,
     fetch,
+    fetch_all_weights,
     fetch_weights,
     square,
 )
@@ -125,11 +126,13 @@ def scout(rows, order, W, board, scores, stamps):
 @kernel
 def many_classes(rows, codes, omega, order, W, bias, clock, rates, threshold, c2, seen):
     """Learn from rows of many classes; return the updates and the mistaken steps."""
-    weighted = np.uint64(omega.size > 1)
-    taus = np.empty(W.shape[1], W.dtype)
+    far, weighted = W.size * W.itemsize > FAR, np.uint64(omega.size > 1)
+    w, taus = W.reshape(W.size), np.empty(W.shape[1], W.dtype)
     updates = mistaken = 0
     for i in range(order.size):
         fetch(rows, order, i)
+        if far:
+            fetch_all_weights(rows, order, i, w, taus.size)
         row = order[i]
         weight = omega[row * weighted]
         s = seen[i]
