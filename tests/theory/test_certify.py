@@ -342,6 +342,15 @@ def test_without_a_balance_a_minimal_set_is_the_proof():
     assert verify(certificate, X, [0, 1, 1, 0])
 
 
+def test_rows_that_touch_on_the_threshold_of_a_column_are_the_proof_whatever_is_asked():
+    X, y = [[0, 0], [0, 1], [1, 1], [1, 1]], [0, 1, 1, 0]
+    for minimal in (True, False, None):
+        certificate = certify(X, y, minimal=minimal)
+        assert certificate.verdict == "quasi-separable"
+        assert certificate.contradiction.rows == (2, 3)
+        assert verify(certificate, X, y)
+
+
 @pytest.mark.parametrize(("version", "later"), [(1, ["balance", "replaced"]), (2, ["replaced"])])
 def test_files_of_older_versions_are_still_read(version, later):
     record = certify([[0], [1], [2]], [0, 1, 0]).to_dict()

@@ -165,7 +165,7 @@ class Replaced:
     def spread(self, vector: Sequence[int]) -> list[int]:
         """A vector of the columns that are left, as one of all columns after the replacement."""
         exponents = {j: s.exponent for j, s in self.seen.items()}
-        top = max(0, *exponents.values()) if exponents else 0
+        top = max([0, *exponents.values()])
         full = [0] * self.width
         for j, x in zip(self.columns, vector, strict=True):
             full[j] = x << (top - exponents.get(j, 0))
@@ -198,9 +198,9 @@ def replaced(problem: Problem, clock: Clock = ENDLESS) -> Replaced | None:
             if work > _EXACT:
                 return None
             clock.allow(_SECONDS * work)
-            b, column = _refined(problem, b, some)
-            if column.column.any():
-                seen[b.lead] = column
+            b, left_of_it = _refined(problem, b, some)
+            if left_of_it.column.any():
+                seen[b.lead] = left_of_it
         blind.append(b)
     left = problem.table.d - len(blind) + len(seen)
     return Replaced(problem, blind, seen) if blind and left else None

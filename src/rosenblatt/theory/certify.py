@@ -72,8 +72,8 @@ def certify(
     minimal : bool, optional
         What proves that nothing separates: True, a minimal set of rows that contradict each other;
         False, a balance of more rows, found much sooner if there are many columns. Unless given, a
-        minimal set for up to 64 columns, if it is not hard to find. (Where there is no balance,
-        always a minimal set.)
+        minimal set for up to 64 columns, if it is not hard to find. (Where there is no balance, or
+        a column separates weakly alone and a minimal set is soon found, always such a set.)
 
     Returns
     -------

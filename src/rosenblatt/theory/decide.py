@@ -133,7 +133,7 @@ def _survives(
     if decision.verdict == "separable" and weights is not None:
         return bool((problem.exact_signs(weights) > 0).all())
     if decision.balance is None:
-        return decision.verdict == "undecided"
+        return decision.verdict == "undecided" and decision.contradiction is None
     rows = np.array(decision.balance.rows, dtype=np.intp)
     return (weights is None or is_weak(problem, weights)) and not any(
         problem.signs(changed.original(b.vector), rows).any() for b in decision.blind
