@@ -8,7 +8,10 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from scipy.optimize import linprog
 
-from rosenblatt.theory.balance import balances, short, whole
+from rosenblatt import certify, verify
+from rosenblatt.theory.balance import balance, short, whole
+from rosenblatt.theory.descent import descend
+from tests.theory.rows import unit_rows
 
 matrices = st.tuples(st.integers(2, 12), st.integers(1, 4)).flatmap(
     lambda shape: hnp.arrays(np.int64, shape, elements=st.integers(-4, 4))
@@ -31,7 +34,7 @@ def weakly_separable(Z):
 @given(matrices, st.integers(0, 2**32 - 1))
 def test_rows_of_a_balance_have_no_hyperplane_even_a_weak_one(Z, seed):
     weights = np.random.default_rng(seed).integers(1, 9, len(Z)).astype(float)
-    if balances(Z.astype(float), weights):
+    if balance(Z.astype(float), weights) is not None:
         assert not weakly_separable(Z)
 
 
@@ -42,24 +45,50 @@ def test_rows_that_a_hyperplane_holds_or_has_on_one_side_never_balance(Z, seed):
     v = generator.integers(-3, 4, Z.shape[1])
     v[0] = v[0] or 1
     Z = Z * np.where(Z @ v < 0, -1, 1)[:, None]
-    assert not balances(Z.astype(float), generator.integers(1, 9, len(Z)).astype(float))
+    assert balance(Z.astype(float), generator.integers(1, 9, len(Z)).astype(float)) is None
 
 
 def test_an_exact_contradiction_is_as_close_as_the_theorem_says():
     Z = np.random.default_rng(0).normal(size=(60, 5))
     Z = np.vstack([Z, -Z + 0.01 * np.random.default_rng(1).normal(size=Z.shape)])
-    assert balances(Z, np.ones(120))
+    assert balance(Z, np.ones(120)) is not None
     exact = 1.0 - Z @ np.linalg.solve(Z.T @ Z, Z.sum(axis=0))
     assert exact.min() > 0
     np.testing.assert_allclose(exact @ Z, 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_weights_that_hardly_cancel_are_moved_until_they_do(kind, seed):
+    generator = np.random.default_rng(seed)
+    Z = unit_rows(seed, 400, 20)
+    contradiction = descend(Z, balanced=lambda losses: balance(Z, losses)).losses
+    weights = contradiction * generator.uniform(0.9, 1.1, 400)
+    scale = np.exp(generator.normal(size=400))
+    found = balance(kind(Z), weights, scale)
+    assert np.linalg.norm(weights @ Z) > 1e-3 * np.linalg.norm(weights)
+    assert np.linalg.norm((found / scale) @ Z) < 1e-6 * np.linalg.norm(weights)
+    np.testing.assert_array_equal(found > 0, weights > 0)
+    np.testing.assert_array_equal(found, short(found))
+
+
+def test_the_checker_has_room_for_what_passes_narrowly():
+    generator = np.random.default_rng(0)
+    for size in 10.0 ** np.arange(-7.0, -1.0):
+        X = generator.normal(size=(300, 12))
+        X[:, 11] = X[:, 10] + size * X[:, 11]
+        y = generator.integers(0, 2, 300)
+        certificate = certify(X, y, minimal=False, margin_rtol=None)
+        assert certificate.verdict == "inseparable"
+        assert verify(certificate, X, y)
+
+
 @pytest.mark.parametrize("size", [1e-60, 1.0, 1e60])
 def test_the_length_of_rows_and_their_layout_do_not_matter(size):
     Z = np.vstack([np.eye(3), -np.eye(3)]) * size
-    assert balances(Z, np.ones(6))
-    assert balances(sparse.csr_array(Z), np.ones(6))
-    assert not balances(Z[:5], np.ones(5))
+    assert balance(Z, np.ones(6)) is not None
+    assert balance(sparse.csr_array(Z), np.ones(6)) is not None
+    assert balance(Z[:5], np.ones(5)) is None
 
 
 def test_short_weights_have_24_bits_and_no_dust():

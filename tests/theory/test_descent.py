@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rosenblatt.theory.balance import balances
+from rosenblatt.theory.balance import balance
 from rosenblatt.theory.descent import descend
 from tests.theory.rows import unit_rows
 
@@ -21,14 +21,14 @@ def test_fewer_rows_than_columns_are_separated(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_many_rows_in_few_columns_come_to_a_balance(seed):
     Z = unit_rows(seed, 200, 10)
-    found = descend(Z, balanced=lambda losses: balances(Z, losses))
+    found = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert found.outcome == "balanced"
     assert found.losses.min() >= 0
 
 
 def test_rows_that_touch_stay_unsure():
     Z = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-    assert descend(Z, balanced=lambda losses: balances(Z, losses)).outcome == "unsure"
+    assert descend(Z, balanced=lambda losses: balance(Z, losses)).outcome == "unsure"
 
 
 def test_a_good_start_is_kept():

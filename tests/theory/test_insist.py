@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from rosenblatt import certify, verify
-from rosenblatt.theory.balance import balances, short
+from rosenblatt.theory.balance import balance
 from rosenblatt.theory.descent import descend
 from rosenblatt.theory.insist import insist
 
@@ -29,23 +29,23 @@ def signed(X, y):
 
 def test_rows_that_a_descent_leaves_unsure_balance_once_wrong_rows_pull_harder():
     Z = signed(*sparse_rows(12_000, 150, 1))
-    unsure = descend(Z, balanced=lambda losses: balances(Z, short(losses)))
+    unsure = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert unsure.outcome == "unsure"
-    found = insist(Z, unsure.w, lambda pulls: balances(Z, short(pulls)))
+    found = insist(Z, unsure.w, lambda pulls: balance(Z, pulls))
     assert found.outcome == "balanced"
     assert np.count_nonzero(found.losses) > np.count_nonzero(unsure.losses)
 
 
 def test_rows_that_can_be_separated_are():
     Z = signed(*sparse_rows(3000, 100, 0, flip=False))
-    found = insist(Z, np.zeros(101), lambda pulls: False)
+    found = insist(Z, np.zeros(101), lambda pulls: None)
     assert found.outcome == "separated"
     assert (Z @ found.w > 0).all()
 
 
 def test_steps_that_lead_nowhere_end():
     both = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    assert insist(both, np.zeros(2), lambda pulls: False).outcome == "unsure"
+    assert insist(both, np.zeros(2), lambda pulls: None).outcome == "unsure"
 
 
 @pytest.mark.parametrize(("n", "d", "seed"), [(5000, 150, 2), (12_000, 150, 1), (8000, 200, 0)])

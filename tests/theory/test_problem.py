@@ -34,3 +34,14 @@ def test_exact_signs_are_the_same_for_sparse_and_dense_rows(kind, data, padded):
     expected = np.sign(np.array(dense.exact_dots(weights, rows), dtype=object)).tolist()
     assert np.sign(np.array(thin.exact_dots(weights, rows), dtype=object)).tolist() == expected
     assert thin.exact_signs(weights).tolist() == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(X=tables(np.float64), padded=st.booleans(), data=st.data())
+def test_blocks_and_scales_are_the_same_for_sparse_and_dense_rows(X, padded, data):
+    dense, thin = Table(check_matrix(X), padded), Table(check_matrix(sparse.csr_array(X)), padded)
+    np.testing.assert_array_equal(thin.column_exponent, dense.column_exponent)
+    np.testing.assert_array_equal(thin.column_top, dense.column_top)
+    assert (thin.row_exponent is None) == (dense.row_exponent is None)
+    rows = np.array(data.draw(st.lists(st.integers(0, len(X) - 1))), dtype=np.intp)
+    np.testing.assert_array_equal(thin.block(rows).toarray(), dense.block(rows))

@@ -13,6 +13,10 @@ contradiction is close by: ``1 - B(B'B)⁻¹r`` are its coefficients, all positi
 ``r'(B'B)⁻¹r < 1``. But where there are hundreds of columns, its numbers have thousands of digits;
 those of a balance have eight.
 
+Weights that hardly cancel yet are moved there: of all c with ``B'c = 0``, ``1 - B(B'B)⁻¹r`` is
+nearest to ones. A few steps of conjugate gradients tell whether it will be positive; the Cholesky
+factor that proves B'B positive definite then finds it.
+
 The test here is in doubles with error bounds; :mod:`rosenblatt.theory.verify` has one in integers.
 """
 
@@ -25,6 +29,7 @@ from scipy import linalg, sparse
 
 from rosenblatt.theory.matrices import (
     Floats,
+    column_lengths,
     column_top,
     gram,
     scale_columns,
@@ -36,16 +41,23 @@ from rosenblatt.theory.table import integer_rows
 # Beyond, the square matrix takes more memory than is reasonable.
 MOST_COLUMNS = 4096
 _UNIT = 2.0**-53
-# Conjugate gradient steps before B'B is computed, and rows that it is computed from at least.
-_LOOKS = 64
-_ENOUGH = 1024
+# Conjugate gradient steps before B'B is computed, and how far they may move a weight.
+_LOOKS, _FAR = 3, 0.5
+# Rows that B'B is computed from: so many a column, and so many at least.
+_ENOUGH, _FEWEST = 2, 1024
+# Moves by the factor, and the least weight after them in proportion to the largest, if both were
+# one before.
+_MOVES, _EVEN = 3, 0.2
 
 
 def short(weights: Floats) -> Floats:
     """Weights rounded to 24 bits each, and to zero where they hardly count."""
-    kept = np.where(weights >= 2.0**-20 * weights.max(initial=0.0), weights, 0.0)
-    exponent = np.frexp(kept)[1]
-    return np.asarray(np.ldexp(np.rint(np.ldexp(kept, 24 - exponent)), exponent - 24))
+    return _rounded(np.where(weights >= 2.0**-20 * weights.max(initial=0.0), weights, 0.0))
+
+
+def _rounded(weights: Floats) -> Floats:
+    exponent = np.frexp(weights)[1]
+    return np.asarray(np.ldexp(np.rint(np.ldexp(weights, 24 - exponent)), exponent - 24))
 
 
 def whole(weights: Floats) -> list[int]:
@@ -53,69 +65,100 @@ def whole(weights: Floats) -> list[int]:
     return integer_rows(weights[None])[0]
 
 
-def balances(Z: Any, weights: Floats) -> bool:
-    """Whether rows times weights are a balance beyond doubt, and by enough to be checked again.
+def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | None:
+    """Short weights near the given ones that are a balance beyond doubt, or None if not found.
 
-    The rows are about as long as one, and may be off by a few roundings. ``False`` says nothing.
-
-    The Cholesky factorisation of ``B'B - 4rr' - s`` in doubles runs to its end only if that matrix
-    is positive definite, up to roundings that a multiple of the trace bounds (J. Demmel, 1989;
-    S. Rump, 2006, Verification of positive definiteness). Columns are scaled to a largest entry of
-    one. The 4 and the s leave room for roundings here and, amply, for those of the checker: of
-    numbers to 24 bits, and of the Cholesky factor.
+    The rows Z are about as long as one, and may be off by a few roundings. They were scaled: the
+    weights returned are those of ``Z / scale``. They leave room for the checker, amply.
 
     Examples
     --------
     >>> corners = np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.9]])
-    >>> balances(corners, np.ones(3))
+    >>> balance(corners, np.ones(3)).round(3)
+    array([0.998, 1.056, 0.939])
+    >>> balance(corners[:2], np.ones(2)) is None
     True
-    >>> balances(corners[:2], np.ones(2))
-    False
     """
+    weights = short(weights * scale) / scale
     rows = np.flatnonzero(weights)
     m, k = len(rows), Z.shape[1]
     if not 0 < k < m or k > MOST_COLUMNS:
-        return False
+        return None
     B = scale_rows(Z[rows], weights[rows])
     top = column_top(B)
     if top.min() == 0:
-        return False
+        return None
     B = scale_columns(B, 1.0 / top)
-    rest = np.asarray(B.sum(axis=0)).ravel()
-    numbers = B.nnz if sparse.issparse(B) else m * k
-    enough = max(2 * k, _ENOUGH)
+    tilt, rest = _tilt(B)
+    if not tilt.max() < _FAR:
+        return None
+    room = _room(B)
+    least = 8.0 * room * ((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 2
+    # Fewer rows only make B'B smaller, and this is where the time goes.
+    enough = int(max(_ENOUGH * k, _FEWEST))
+    held: Any = slice(None)
     if m > enough:
-        # Fewer rows only make B'B smaller, and this is where the time goes.
-        B = B[np.argpartition(squared_lengths(B), m - enough)[m - enough :]]
-    if _hopeless(B, rest):
-        return False
-    H = gram(B)
-    room = max(2.0**-38 * numbers, 2.0**-32 * k * float(np.sqrt(H.diagonal().max())))
-    trace = float(H.diagonal().sum()) + 4.0 * float(rest @ rest)
-    doubt = float(np.sqrt(k)) * (m + 8) * _UNIT * m
-    H[np.diag_indices(k)] -= room + 16.0 * doubt**2 + (m + 4 * k + 64) * 2 * _UNIT * trace
-    # One triangle is enough.
-    half = linalg.blas.dsyr(-4.0, rest, a=H.T, overwrite_a=True)
-    _, failed = linalg.lapack.dpotrf(half, overwrite_a=True, clean=False)
-    return bool(failed == 0)
+        held = np.argpartition(squared_lengths(B), m - enough)[m - enough :]
+    part = B[held]
+    factor = _factor(part, least)
+    if factor is None:
+        return None
+    found = np.zeros(len(weights))
+    for _ in range(_MOVES):
+        p = linalg.blas.dtrsv(factor, linalg.blas.dtrsv(factor, rest, trans=1))
+        tilt[held] += part @ p
+        found[rows] = weights[rows] * (1.0 - tilt)
+        found = _rounded(found * scale)
+        change = (found / scale)[rows] / weights[rows]
+        low, high = float(change.min()), float(change.max())
+        if low < _EVEN * high:
+            return None
+        rest = B.T @ change
+        # Sums of m products of numbers up to one, k of them, are off by so much at most.
+        left = float(np.linalg.norm(rest)) + float(np.sqrt(k)) * (m + 8) * _UNIT * m * high
+        if low * low * least - 4.0 * left * left > high * high * room:
+            return found
+    return None
 
 
-def _hopeless(B: Any, rest: Floats) -> bool:
-    """Whether ``4r'(B'B)⁻¹r >= 1``: conjugate gradients see it rise until it does or is reached."""
-    seen, left = 0.0, rest.copy()
+def _room(B: Any) -> float:
+    """What the eigenvalues of B'B must exceed for the checker.
+
+    It rounds the numbers of B to 24 bits, and those of a Cholesky factor.
+    """
+    numbers = B.nnz if sparse.issparse(B) else B.size
+    return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * float(column_lengths(B).max()))
+
+
+def _factor(part: Any, least: float) -> Floats | None:
+    """A Cholesky factor of nearly B'B, if its eigenvalues are above `least` beyond doubt.
+
+    The factorisation of a matrix in doubles runs to its end only if it is positive definite, up to
+    roundings that a multiple of the trace bounds (J. Demmel, 1989; S. Rump, 2006, Verification of
+    positive definiteness).
+    """
+    m, k = part.shape
+    H = gram(part)
+    trace = float(H.diagonal().sum())
+    H[np.diag_indices(k)] -= least + (m + 4 * k + 64) * 2 * _UNIT * trace
+    factor, failed = linalg.lapack.dpotrf(H.T, overwrite_a=True, clean=False)
+    return None if failed else np.asarray(factor)
+
+
+def _tilt(B: Any) -> tuple[Floats, Floats]:
+    """Some ``Bp`` with p towards ``(B'B)⁻¹r``, by conjugate gradients, and ``r - B'Bp``."""
+    back, tilt = B.T, np.zeros(B.shape[0])
+    left = back @ np.ones(B.shape[0])
     direction, size = left, float(left @ left)
     for _ in range(_LOOKS):
-        bent = B.T @ (B @ direction)
-        curvature = float(direction @ bent)
-        if curvature <= 0 or size == 0:
-            return size > 0
-        gain = 4.0 * size * size / curvature
-        seen += gain
-        if seen >= 1.0:
-            return True
-        if gain < 0.01 * seen:
+        slopes = B @ direction
+        curvature = float(slopes @ slopes)
+        if not curvature > 0:
             break
-        left = left - (size / curvature) * bent
+        tilt += (size / curvature) * slopes
+        if tilt.max() >= _FAR:
+            break
+        left = left - (size / curvature) * (back @ slopes)
         last, size = size, float(left @ left)
         direction = left + (size / last) * direction
-    return seen > 0.8
+    return tilt, left

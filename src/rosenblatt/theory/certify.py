@@ -213,8 +213,9 @@ def assemble(
     def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
         if found is None:
             return None
-        signs = tuple(1 if problem.y[i] > 0 else -1 for i in found.rows)
-        return Combination(tuple(int(rows[i]) for i in found.rows), signs, found.coefficients)
+        listed = np.array(found.rows, dtype=np.intp)
+        signs = problem.y[listed].astype(np.int64)
+        return Combination(tuple(rows[listed].tolist()), tuple(signs.tolist()), found.coefficients)
 
     def margin(found: MarginInterval) -> Margin:
         support = combination(found)

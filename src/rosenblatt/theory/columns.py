@@ -14,6 +14,8 @@ from rosenblatt.theory.matrices import CHUNK, column_extremes
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.table import clear_denominators, fraction
 
+_FEW = 512
+
 
 @dataclass(frozen=True)
 class LoneColumn:
@@ -40,6 +42,12 @@ class LoneColumn:
 def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
     """The columns that separate the classes alone, at least weakly."""
     values, y = problem.table.values, problem.y
+    columns = np.arange(problem.table.d)
+    if sparse.issparse(values):
+        columns = _candidates(values, y)
+        values = values[:, columns]
+        if len(columns) == 0:
+            return
     (low_p, high_p), (low_n, high_n) = (_extremes(values, y, side) for side in (1, -1))
     for direction in (1, -1):
         floor, ceiling = (low_p, high_n) if direction > 0 else (low_n, high_p)
@@ -50,13 +58,13 @@ def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
             varies = (low_p != 0) | (high_p != 0) | (low_n != 0) | (high_n != 0)
             found = np.flatnonzero((floor >= 0) & (ceiling <= 0) & varies)
         for j in found.tolist():
-            lower, upper = fraction(ceiling[j]), fraction(floor[j])
+            column, lower, upper = int(columns[j]), fraction(ceiling[j]), fraction(floor[j])
             if not problem.table.padded:
-                yield LoneColumn(j, direction, Fraction(0), bool(lower < 0 < upper))
+                yield LoneColumn(column, direction, Fraction(0), bool(lower < 0 < upper))
             elif lower < upper:
-                yield LoneColumn(j, direction, simplest_between(lower, upper), True)
+                yield LoneColumn(column, direction, simplest_between(lower, upper), True)
             else:
-                yield LoneColumn(j, direction, lower, False)
+                yield LoneColumn(column, direction, lower, False)
 
 
 def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
@@ -80,6 +88,32 @@ def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
     if lower == whole:
         return whole + Fraction(1, (1 / (upper - whole)).__floor__() + 1)
     return whole + 1 / simplest_between(1 / (upper - whole), 1 / (lower - whole))
+
+
+def _candidates(values: Any, y: Any) -> Any:
+    """The columns of a CSR matrix that the signs of their values, zeros too, do not rule out.
+
+    A few rows rule out most of them.
+    """
+    few = np.linspace(0, len(y) - 1, _FEW).astype(np.intp)
+    columns = (
+        _not_ruled_out(values[few], y[few]) if len(y) > 2 * _FEW else np.arange(values.shape[1])
+    )
+    if len(columns) == 0:
+        return columns
+    return columns[_not_ruled_out(values[:, columns], y)]
+
+
+def _not_ruled_out(values: Any, y: Any) -> Any:
+    d = values.shape[1]
+    side = np.repeat(np.asarray(y > 0), np.diff(values.indptr))
+    place = values.indices + d * (side + 2 * (values.data > 0) + 4 * (values.data < 0))
+    count = np.bincount(place, minlength=6 * d).reshape(3, 2, d)
+    many = np.array([[np.count_nonzero(y < 0)], [np.count_nonzero(y > 0)]])
+    # The least value of each class is at most, and the greatest at least, of this sign.
+    low = np.where(count[2] > 0, -1, np.where(count[1] < many, 0, 1))
+    high = np.where(count[1] > 0, 1, np.where(count[2] < many, 0, -1))
+    return np.flatnonzero((low[1] >= high[0]) | (low[0] >= high[1]))
 
 
 def _extremes(values: Any, y: Any, side: int) -> tuple[Any, Any]:

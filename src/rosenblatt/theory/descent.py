@@ -20,6 +20,11 @@ from rosenblatt.theory.matrices import Floats
 # Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
 _MEMORY = 10
+# Newton's steps along a line.
+_TRIES = 2
+# By which share the losses may have to change to be a balance, as far as one can see: the mean of
+# the squares, and the largest.
+_SHARE, _FAR = 0.02, 0.5
 # Up to so many columns, Newton's steps take less time, as they are fewer.
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
@@ -29,8 +34,8 @@ CLEAR = 1e-3
 class Descent(NamedTuple):
     """Where the descent ended.
 
-    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the test passed the losses; or
-    ``"unsure"``: the steps ran out.
+    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the test found weights in balance near
+    the losses, which take their place; or ``"unsure"``: the steps ran out.
     """
 
     outcome: str
@@ -41,12 +46,12 @@ class Descent(NamedTuple):
 def descend(
     Z: Any,
     start: Floats | None = None,
-    balanced: Callable[[Floats], bool] = lambda losses: False,
+    balanced: Callable[[Floats], Floats | None] = lambda losses: None,
     tick: Callable[[], object] = lambda: None,
     steps: int = MOST_STEPS,
     numbers: int = _NUMBERS,
 ) -> Descent:
-    """Separate rows of length one, or find losses that pass the test `balanced`.
+    """Separate rows of length one, or find losses near which the test `balanced` finds a balance.
 
     The test is expensive and only asked where it may succeed. `tick` is called before each step; it
     may raise to end the work. There are at most so many `steps`, and fewer if they would read more
@@ -58,9 +63,10 @@ def descend(
     'separated'
     """
     w = np.zeros(Z.shape[1]) if start is None else start
+    back = Z.T
     scores = np.asarray(Z @ w)
     losses = np.maximum(0.0, 1.0 - scores)
-    gradient = -(Z.T @ losses)
+    gradient = -(back @ losses)
     memory = _Memory()
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
     asked = np.inf
@@ -71,17 +77,18 @@ def descend(
         if direction is None:
             direction = memory.direction(gradient)
         slopes = np.asarray(Z @ direction)
-        length = _line_search(scores, slopes)
+        length = _line_search(losses, scores, slopes)
         w, scores = w + length * direction, scores + length * slopes
         losses = np.maximum(0.0, 1.0 - scores)
         if scores.min() > CLEAR:
             return Descent("separated", w, losses)
-        last, gradient = gradient, -(Z.T @ losses)
+        last, gradient = gradient, -(back @ losses)
         memory.add(length * direction, gradient - last)
         size = float(gradient @ gradient)
-        if size < asked / 4 and _may_balance(losses, gradient, ((w, scores), (direction, slopes))):
-            if balanced(losses):
-                return Descent("balanced", w, losses)
+        if size < asked / 4 and _may_balance(Z, losses, gradient, (scores, slopes)):
+            found = balanced(losses)
+            if found is not None:
+                return Descent("balanced", w, found)
             asked = size
     return Descent("unsure", w, losses)
 
@@ -95,27 +102,49 @@ def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
     return None if failed else np.asarray(found)
 
 
-def _may_balance(losses: Floats, gradient: Floats, known: Any) -> bool:
-    """Whether ``Σ(ξ_i·z_i·v)² > (2·gradient·v)²`` for the few v whose scores are known anyway."""
-    for v, scores in known:
-        pulls = losses * scores
-        rest = 2.0 * float(gradient @ v)
-        if float(pulls @ pulls) <= rest * rest:
-            return False
-    return True
+def _may_balance(Z: Any, losses: Floats, gradient: Floats, known: tuple[Floats, ...]) -> bool:
+    """Whether losses may be near a balance, as far as a few directions tell.
+
+    To cancel along v, whose scores are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
+    t a multiple of ``ξ_i·z_i·v``, at least. The scores of two directions are known anyway.
+    """
+    return all(_near(losses, scores) for scores in known) and _near(losses, Z @ gradient)
 
 
-def _line_search(scores: Floats, slopes: Floats) -> float:
-    """A step along which the objective falls enough and its slope has lessened (Wolfe)."""
-    losses = np.maximum(0.0, 1.0 - scores)
+def _near(losses: Floats, scores: Floats) -> bool:
+    pulls = losses * scores
+    size = float(pulls @ pulls)
+    if not size > 0:
+        return False
+    total = float(pulls.sum())
+    if total * total > _SHARE * size * np.count_nonzero(losses):
+        return False
+    return max(total * pulls.max(), total * pulls.min()) < _FAR * size
+
+
+def _line_search(losses: Floats, scores: Floats, slopes: Floats) -> float:
+    """How far to go: nearly to where the objective is least along the slopes.
+
+    Newton's method on its derivative, which rises from piece to piece. Where that leads astray, a
+    step along which the objective falls enough and its slope has lessened (Wolfe).
+    """
     value, slope = float(losses @ losses), -float(losses @ slopes)
+    length, here = 0.0, losses
+    for _ in range(_TRIES):
+        curvature = float((slopes * (here > 0)) @ slopes)
+        if not curvature > 0:
+            break
+        length += float(here @ slopes) / curvature
+        here = np.maximum(0.0, 1.0 - scores - length * slopes)
+    if length > 0 and float(here @ here) < value + 2e-4 * length * slope:
+        return length
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(30):
-        losses = np.maximum(0.0, 1.0 - scores - length * slopes)
-        here = -float(losses @ slopes)
-        if float(losses @ losses) > value + 2e-4 * length * slope or here > 0.5 * abs(slope):
+        here = np.maximum(0.0, 1.0 - scores - length * slopes)
+        rise = -float(here @ slopes)
+        if float(here @ here) > value + 2e-4 * length * slope or rise > 0.5 * abs(slope):
             high = length
-        elif here < 0.5 * slope:
+        elif rise < 0.5 * slope:
             low = length
         else:
             break

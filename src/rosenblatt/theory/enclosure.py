@@ -86,7 +86,10 @@ def radius_end(problem: Problem) -> float:
 
 
 def _square(problem: Problem, i: int) -> Fraction:
-    row = problem.table.values[[i]]
-    entries = row.data.tolist() if problem.table.is_sparse else row[0].tolist()
+    values = problem.table.values
+    if problem.table.is_sparse:
+        entries = values.data[values.indptr[i] : values.indptr[i + 1]].tolist()
+    else:
+        entries = values[i].tolist()
     total = sum((fraction(x) ** 2 for x in entries), Fraction(0))
     return total + 1 if problem.table.padded else total

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
-from rosenblatt.theory.balance import MOST_COLUMNS, balances, short
+from rosenblatt.theory.balance import MOST_COLUMNS, balance, short
 from rosenblatt.theory.blind import Blind, blind_to, replaced, weak_separator
 from rosenblatt.theory.clock import Clock
 from rosenblatt.theory.descent import MOST_STEPS, Descent, descend
@@ -108,9 +108,10 @@ class _Part:
         self.problem, self.rows, self.clock = problem, rows, clock
         self.Z, self.columns, self.scale, self.rows_scale = equilibrate(problem.block(rows))
         table = problem.table
-        self.sure = table.row_exponent is None and len(self.columns) == int(
-            np.count_nonzero(table.column_top)
-        ) + int(table.padded)
+        self.sure = table.row_exponent is None and (
+            len(self.columns) == table.width
+            or len(self.columns) == np.count_nonzero(table.column_top) + int(table.padded)
+        )
 
     def descend(self, v: Floats, *limits: int) -> tuple[str, Proposal]:
         """Steps of a descent; the limits are those of :func:`descend`."""
@@ -135,32 +136,32 @@ class _Part:
         """A weak separator that decides, if these rows are a balance but for what it is made of."""
         blind = blind_to(self.problem, here.rows)
         weak = weak_separator(self.problem, blind) if blind else None
-        if weak is None or not _balance_without(self.problem, here, blind):
+        weights = None if weak is None else _balance_without(self.problem, here, blind)
+        if weak is None or weights is None:
             return None
         # That columns which these rows do not have are free goes without saying.
         blind = [b for b in blind if sum(x != 0 for x in b.vector) > 1]
-        return replace(here, blind=tuple(blind), weak=tuple(weak))
+        kept = np.flatnonzero(weights)
+        rows, weights = here.rows[kept], weights[kept]
+        return replace(here, rows=rows, weights=weights, blind=tuple(blind), weak=tuple(weak))
 
-    def _pulls(self, losses: Floats) -> Floats:
-        return short(losses * self.rows_scale)
-
-    def _balanced(self, losses: Floats) -> bool:
-        return self.sure and balances(self.Z, self._pulls(losses) / self.rows_scale)
+    def _balanced(self, losses: Floats) -> Floats | None:
+        return balance(self.Z, losses, self.rows_scale) if self.sure else None
 
     def _proposal(self, reached: Descent) -> tuple[str, Proposal]:
         v = np.zeros(self.problem.width)
         v[self.columns] = reached.w * self.scale
-        weights = self._pulls(reached.losses)
-        support = np.flatnonzero(weights)
         balanced = reached.outcome == "balanced"
+        weights = reached.losses if balanced else short(reached.losses * self.rows_scale)
+        support = np.flatnonzero(weights)
         return reached.outcome, Proposal(v, False, self.rows[support], weights[support], balanced)
 
 
-def _balance_without(problem: Problem, here: Proposal, blind: list[Blind]) -> bool:
-    """Whether the rows of a proposal are a balance without the leads of what they are blind to."""
+def _balance_without(problem: Problem, here: Proposal, blind: list[Blind]) -> Floats | None:
+    """Weights in balance near those of a proposal, without the leads of what it is blind to."""
     kept = np.setdiff1d(np.arange(problem.width), [b.lead for b in blind])
     Z, _, _, rows_scale = equilibrate(problem.block(here.rows)[:, kept])
-    return balances(Z, here.weights / rows_scale)
+    return balance(Z, here.weights / rows_scale, rows_scale)
 
 
 def vertex(problem: Problem, hint: Proposal) -> Proposal | None:

@@ -47,7 +47,8 @@ def fingerprint(values: Any, classes: list[Any], codes: NDArray[np.intp]) -> str
     place[order] = np.arange(len(names))
     counts, columns, numbers, rest = (hashlib.sha256() for _ in range(4))
     for start in range(0, values.shape[0], _ROWS):
-        count, column, data = _nonzeros(values[start : start + _ROWS])
+        part = values if values.shape[0] <= _ROWS else values[start : start + _ROWS]
+        count, column, data = _nonzeros(part)
         counts.update(_bytes(count, "<i4"))
         columns.update(_bytes(column, "<i4"))
         doubles, odd = _doubles(data)
@@ -74,6 +75,8 @@ def _bytes(values: Any, kind: str) -> Any:
 def _nonzeros(part: Any) -> tuple[Any, Any, Any]:
     """How many nonzeros each row has, their columns and their values, row by row."""
     if sparse.issparse(part):
+        if part.data.all():
+            return np.diff(part.indptr), part.indices, part.data
         kept = part.data != 0
         row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))[kept]
         return np.bincount(row, minlength=part.shape[0]), part.indices[kept], part.data[kept]

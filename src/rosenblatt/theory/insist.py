@@ -27,15 +27,15 @@ _STEPS = 40
 def insist(
     Z: Any,
     w: Floats,
-    balanced: Callable[[Floats], bool],
+    balanced: Callable[[Floats], Floats | None],
     tick: Callable[[], object] = lambda: None,
 ) -> Descent:
-    """Separate rows of length one, or find pulls that pass the test `balanced`, from w on.
+    """Separate rows of length one, or find pulls near which the test `balanced` finds a balance.
 
     Examples
     --------
     >>> square = np.array([[0.6, 0.8], [0.8, -0.6], [-0.6, -0.8]])
-    >>> insist(square, np.zeros(2), lambda pulls: True).outcome
+    >>> insist(square, np.zeros(2), lambda pulls: pulls).outcome
     'balanced'
     """
     scores = np.asarray(Z @ w)
@@ -49,8 +49,9 @@ def insist(
             if scores.min() > CLEAR:
                 return Descent("separated", w, _pulls(scores, harder))
             pulls = _pulls(scores, harder)
-            if balanced(pulls):
-                return Descent("balanced", w, pulls)
+            found = balanced(pulls)
+            if found is not None:
+                return Descent("balanced", w, found)
             if length == 1.0 and np.linalg.norm(Z.T @ pulls) < 1e-7 * pulls.sum():
                 break
     return Descent("unsure", w, pulls)

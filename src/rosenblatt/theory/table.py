@@ -101,8 +101,6 @@ class Table:
         float64, ``values * 2**-column_exponent * 2**-row_exponent`` to within a rounding.
     padded
         Whether a column of ones is understood to follow the last.
-    column_top
-        The largest absolute value of each column of a table that needed no scaling.
     """
 
     def __init__(self, values: Any, padded: bool) -> None:
@@ -116,16 +114,9 @@ class Table:
             self._scale_fractions()
             return
         self.approx = values.astype(np.float64, copy=False)
-        self.column_top = top = column_top(self.approx)
         self.norms = self._norms()
-        nonzero = top[top > 0]
-        if (
-            (nonzero < _SMALL).any()
-            or (nonzero > _LARGE).any()
-            or not np.isfinite(self.norms).all()
-            or (self.norms < _SMALL).any()
-        ):
-            self._scale_doubles(top)
+        if self._needs_scaling():
+            self._scale_doubles(self.column_top)
 
     def part(self, rows: Indices) -> Table:
         """Some of the rows as a table of their own."""
@@ -135,6 +126,18 @@ class Table:
     def is_sparse(self) -> bool:
         """Whether the rows are stored sparsely."""
         return sparse.issparse(self.values)
+
+    @cached_property
+    def column_top(self) -> Floats:
+        """The largest absolute value of each column, before any scaling; not for fractions."""
+        return column_top(self.approx)
+
+    def _needs_scaling(self) -> bool:
+        if not np.isfinite(self.norms).all() or (self.norms < _SMALL).any():
+            return True
+        if self.is_sparse and _moderate(np.abs(self.approx.data)):
+            return False
+        return not _moderate(self.column_top[self.column_top > 0])
 
     @cached_property
     def integral(self) -> bool:
@@ -207,14 +210,12 @@ class Table:
         """The doubles of some rows with their pad, as a new dense array or CSR matrix."""
         if not self.padded:
             return self.approx[rows]
-        ones = np.ones((len(rows), 1))
-        if self.row_exponent is not None:
-            ones = self.pad_column()[rows][:, None]
+        pads = 1.0 if self.row_exponent is None else self.pad_column()[rows]
         if self.is_sparse:
-            return sparse.hstack([self.approx[rows], sparse.csr_array(ones)], format="csr")
+            return _padded_rows(self.approx, rows, pads)
         out = np.empty((len(rows), self.width))
         out[:, : self.d] = self.approx[rows]
-        out[:, self.d :] = ones
+        out[:, self.d] = pads
         return out
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
@@ -280,6 +281,27 @@ class Table:
             return [Fraction(math.lcm(*(q.denominator for q in row))) for row in part]
         lowest = _digits(part)[1].min(axis=1, initial=0)
         return [Fraction(1 << -e) for e in lowest.tolist()]
+
+
+def _moderate(sizes: Floats) -> bool:
+    return sizes.size == 0 or bool(sizes.min() >= _SMALL and sizes.max() <= _LARGE)
+
+
+def _padded_rows(A: Any, rows: Indices, pads: Any) -> Any:
+    """Some rows of a CSR matrix, each with its pad behind."""
+    first = A.indptr[rows]
+    count = A.indptr[rows + 1] - first + 1
+    total = int(count.sum())
+    ends = np.zeros(len(rows) + 1, dtype=np.int32 if total < 2**31 else np.int64)
+    np.cumsum(count, out=ends[1:])
+    source = np.arange(total) + np.repeat(first - ends[:-1], count)
+    last = ends[1:] - 1
+    data, indices = np.zeros(total), np.zeros(total, dtype=A.indices.dtype)
+    if A.nnz:
+        source[last] = 0
+        data, indices = A.data.take(source), A.indices.take(source)
+    data[last], indices[last] = pads, A.shape[1]
+    return sparse.csr_array((data, indices, ends), shape=(len(rows), A.shape[1] + 1))
 
 
 def integer_rows(block: Floats) -> list[list[int]]:
