@@ -36,15 +36,14 @@ from rosenblatt.theory.matrices import (
     scale_rows,
     squared_lengths,
 )
-from rosenblatt.theory.table import integer_rows
 
 # Beyond, the square matrix takes more memory than is reasonable.
 MOST_COLUMNS = 4096
 _UNIT = 2.0**-53
 # Conjugate gradient steps before B'B is computed, and how far they may move a weight.
-_LOOKS, _FAR = 3, 0.5
+_LOOKS, _FAR = 3, 0.7
 # Rows that B'B is computed from: so many a column, and so many at least.
-_ENOUGH, _FEWEST = 2, 1024
+_ENOUGH, _FEWEST = 1.75, 1024
 # Moves by the factor, and the least weight after them in proportion to the largest, if both were
 # one before.
 _MOVES, _EVEN = 3, 0.2
@@ -61,8 +60,15 @@ def _rounded(weights: Floats) -> Floats:
 
 
 def whole(weights: Floats) -> list[int]:
-    """Doubles as whole numbers, up to one common factor."""
-    return integer_rows(weights[None])[0]
+    """Short weights as whole numbers without a common factor, in proportion.
+
+    >>> whole(np.array([0.75, 0.5, 3.0]))
+    [3, 2, 12]
+    """
+    lowest = int(np.frexp(weights)[1].min())
+    numbers = np.ldexp(weights, 24 - lowest).astype(np.int64)
+    found: list[int] = (numbers // np.gcd.reduce(numbers)).tolist()
+    return found
 
 
 def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | None:
@@ -105,7 +111,8 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
         return None
     found = np.zeros(len(weights))
     for _ in range(_MOVES):
-        p = linalg.blas.dtrsv(factor, linalg.blas.dtrsv(factor, rest, trans=1))
+        # The factor is that of B'B - least.
+        p = _solve(factor, rest - least * _solve(factor, rest))
         tilt[held] += part @ p
         found[rows] = weights[rows] * (1.0 - tilt)
         found = _rounded(found * scale)
@@ -143,6 +150,10 @@ def _factor(part: Any, least: float) -> Floats | None:
     H[np.diag_indices(k)] -= least + (m + 4 * k + 64) * 2 * _UNIT * trace
     factor, failed = linalg.lapack.dpotrf(H.T, overwrite_a=True, clean=False)
     return None if failed else np.asarray(factor)
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    return np.asarray(linalg.blas.dtrsv(factor, linalg.blas.dtrsv(factor, right, trans=1)))
 
 
 def _tilt(B: Any) -> tuple[Floats, Floats]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rosenblatt.theory.blind import Blind
 from rosenblatt.theory.certificate import (
@@ -33,6 +35,8 @@ from rosenblatt.theory.table import Table, check_matrix
 STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; a longer list nobody reads.
 READABLE_COLUMNS = 65
+# The fingerprint of fewer numbers takes no longer than a thread gets in the way.
+_MANY = 1 << 18
 
 
 def certify(
@@ -100,8 +104,7 @@ def certify(
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
     clock = Clock(time_limit)
-    with ThreadPoolExecutor(1) as beside:
-        mark = beside.submit(fingerprint, values, classes, codes)
+    with _marking(values, classes, codes) as mark:
         shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
         if len(classes) == 2:
             return shared.certificate([0], [1], clock)
@@ -121,6 +124,17 @@ def certify(
         )
 
 
+@contextmanager
+def _marking(values: Any, classes: list[Any], codes: Indices) -> Iterator[Callable[[], str]]:
+    """What gives the fingerprint; that of many numbers is taken beside the rest of the work."""
+    if (values.nnz if sparse.issparse(values) else values.size) < _MANY:
+        mark = fingerprint(values, classes, codes)
+        yield lambda: mark
+        return
+    with ThreadPoolExecutor(1) as beside:
+        yield beside.submit(fingerprint, values, classes, codes).result
+
+
 class _Shared:
     """What the certificates of one call have in common."""
 
@@ -129,7 +143,7 @@ class _Shared:
         values: Any,
         classes: list[Any],
         codes: Indices,
-        mark: Future[str],
+        mark: Callable[[], str],
         fit_intercept: bool,
         exact: bool,
         margin_rtol: float | None,
@@ -157,7 +171,7 @@ class _Shared:
             decision,
             rows,
             margins(problem, decision, self.margin_rtol, clock),
-            fingerprint=self.mark.result(),
+            fingerprint=self.mark(),
             n_rows=self.values.shape[0],
             exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),

@@ -14,7 +14,7 @@ from rosenblatt.theory.matrices import CHUNK, column_extremes
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.table import clear_denominators, fraction
 
-_FEW = 512
+_FEW = 1024
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def _candidates(values: Any, y: Any) -> Any:
 
     A few rows rule out most of them.
     """
-    few = np.linspace(0, len(y) - 1, _FEW).astype(np.intp)
-    columns = (
-        _not_ruled_out(values[few], y[few]) if len(y) > 2 * _FEW else np.arange(values.shape[1])
-    )
+    columns = np.arange(values.shape[1])
+    if len(y) > 2 * _FEW:
+        step = len(y) // _FEW
+        columns = _not_ruled_out(values[::step], y[::step])
     if len(columns) == 0:
         return columns
     return columns[_not_ruled_out(values[:, columns], y)]

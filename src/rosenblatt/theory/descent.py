@@ -24,7 +24,7 @@ _MEMORY = 10
 _TRIES = 2
 # By which share the losses may have to change to be a balance, as far as one can see: the mean of
 # the squares, and the largest.
-_SHARE, _FAR = 0.02, 0.5
+_SHARE, _FAR = 0.005, 0.7
 # Up to so many columns, Newton's steps take less time, as they are fewer.
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
@@ -62,9 +62,9 @@ def descend(
     >>> descend(np.array([[0.6, 0.8], [0.8, -0.6]])).outcome
     'separated'
     """
-    w = np.zeros(Z.shape[1]) if start is None else start
     back = Z.T
-    scores = np.asarray(Z @ w)
+    w = np.zeros(Z.shape[1]) if start is None else start
+    scores = np.asarray(Z @ w) if w.any() else np.zeros(Z.shape[0])
     losses = np.maximum(0.0, 1.0 - scores)
     gradient = -(back @ losses)
     memory = _Memory()

@@ -10,7 +10,6 @@ import numpy as np
 
 from rosenblatt.theory.matrices import Indices
 from rosenblatt.theory.problem import Problem, active_columns
-from rosenblatt.theory.table import fraction
 
 _FEW = 64
 
@@ -91,5 +90,7 @@ def _square(problem: Problem, i: int) -> Fraction:
         entries = values.data[values.indptr[i] : values.indptr[i + 1]].tolist()
     else:
         entries = values[i].tolist()
-    total = sum((fraction(x) ** 2 for x in entries), Fraction(0))
+    parts = [x.as_integer_ratio() for x in entries]
+    common = lcm(*(q for _, q in parts))
+    total = Fraction(sum((p * (common // q)) ** 2 for p, q in parts), common**2)
     return total + 1 if problem.table.padded else total

@@ -16,20 +16,20 @@ _WIDE = 128
 
 
 def scale_rows(A: Any, factors: Floats) -> Any:
-    """Each row times its factor; a dense array is changed in place."""
+    """Each row times its factor, in place."""
     if sparse.issparse(A):
-        data = A.data * np.repeat(factors, np.diff(A.indptr))
-        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    A *= factors[:, None]
+        A.data *= np.repeat(factors, np.diff(A.indptr))
+    else:
+        A *= factors[:, None]
     return A
 
 
 def scale_columns(A: Any, factors: Floats) -> Any:
-    """Each column times its factor; a dense array is changed in place."""
+    """Each column times its factor, in place."""
     if sparse.issparse(A):
-        data = A.data * factors.take(A.indices)
-        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    A *= factors
+        A.data *= factors.take(A.indices)
+    else:
+        A *= factors
     return A
 
 
@@ -89,8 +89,7 @@ def column_extremes(A: NDArray[Any]) -> tuple[Any, Any]:
 def equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
     """Drop zero columns; scale columns to entries of about one and rows to length one.
 
-    Returns the matrix (a dense one is changed in place), its columns, and the factors of columns
-    and of rows.
+    Returns the matrix, changed in place, its columns, and the factors of columns and of rows.
     """
     top = column_top(Z)
     columns = np.flatnonzero(top)

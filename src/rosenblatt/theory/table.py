@@ -30,7 +30,7 @@ def check_matrix(X: Any) -> Any:
     Floats become float64 (exactly), integers stay integers, objects become fractions.
     """
     if sparse.issparse(X):
-        X = sparse.csr_array(X)
+        X = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
