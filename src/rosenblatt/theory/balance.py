@@ -41,12 +41,11 @@ from rosenblatt.theory.matrices import (
 MOST_COLUMNS = 4096
 _UNIT = 2.0**-53
 # Conjugate gradient steps before B'B is computed, and how far they may move a weight.
-_LOOKS, _FAR = 3, 0.7
+_LOOKS, _FAR = 3, 0.52
 # Rows that B'B is computed from: so many a column, and so many at least.
 _ENOUGH, _FEWEST = 1.75, 1024
-# Moves by the factor, and the least weight after them in proportion to the largest, if both were
-# one before.
-_MOVES, _EVEN = 3, 0.2
+# Moves by the factor.
+_MOVES = 3
 
 
 def short(weights: Floats) -> Floats:
@@ -99,7 +98,8 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     if not tilt.max() < _FAR:
         return None
     room = _room(B)
-    least = 8.0 * room * ((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 2
+    # What is left to be moved makes the weights more uneven, if there is much of it.
+    least = 1.25 * room * ((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
     # Fewer rows only make B'B smaller, and this is where the time goes.
     enough = int(max(_ENOUGH * k, _FEWEST))
     held: Any = slice(None)
@@ -118,12 +118,13 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
         found = _rounded(found * scale)
         change = (found / scale)[rows] / weights[rows]
         low, high = float(change.min()), float(change.max())
-        if low < _EVEN * high:
+        if low <= 0:
             return None
         rest = B.T @ change
         # Sums of m products of numbers up to one, k of them, are off by so much at most.
         left = float(np.linalg.norm(rest)) + float(np.sqrt(k)) * (m + 8) * _UNIT * m * high
-        if low * low * least - 4.0 * left * left > high * high * room:
+        # In proportion to their largest entries, columns are longer by up to high/low.
+        if low * low * least - 4.0 * left * left > high * high * room * max(1.0, high / low / 4):
             return found
     return None
 

@@ -24,7 +24,7 @@ _MEMORY = 10
 _TRIES = 2
 # By which share the losses may have to change to be a balance, as far as one can see: the mean of
 # the squares, and the largest.
-_SHARE, _FAR = 0.005, 0.7
+_SHARE, _FAR = 0.005, 0.55
 # Up to so many columns, Newton's steps take less time, as they are fewer.
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
@@ -85,7 +85,7 @@ def descend(
         last, gradient = gradient, -(back @ losses)
         memory.add(length * direction, gradient - last)
         size = float(gradient @ gradient)
-        if size < asked / 4 and _may_balance(Z, losses, gradient, (scores, slopes)):
+        if size < asked / 2 and _may_balance(Z, losses, gradient, (scores, slopes)):
             found = balanced(losses)
             if found is not None:
                 return Descent("balanced", w, found)

@@ -29,6 +29,11 @@ def _cost(rows: Matrix, bits: int) -> float:
     return _SECONDS * len(rows) * len(rows[0]) * min(len(rows), len(rows[0])) * bits
 
 
+def inverting_seconds(rows: Matrix) -> float:
+    """About how many seconds it takes to invert a square matrix of whole numbers."""
+    return 0.7 * len(rows) * _cost(rows, _bits(rows))
+
+
 def _bits(rows: Matrix) -> int:
     return max((abs(x) for row in rows for x in row), default=0).bit_length() + 8
 
