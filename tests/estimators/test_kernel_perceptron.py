@@ -331,6 +331,18 @@ def test_a_callable_kernel_may_return_sparse_blocks_but_no_complex_ones():
         KernelPerceptron(lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
 
 
+@pytest.mark.parametrize("change", [{"kernel": "linear"}, {"degree": 3}, {"gamma": 0.5}])
+def test_a_kernel_cannot_change_on_the_way(change):
+    model = KernelPerceptron("poly", warm_start=True, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    before = model.dual_coef_.copy()
+    model.set_params(**change)
+    for go_on in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="cannot go on"):
+            go_on([[0.0], [1.0]], [0, 1])
+    np.testing.assert_array_equal(model.dual_coef_, before)
+    model.set_params(warm_start=False).fit([[0.0], [1.0]], [0, 1])
+
+
 def test_what_partial_fit_cannot_do_it_does_not_have():
     assert not hasattr(KernelPerceptron(kernel="precomputed"), "partial_fit")
     assert not hasattr(KernelPerceptron(class_weight="balanced"), "partial_fit")

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from rosenblatt import Perceptron
+from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.viz import BoundaryDisplay
 
 
@@ -101,3 +101,10 @@ def test_two_features_are_needed(blobs, features):
     model = Perceptron().fit(*blobs)
     with pytest.raises(ValueError, match="must name two columns"):
         BoundaryDisplay.from_estimator(model, *blobs, features=features)
+
+
+def test_a_precomputed_kernel_has_no_boundary_to_draw(blobs):
+    X, y = blobs
+    model = KernelPerceptron(kernel="precomputed").fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="points between the rows"):
+        BoundaryDisplay.from_estimator(model, X @ X.T, y)

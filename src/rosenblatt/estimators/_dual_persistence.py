@@ -73,6 +73,7 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPer
     give_names(model, about, int(about["n_features"]))
     if about["precision"] not in ("float32", "float64"):
         raise ValueError(f"{about['precision']!r} is no precision of this package")
+    model._settled = model._kernel_options()
     model._gamma, model._dtype = float(about["gamma"]), np.dtype(about["precision"]).type
     model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
     if model.support_.ndim != 1 or model.support_.dtype != np.int64:

@@ -231,6 +231,8 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         with untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "state_")
+            if goes_on:
+                self._check_same_kernel()
             known = self.classes_ if goes_on else np.empty(0)
             X, y = self._checked(X, y, reset=not goes_on)
             check_classification_targets(y)
@@ -287,6 +289,8 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         with untouched_on_failure(self):
             self._check_parameters()
             first = not hasattr(self, "state_")
+            if not first:
+                self._check_same_kernel()
             X, y = self._checked(X, y, reset=first)
             check_classification_targets(y)
             if first:
@@ -329,9 +333,23 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
 
     def _settle_kernel(self, X, weights) -> Any:
         """Fix gamma and the precision by the data; return them in that precision."""
+        self._settled = self._kernel_options()
         self._gamma = gamma_of(self.gamma, X, weights)
         self._dtype = working_dtype(X, self.kernel, self._gamma, self.coef0, self.degree)
         return X.astype(self._dtype, copy=False)
+
+    def _kernel_options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("kernel", "gamma", "coef0", "degree")}
+
+    def _check_same_kernel(self) -> None:
+        changed = [n for n, value in self._kernel_options().items() if value != self._settled[n]]
+        if changed:
+            was = ", ".join(f"{name}={self._settled[name]!r}" for name in changed)
+            now = ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
+            raise ValueError(
+                f"What was learned with {was} cannot go on with {now}. Set it back, or fit a new "
+                "model."
+            )
 
     def _forget(self) -> None:
         self.support_, self._rows_seen = np.empty(0, np.int64), 0

@@ -93,6 +93,11 @@ class BoundaryDisplay(Display):
         ax, **options
             As for :meth:`plot`.
         """
+        if getattr(estimator, "kernel", None) == "precomputed":
+            raise ValueError(
+                "A precomputed kernel says nothing about the points between the rows. Fit with a "
+                "kernel that takes the rows themselves to draw a boundary."
+            )
         rows, names = named_rows(X)
         labels = np.asarray(y)
         classes = np.searchsorted(estimator.classes_, labels)
