@@ -5,7 +5,7 @@ Peers in the same run: `scipy.optimize.linprog` (HiGHS) on the whole problem, an
 `?` marks where its answer is wrong). Peers run in processes of their own, stopped after the limit;
 their time is then given as `>`. A number picks one size of the list.
 
-    python benchmarks/bench_certify.py            about twenty minutes, most of them the peers'
+    python benchmarks/bench_certify.py            about twelve minutes, most of them the peers'
     python benchmarks/bench_certify.py --quick    under one minute
     python benchmarks/bench_certify.py 2          10,000 x 1,000
 """

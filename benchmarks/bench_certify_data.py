@@ -45,7 +45,8 @@ def data_sets():
 def proof(certificate):
     if certificate.separable:
         digits = max(len(str(abs(w))) for w in certificate.weights)
-        return f"weights of up to {digits} digits; at most {certificate.mistake_bound:,} mistakes"
+        size = f"up to {digits} digits" if digits > 1 else "1 digit"
+        return f"weights of {size}; at most {certificate.mistake_bound:,} mistakes"
     if certificate.balance is not None:
         return f"{len(certificate.balance.rows):,} rows in balance"
     text = f"{len(certificate.contradiction.rows)} rows contradict each other"

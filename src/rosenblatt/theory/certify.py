@@ -31,6 +31,7 @@ from rosenblatt.theory.matrices import Indices
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.stages import Contradiction, Decision
 from rosenblatt.theory.table import Table, check_matrix
+from rosenblatt.theory.threads import few_threads
 
 STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; a longer list nobody reads.
@@ -165,18 +166,23 @@ class _Shared:
         everyone = len(rows) == len(y)
         table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
         problem = Problem(table, y[rows])
-        decision = decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
+        with few_threads(problem.n, problem.width):
+            decision = self._decision(problem, clock)
+            intervals = margins(problem, decision, self.margin_rtol, clock)
         return assemble(
             problem,
             decision,
             rows,
-            margins(problem, decision, self.margin_rtol, clock),
+            intervals,
             fingerprint=self.mark(),
             n_rows=self.values.shape[0],
             exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),
             positive=tuple(label_name(self.classes[k]) for k in positive),
         )
+
+    def _decision(self, problem: Problem, clock: Clock) -> Decision:
+        return decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
 
 
 def margins(

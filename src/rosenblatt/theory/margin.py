@@ -25,6 +25,7 @@ from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.proposal import propose
 from rosenblatt.theory.shortest import shortest
 from rosenblatt.theory.table import Table, check_matrix, clear_denominators, scaled_double
+from rosenblatt.theory.threads import few_threads
 
 # Numbers in a block of rows that is worked on at a time.
 _BLOCK = 20_000_000
@@ -122,7 +123,8 @@ def max_margin(
         v = propose(problem, clock).v
     except OutOfTimeError:
         v = problem.combine(1.0 / np.maximum(problem.norms, 1e-300))
-    return enclose(problem, kind, problem.exact_weights(v), rtol, clock)
+    with few_threads(problem.n, problem.width):
+        return enclose(problem, kind, problem.exact_weights(v), rtol, clock)
 
 
 def enclose(
