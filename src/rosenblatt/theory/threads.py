@@ -9,9 +9,9 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# With so many columns, matrices are factorised that keep several threads busy. Products with fewer
-# numbers than these BLAS does not divide among threads anyway.
-_MANY_COLUMNS, _NUMBERS = 900, 10_000
+# With so many columns, matrices are factorised that keep several threads busy. With fewer numbers
+# than these, the change takes more time than it gains.
+_MANY_COLUMNS, _NUMBERS = 900, 1 << 19
 
 
 def few_threads(n: int, width: int) -> AbstractContextManager[None]:
