@@ -37,6 +37,11 @@ def test_rows_that_contradict_each_other_replace_what_is_artificial(seed):
     assert np.abs(values[artificial]).sum() < 1e-9
 
 
+def test_a_held_row_of_zeros_changes_nothing():
+    A = padded(np.random.default_rng(0).normal(size=(60, 9)))
+    assert likely_basis(A, np.zeros((1, 10))) == likely_basis(A, np.empty((0, 10)))
+
+
 def inverted(A, found):
     """The inverse of the basis, and which of its rows belong to artificial variables."""
     basis = np.eye(A.shape[1])

@@ -32,6 +32,7 @@ def likely_basis(strict: Floats, held: Floats) -> list[int | None]:
     scale = np.abs(A).max(axis=0)
     A = A / np.where(scale > 0, scale, 1.0)
     lengths = np.linalg.norm(A, axis=1)
+    lengths[lengths == 0] = 1.0
     size = A.shape[1]
     inverse, labels = np.eye(size), np.full(size, -1)
     for count in range(_PIVOTS * size):
