@@ -72,6 +72,16 @@ def test_weights_that_hardly_cancel_are_moved_until_they_do(kind, seed):
     np.testing.assert_array_equal(found, short(found))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_columns_of_light_rows_alone_are_not_lost_among_many_heavy_rows(kind):
+    heavy, light = unit_rows(0, 1400, 3), unit_rows(1, 200, 2)
+    Z = np.zeros((3200, 5))
+    Z[:2800, :3] = np.vstack([heavy, -heavy])
+    Z[2800:, 3:] = np.vstack([light, -light])
+    weights = np.where(np.arange(3200) < 2800, 1.0, 0.01)
+    assert balance(kind(Z), weights) is not None
+
+
 def test_the_checker_has_room_for_what_passes_narrowly():
     generator = np.random.default_rng(0)
     for size in 10.0 ** np.arange(-7.0, -1.0):

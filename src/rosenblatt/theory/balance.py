@@ -14,24 +14,25 @@ contradiction is close by: ``1 - B(B'B)⁻¹r`` are its coefficients, all positi
 those of a balance have eight.
 
 Weights that hardly cancel yet are moved there: of all c with ``B'c = 0``, ``1 - B(B'B)⁻¹r`` is
-nearest to ones. A few steps of conjugate gradients tell whether it will be positive; the Cholesky
-factor that proves B'B positive definite then finds it.
+nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of them,
+with the Cholesky factor that proves B'B positive definite, then find it.
 
 The test here is in doubles with error bounds; :mod:`rosenblatt.theory.verify` has one in integers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
+from rosenblatt.theory.definite import Factor, factors
 from rosenblatt.theory.matrices import (
     Floats,
     column_lengths,
     column_top,
-    gram,
     scale_columns,
     scale_rows,
     squared_lengths,
@@ -44,8 +45,8 @@ _UNIT = 2.0**-53
 _LOOKS, _FAR = 3, 0.52
 # Rows that B'B is computed from: so many a column, and so many at least.
 _ENOUGH, _FEWEST = 1.75, 1024
-# Moves by the factor.
-_MOVES = 3
+# Moves by the factor, and the steps of each; one or two are enough unless the factor is coarse.
+_MOVES, _STEPS = 3, 12
 
 
 def short(weights: Floats) -> Floats:
@@ -84,93 +85,110 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     >>> balance(corners[:2], np.ones(2)) is None
     True
     """
-    weights = short(weights * scale) / scale
-    rows = np.flatnonzero(weights)
+    found = np.zeros(len(weights))
+    given = short(weights * scale)
+    rows = np.flatnonzero(given)
     m, k = len(rows), Z.shape[1]
     if not 0 < k < m or k > MOST_COLUMNS:
         return None
-    B = scale_rows(Z[rows], weights[rows])
+    scale = np.broadcast_to(scale, len(given))[rows]
+    weights = given[rows] / scale
+    B = scale_rows(Z[rows], weights)
     top = column_top(B)
     if top.min() == 0:
         return None
     B = scale_columns(B, 1.0 / top)
-    tilt, rest = _tilt(B)
+    tilt, rest = _tilt(B, B.T @ np.ones(m), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
     if not tilt.max() < _FAR:
         return None
-    room = _room(B)
+    lengths = column_lengths(B)
+    room = _room(B, float(lengths.max()))
     # What is left to be moved makes the weights more uneven, if there is much of it.
-    least = 1.25 * room * ((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
-    # Fewer rows only make B'B smaller, and this is where the time goes.
-    enough = int(max(_ENOUGH * k, _FEWEST))
-    held: Any = slice(None)
-    if m > enough:
-        held = np.argpartition(squared_lengths(B), m - enough)[m - enough :]
+    least = 1.25 * room * float((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
+    # Fewer rows only make B'B smaller, and this is where the time goes. So those are held that
+    # count for most in their columns.
+    few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
+    held = np.argpartition(squared_lengths(B, lengths**-2.0), few)[few:]
     part = B[held]
-    factor = _factor(part, least)
-    if factor is None:
+    lengths = column_lengths(part)
+    if lengths.min() == 0:
         return None
-    found = np.zeros(len(weights))
-    for _ in range(_MOVES):
-        # The factor is that of B'B - least.
-        p = _solve(factor, rest - least * _solve(factor, rest))
-        tilt[held] += part @ p
-        found[rows] = weights[rows] * (1.0 - tilt)
-        found = _rounded(found * scale)
-        change = (found / scale)[rows] / weights[rows]
-        low, high = float(change.min()), float(change.max())
-        if low <= 0:
-            return None
-        rest = B.T @ change
-        # Sums of m products of numbers up to one, k of them, are off by so much at most.
-        left = float(np.linalg.norm(rest)) + float(np.sqrt(k)) * (m + 8) * _UNIT * m * high
-        # In proportion to their largest entries, columns are longer by up to high/low.
-        if low * low * least - 4.0 * left * left > high * high * room * max(1.0, high / low / 4):
-            return found
+    part = scale_columns(part, 1.0 / lengths)
+    for factor in factors(part, least / lengths**2):
+        moved, left = tilt.copy(), rest
+        for _ in range(_MOVES):
+            moved[held] += _tilt_by(factor, part, lengths, left, least)
+            found[rows] = _rounded(weights * (1.0 - moved) * scale)
+            change = found[rows] / scale / weights
+            if change.min() <= 0:
+                return None
+            left = B.T @ change
+            if _is_little(left, change, least, room):
+                if factor.proves():
+                    return found
+                break
     return None
 
 
-def _room(B: Any) -> float:
-    """What the eigenvalues of B'B must exceed for the checker.
+def _room(B: Any, longest: float) -> float:
+    """What the eigenvalues of B'B must exceed for the checker; `longest` is its longest column.
 
     It rounds the numbers of B to 24 bits, and those of a Cholesky factor.
     """
     numbers = B.nnz if sparse.issparse(B) else B.size
-    return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * float(column_lengths(B).max()))
+    return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * longest)
 
 
-def _factor(part: Any, least: float) -> Floats | None:
-    """A Cholesky factor of nearly B'B, if its eigenvalues are above `least` beyond doubt.
+def _is_little(left: Floats, change: Floats, least: float, room: float) -> bool:
+    """Whether changed rows of B, with the sum `left`, are a balance, and more than barely.
 
-    The factorisation of a matrix in doubles runs to its end only if it is positive definite, up to
-    roundings that a multiple of the trace bounds (J. Demmel, 1989; S. Rump, 2006, Verification of
-    positive definiteness).
+    The eigenvalues of B'B are above `least`.
     """
-    m, k = part.shape
-    H = gram(part)
-    trace = float(H.diagonal().sum())
-    H[np.diag_indices(k)] -= least + (m + 4 * k + 64) * 2 * _UNIT * trace
-    factor, failed = linalg.lapack.dpotrf(H.T, overwrite_a=True, clean=False)
-    return None if failed else np.asarray(factor)
+    k, m, low, high = len(left), len(change), float(change.min()), float(change.max())
+    # Sums of m products of numbers up to one, k of them, are off by so much at most.
+    size = float(np.linalg.norm(left) + np.sqrt(k) * (m + 8) * _UNIT * m * high)
+    # In proportion to their largest entries, columns are longer by up to high/low.
+    needed = high * high * room * max(1.0, high / low / 4)
+    return low * low * least - 4.0 * size * size > needed
 
 
-def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(linalg.blas.dtrsv(factor, linalg.blas.dtrsv(factor, right, trans=1)))
+def _tilt_by(factor: Factor, P: Any, lengths: Floats, left: Floats, least: float) -> Floats:
+    """What cancels nearly all that is left, by a factor of nearly P'P.
+
+    The columns of P were divided by their lengths.
+    """
+    enough = 0.1 * min(float(np.sqrt(least)), float(np.linalg.norm(left)))
+
+    def done(_: Floats, left: Floats) -> bool:
+        return bool(np.linalg.norm(left * lengths) < enough)
+
+    return _tilt(P, left / lengths, _STEPS, done, factor.solve)[0]
 
 
-def _tilt(B: Any) -> tuple[Floats, Floats]:
-    """Some ``Bp`` with p towards ``(B'B)⁻¹r``, by conjugate gradients, and ``r - B'Bp``."""
+def _tilt(
+    B: Any,
+    left: Floats,
+    steps: int,
+    done: Callable[[Floats, Floats], bool],
+    solve: Callable[[Floats], Floats] = lambda left: left,
+) -> tuple[Floats, Floats]:
+    """Some ``Bp`` with p towards ``(B'B)⁻¹·left``, and ``left - B'Bp``.
+
+    By conjugate gradients until it is `done`; `solve` is about ``(B'B)⁻¹`` up to a factor.
+    """
     back, tilt = B.T, np.zeros(B.shape[0])
-    left = back @ np.ones(B.shape[0])
-    direction, size = left, float(left @ left)
-    for _ in range(_LOOKS):
+    direction = near = solve(left)
+    size = float(left @ near)
+    for _ in range(steps):
         slopes = B @ direction
         curvature = float(slopes @ slopes)
         if not curvature > 0:
             break
         tilt += (size / curvature) * slopes
-        if tilt.max() >= _FAR:
-            break
         left = left - (size / curvature) * (back @ slopes)
-        last, size = size, float(left @ left)
-        direction = left + (size / last) * direction
+        if done(tilt, left):
+            break
+        near = solve(left)
+        last, size = size, float(left @ near)
+        direction = near + (size / last) * direction
     return tilt, left

@@ -99,6 +99,8 @@ def _candidates(values: Any, y: Any) -> Any:
     if len(y) > 2 * _FEW:
         step = len(y) // _FEW
         columns = _not_ruled_out(values[::step], y[::step])
+        if len(columns):
+            columns = columns[_not_ruled_out(values[1::step][:, columns], y[1::step])]
     if len(columns) == 0:
         return columns
     return columns[_not_ruled_out(values[:, columns], y)]

@@ -23,8 +23,10 @@ _MEMORY = 10
 # Newton's steps along a line.
 _TRIES = 2
 # By which share the losses may have to change to be a balance, as far as one can see: the mean of
-# the squares, and the largest.
-_SHARE, _FAR = 0.005, 0.55
+# the squares, which counts for more with more columns, and the largest.
+_SHARE, _SHARES, _FAR = 0.005, 1.0, 0.55
+# The gradient must have fallen by nearly as much as it had to when it was last looked at.
+_NEARLY = 4.0
 # Up to so many columns, Newton's steps take less time, as they are fewer.
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
@@ -69,7 +71,7 @@ def descend(
     gradient = -(back @ losses)
     memory = _Memory()
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
-    asked = np.inf
+    asked, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
         tick()
@@ -85,11 +87,12 @@ def descend(
         last, gradient = gradient, -(back @ losses)
         memory.add(length * direction, gradient - last)
         size = float(gradient @ gradient)
-        if size < asked / 2 and _may_balance(Z, losses, gradient, (scores, slopes)):
-            found = balanced(losses)
+        if size < asked:
+            off = _off(losses, np.asarray(Z @ gradient), share)
+            found = balanced(losses) if off <= 1.0 else None
             if found is not None:
                 return Descent("balanced", w, found)
-            asked = size
+            asked = size * min(0.5, _NEARLY / max(off, 1.0))
     return Descent("unsure", w, losses)
 
 
@@ -102,24 +105,19 @@ def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
     return None if failed else np.asarray(found)
 
 
-def _may_balance(Z: Any, losses: Floats, gradient: Floats, known: tuple[Floats, ...]) -> bool:
-    """Whether losses may be near a balance, as far as a few directions tell.
+def _off(losses: Floats, scores: Floats, share: float) -> float:
+    """How far losses are from a balance along the gradient, whose scores are given; one is near.
 
     To cancel along v, whose scores are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
-    t a multiple of ``ξ_i·z_i·v``, at least. The scores of two directions are known anyway.
+    t a multiple of ``ξ_i·z_i·v``, at least.
     """
-    return all(_near(losses, scores) for scores in known) and _near(losses, Z @ gradient)
-
-
-def _near(losses: Floats, scores: Floats) -> bool:
     pulls = losses * scores
-    size = float(pulls @ pulls)
+    size, total = float(pulls @ pulls), float(pulls.sum())
     if not size > 0:
-        return False
-    total = float(pulls.sum())
-    if total * total > _SHARE * size * np.count_nonzero(losses):
-        return False
-    return max(total * pulls.max(), total * pulls.min()) < _FAR * size
+        return np.inf
+    mean = total * total / (size * np.count_nonzero(losses))
+    largest = max(total * pulls.max(), total * pulls.min()) / size
+    return float(max(mean / share, largest / _FAR))
 
 
 def _line_search(losses: Floats, scores: Floats, slopes: Floats) -> float:

@@ -106,8 +106,9 @@ class _Part:
 
     def __init__(self, problem: Problem, rows: Indices, clock: Clock) -> None:
         self.problem, self.rows, self.clock = problem, rows, clock
-        self.Z, self.columns, self.scale, self.rows_scale = equilibrate(problem.block(rows))
         table = problem.table
+        found = equilibrate(table.block(rows), problem.y[rows])
+        self.Z, self.columns, self.scale, self.rows_scale = found
         self.sure = table.row_exponent is None and (
             len(self.columns) == table.width
             or len(self.columns) == np.count_nonzero(table.column_top) + int(table.padded)

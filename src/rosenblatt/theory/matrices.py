@@ -33,12 +33,14 @@ def scale_columns(A: Any, factors: Floats) -> Any:
     return A
 
 
-def squared_lengths(A: Any) -> Floats:
-    """The sum of squares of each row."""
+def squared_lengths(A: Any, worth: Floats | None = None) -> Floats:
+    """The sum of squares of each row; squares count by the worth of their columns, if given."""
     if sparse.issparse(A):
         squares = sparse.csr_array((A.data * A.data, A.indices, A.indptr), shape=A.shape)
-        return np.asarray(squares @ np.ones(A.shape[1]))
-    return np.asarray(np.einsum("ij,ij->i", A, A))
+        return np.asarray(squares @ (np.ones(A.shape[1]) if worth is None else worth))
+    if worth is None:
+        return np.asarray(np.einsum("ij,ij->i", A, A))
+    return np.asarray(np.einsum("ij,ij,j->i", A, A, worth))
 
 
 def column_lengths(A: Any) -> Floats:
@@ -86,15 +88,18 @@ def column_extremes(A: NDArray[Any]) -> tuple[Any, Any]:
     return low, high
 
 
-def equilibrate(Z: Any) -> tuple[Any, Indices, Floats, Floats]:
+def equilibrate(Z: Any, signs: Floats | float = 1.0) -> tuple[Any, Indices, Floats, Floats]:
     """Drop zero columns; scale columns to entries of about one and rows to length one.
 
-    Returns the matrix, changed in place, its columns, and the factors of columns and of rows.
+    Returns the matrix, changed in place, its columns, and the factors of columns and of rows. The
+    rows are multiplied by their signs as well.
     """
     top = column_top(Z)
     columns = np.flatnonzero(top)
     scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
-    Z = scale_columns(Z if len(columns) == len(top) else Z[:, columns], scale)
+    Z = Z if len(columns) == len(top) else Z[:, columns]
+    if (scale != 1.0).any():
+        Z = scale_columns(Z, scale)
     size = np.sqrt(squared_lengths(Z))
     rows_scale = 1.0 / np.where(size > 0, size, 1.0)
-    return scale_rows(Z, rows_scale), columns, scale, rows_scale
+    return scale_rows(Z, rows_scale * signs), columns, scale, rows_scale
