@@ -48,6 +48,14 @@ def test_steps_that_lead_nowhere_end():
     assert insist(both, np.zeros(2), lambda pulls: None).outcome == "unsure"
 
 
+def test_pulls_cancel_in_columns_of_small_numbers_too():
+    Z = np.random.default_rng(0).normal(size=(600, 8))
+    Z[:, 7] *= 1e-7
+    found = insist(Z, np.zeros(8), lambda pulls: None)
+    assert found.outcome == "unsure"
+    assert np.abs(found.losses @ Z / np.abs(Z).max(axis=0)).max() < 1e-6 * found.losses.sum()
+
+
 @pytest.mark.parametrize(("n", "d", "seed"), [(5000, 150, 2), (12_000, 150, 1), (8000, 200, 0)])
 def test_one_wrong_label_among_sparse_rows_is_proven_to_contradict(n, d, seed):
     X, y = sparse_rows(n, d, seed)

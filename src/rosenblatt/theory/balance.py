@@ -157,7 +157,7 @@ def _tilt_by(factor: Factor, P: Any, lengths: Floats, left: Floats, least: float
 
     The columns of P were divided by their lengths.
     """
-    enough = 0.1 * min(float(np.sqrt(least)), float(np.linalg.norm(left)))
+    enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left)))
 
     def done(_: Floats, left: Floats) -> bool:
         return bool(np.linalg.norm(left * lengths) < enough)

@@ -42,7 +42,7 @@ def insist(
     for harder in _HARDER:
         for _ in range(_STEPS):
             tick()
-            step = _newton_step(Z, scores, harder)
+            before, step = _pieces(scores), _newton_step(Z, scores, harder)
             slopes = np.asarray(Z @ step)
             length = _length(scores, slopes, harder)
             w, scores = w + length * step, scores + length * slopes
@@ -52,9 +52,14 @@ def insist(
             found = balanced(pulls)
             if found is not None:
                 return Descent("balanced", w, found)
-            if length == 1.0 and np.linalg.norm(Z.T @ pulls) < 1e-7 * pulls.sum():
+            if length == 1.0 and np.array_equal(_pieces(scores), before):
                 break
     return Descent("unsure", w, pulls)
+
+
+def _pieces(scores: Floats) -> Any:
+    """Which piece of φ each score is on; on one and the same, a whole step of Newton's ends it."""
+    return (scores < 1.0).astype(np.int8) + (scores < 0.0)
 
 
 def _pulls(scores: Floats, harder: float) -> Floats:
@@ -65,11 +70,15 @@ def _newton_step(Z: Any, scores: Floats, harder: float) -> Floats:
     near = np.flatnonzero(scores < 1.0)
     part, inner = Z[near], scores[near]
     H = gram(scale_rows(part.copy(), np.sqrt(np.where(inner < 0, harder, 1.0))))
-    H[np.diag_indices_from(H)] += 1e-13 * max(float(H.diagonal().max()), 1e-300)
+    sizes = H.diagonal()
+    scale = 1.0 / np.sqrt(np.where(sizes > 0, sizes, 1.0))
+    H *= scale
+    H *= scale[:, None]
+    H[np.diag_indices_from(H)] += 1e-13
     right = part.T @ _pulls(inner, harder)
     try:
         factor = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
-        return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
+        return np.asarray(scale * linalg.cho_solve(factor, scale * right, check_finite=False))
     except linalg.LinAlgError:
         return np.asarray(right)
 
