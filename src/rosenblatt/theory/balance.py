@@ -94,36 +94,33 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     scale = np.broadcast_to(scale, len(given))[rows]
     weights = given[rows] / scale
     B = scale_rows(Z[rows], weights)
-    top = column_top(B)
-    if top.min() == 0:
+    top, lengths = column_top(B), column_lengths(B)
+    if lengths.min() == 0:
         return None
-    B = scale_columns(B, 1.0 / top)
+    B = scale_columns(B, 1.0 / lengths)
     tilt, rest = _tilt(B, B.T @ np.ones(m), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
     if not tilt.max() < _FAR:
         return None
-    lengths = column_lengths(B)
-    room = _room(B, float(lengths.max()))
+    # The checker's columns are longer: their largest number is one.
+    longer = lengths / top
+    room = _room(B, float(longer.max()))
     # What is left to be moved makes the weights more uneven, if there is much of it.
     least = 1.25 * room * float((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
     # Fewer rows only make B'B smaller, and this is where the time goes. So those are held that
     # count for most in their columns.
     few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
-    held = np.argpartition(squared_lengths(B, lengths**-2.0), few)[few:]
+    held = np.argpartition(squared_lengths(B), few)[few:]
     part = B[held]
-    lengths = column_lengths(part)
-    if lengths.min() == 0:
-        return None
-    part = scale_columns(part, 1.0 / lengths)
-    for factor in factors(part, least / lengths**2):
+    for factor in factors(part, least / longer**2):
         moved, left = tilt.copy(), rest
         for _ in range(_MOVES):
-            moved[held] += _tilt_by(factor, part, lengths, left, least)
+            moved[held] += _tilt_by(factor, part, longer, left, least)
             found[rows] = _rounded(weights * (1.0 - moved) * scale)
             change = found[rows] / scale / weights
             if change.min() <= 0:
                 return None
             left = B.T @ change
-            if _is_little(left, change, least, room):
+            if _is_little(left * longer, change, least, room):
                 if factor.proves():
                     return found
                 break
@@ -131,7 +128,7 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
 
 
 def _room(B: Any, longest: float) -> float:
-    """What the eigenvalues of B'B must exceed for the checker; `longest` is its longest column.
+    """What the eigenvalues of the checker's B'B must exceed; `longest` is its longest column.
 
     It rounds the numbers of B to 24 bits, and those of a Cholesky factor.
     """
@@ -140,29 +137,26 @@ def _room(B: Any, longest: float) -> float:
 
 
 def _is_little(left: Floats, change: Floats, least: float, room: float) -> bool:
-    """Whether changed rows of B, with the sum `left`, are a balance, and more than barely.
+    """Whether changed rows of the checker's B, with the sum `left`, are more than barely a balance.
 
     The eigenvalues of B'B are above `least`.
     """
     k, m, low, high = len(left), len(change), float(change.min()), float(change.max())
     # Sums of m products of numbers up to one, k of them, are off by so much at most.
-    size = float(np.linalg.norm(left) + np.sqrt(k) * (m + 8) * _UNIT * m * high)
+    size = float(np.linalg.norm(left) + np.sqrt(k) * (m + 16) * _UNIT * m * high)
     # In proportion to their largest entries, columns are longer by up to high/low.
     needed = high * high * room * max(1.0, high / low / 4)
     return low * low * least - 4.0 * size * size > needed
 
 
-def _tilt_by(factor: Factor, P: Any, lengths: Floats, left: Floats, least: float) -> Floats:
-    """What cancels nearly all that is left, by a factor of nearly P'P.
-
-    The columns of P were divided by their lengths.
-    """
-    enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left)))
+def _tilt_by(factor: Factor, P: Any, longer: Floats, left: Floats, least: float) -> Floats:
+    """What cancels nearly all that is left, by a factor of nearly P'P."""
+    enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left * longer)))
 
     def done(_: Floats, left: Floats) -> bool:
-        return bool(np.linalg.norm(left * lengths) < enough)
+        return bool(np.linalg.norm(left * longer) < enough)
 
-    return _tilt(P, left / lengths, _STEPS, done, factor.solve)[0]
+    return _tilt(P, left, _STEPS, done, factor.solve)[0]
 
 
 def _tilt(

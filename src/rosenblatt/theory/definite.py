@@ -49,7 +49,7 @@ class Factor(NamedTuple):
 def factors(P: Any, floor: Floats) -> Iterator[Factor]:
     """Factors of ``H = P'P - diag(floor)``, those that are found, the cheaper one first.
 
-    The columns of P have length one.
+    No column of P is longer than one, but for roundings.
 
     Examples
     --------

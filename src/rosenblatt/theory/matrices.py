@@ -33,14 +33,12 @@ def scale_columns(A: Any, factors: Floats) -> Any:
     return A
 
 
-def squared_lengths(A: Any, worth: Floats | None = None) -> Floats:
-    """The sum of squares of each row; squares count by the worth of their columns, if given."""
+def squared_lengths(A: Any) -> Floats:
+    """The sum of squares of each row."""
     if sparse.issparse(A):
         squares = sparse.csr_array((A.data * A.data, A.indices, A.indptr), shape=A.shape)
-        return np.asarray(squares @ (np.ones(A.shape[1]) if worth is None else worth))
-    if worth is None:
-        return np.asarray(np.einsum("ij,ij->i", A, A))
-    return np.asarray(np.einsum("ij,ij,j->i", A, A, worth))
+        return np.asarray(squares @ np.ones(A.shape[1]))
+    return np.asarray(np.einsum("ij,ij->i", A, A))
 
 
 def column_lengths(A: Any) -> Floats:
