@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.matrices import Floats, column_lengths
+from rosenblatt.theory.matrices import Floats
 
 # Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
@@ -70,10 +70,7 @@ def descend(
     losses = np.maximum(0.0, 1.0 - scores)
     gradient = -(back @ losses)
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
-    worth = np.ones(Z.shape[1])
-    if not narrow:
-        worth /= np.maximum(column_lengths(Z), 1e-150) ** 2
-    memory = _Memory(worth)
+    memory = _Memory()
     asked, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
@@ -89,10 +86,9 @@ def descend(
             return Descent("separated", w, losses)
         last, gradient = gradient, -(back @ losses)
         memory.add(length * direction, gradient - last)
-        steepest = worth * gradient
-        size = float(gradient @ steepest)
+        size = float(gradient @ gradient)
         if size < asked:
-            off = _off(losses, np.asarray(Z @ steepest), share)
+            off = _off(losses, np.asarray(Z @ gradient), share)
             found = balanced(losses) if off <= 1.0 else None
             if found is not None:
                 return Descent("balanced", w, found)
@@ -110,7 +106,7 @@ def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
 
 
 def _off(losses: Floats, scores: Floats, share: float) -> float:
-    """How far losses are from a balance along a direction, whose scores are given; one is near.
+    """How far losses are from a balance along the gradient, whose scores are given; one is near.
 
     To cancel along v, whose scores are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
     t a multiple of ``ξ_i·z_i·v``, at least.
@@ -155,13 +151,9 @@ def _line_search(losses: Floats, scores: Floats, slopes: Floats) -> float:
 
 
 class _Memory:
-    """The last few steps and what they did to the gradient: a model of the curvature.
+    """The last few steps and what they did to the gradient: a model of the curvature."""
 
-    It starts from a diagonal one, up to a factor; `worth` is the inverse of that.
-    """
-
-    def __init__(self, worth: Floats) -> None:
-        self.worth = worth
+    def __init__(self) -> None:
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
 
     def add(self, step: Floats, change: Floats) -> None:
@@ -173,14 +165,13 @@ class _Memory:
         """The quasi-Newton direction: the two loops of L-BFGS."""
         q = -gradient
         if not self.pairs:
-            q = self.worth * q
             return q / max(float(np.linalg.norm(q)), 1e-300)
         shares = []
         for step, change, rho in reversed(self.pairs):
             shares.append(rho * float(step @ q))
             q = q - shares[-1] * change
         _, change, rho = self.pairs[-1]
-        q = self.worth * q / (rho * float(change @ (self.worth * change)))
+        q = q / (rho * float(change @ change))
         for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
             q = q + (share - rho * float(change @ q)) * step
         return q
