@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.matrices import Floats
+from rosenblatt.theory.matrices import Floats, column_lengths
 
 # Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
@@ -27,6 +27,8 @@ _TRIES = 2
 _SHARE, _SHARES, _FAR = 0.005, 1.0, 0.55
 # The gradient must have fallen by nearly as much as it had to when it was last looked at.
 _NEARLY = 4.0
+# Columns whose squares exceed the mean by so much would dictate the steps: ones in sparse rows.
+_LONG = 8.0
 # Up to so many columns, Newton's steps take less time, as they are fewer.
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
@@ -70,7 +72,8 @@ def descend(
     losses = np.maximum(0.0, 1.0 - scores)
     gradient = -(back @ losses)
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
-    memory = _Memory()
+    worth = _worth(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
+    memory = _Memory(worth)
     asked, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
@@ -86,14 +89,21 @@ def descend(
             return Descent("separated", w, losses)
         last, gradient = gradient, -(back @ losses)
         memory.add(length * direction, gradient - last)
-        size = float(gradient @ gradient)
+        steepest = worth * gradient
+        size = float(gradient @ steepest)
         if size < asked:
-            off = _off(losses, np.asarray(Z @ gradient), share)
+            off = _off(losses, np.asarray(Z @ steepest), share)
             found = balanced(losses) if off <= 1.0 else None
             if found is not None:
                 return Descent("balanced", w, found)
             asked = size * min(0.5, _NEARLY / max(off, 1.0))
     return Descent("unsure", w, losses)
+
+
+def _worth(Z: Any) -> Floats:
+    """How far to go along each column: less along those that are much longer than the others."""
+    sizes = column_lengths(Z) ** 2
+    return np.asarray(1.0 / np.maximum(sizes / max(_LONG * sizes.mean(), 1e-300), 1.0))
 
 
 def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
@@ -106,7 +116,7 @@ def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
 
 
 def _off(losses: Floats, scores: Floats, share: float) -> float:
-    """How far losses are from a balance along the gradient, whose scores are given; one is near.
+    """How far losses are from a balance along a direction, whose scores are given; one is near.
 
     To cancel along v, whose scores are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
     t a multiple of ``ξ_i·z_i·v``, at least.
@@ -151,9 +161,13 @@ def _line_search(losses: Floats, scores: Floats, slopes: Floats) -> float:
 
 
 class _Memory:
-    """The last few steps and what they did to the gradient: a model of the curvature."""
+    """The last few steps and what they did to the gradient: a model of the curvature.
 
-    def __init__(self) -> None:
+    It starts from a diagonal one, up to a factor; `worth` is the inverse of that.
+    """
+
+    def __init__(self, worth: Floats) -> None:
+        self.worth = worth
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
 
     def add(self, step: Floats, change: Floats) -> None:
@@ -165,13 +179,14 @@ class _Memory:
         """The quasi-Newton direction: the two loops of L-BFGS."""
         q = -gradient
         if not self.pairs:
+            q = self.worth * q
             return q / max(float(np.linalg.norm(q)), 1e-300)
         shares = []
         for step, change, rho in reversed(self.pairs):
             shares.append(rho * float(step @ q))
             q = q - shares[-1] * change
         _, change, rho = self.pairs[-1]
-        q = q / (rho * float(change @ change))
+        q = self.worth * q / (rho * float(change @ (self.worth * change)))
         for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
             q = q + (share - rho * float(change @ q)) * step
         return q
