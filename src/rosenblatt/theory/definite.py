@@ -26,7 +26,7 @@ _DOUBLE, _SINGLE = 2.0**-53, 2.0**-24
 # With fewer columns there is little to gain by single precision, with more it hardly ever proves.
 _FEWEST, _MOST = 512, 1536
 # What is taken off then, as a share of k²u, which would be enough in any case.
-_SHARE = 0.12
+_SHARE = 0.125
 # How often the vector x of the bound is improved.
 _LOOKS = 2
 # Roundings of a number besides those of the sum that it is.
