@@ -7,7 +7,7 @@ their time is then given as `>`. Where both are short, `certify` and `LinearSVC`
 speed of a machine may change from one second to the next. A number picks one size of the list.
 
     python benchmarks/bench_certify.py            about twelve minutes, most of them the peers'
-    python benchmarks/bench_certify.py --quick    under one minute
+    python benchmarks/bench_certify.py --quick    about a minute and a half
     python benchmarks/bench_certify.py 2          10,000 x 1,000
 """
 

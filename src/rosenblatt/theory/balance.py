@@ -17,7 +17,7 @@ Weights that hardly cancel yet are moved there: of all c with ``B'c = 0``, ``1 -
 nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of them,
 with the Cholesky factor that proves B'B positive definite, then find it.
 
-The test here is in doubles with error bounds; :mod:`rosenblatt.theory.verify` has one in integers.
+The test here is in floating point, with error bounds; that of the checker is in integers.
 """
 
 from __future__ import annotations
