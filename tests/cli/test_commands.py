@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rosenblatt.cli import app
-from rosenblatt.engine._machine import is_supported
+from rosenblatt.compiled.machine import is_supported
 from rosenblatt.models import load
 
 WORDS = {"pos": ["good", "fun", "great"], "neg": ["bad", "dull", "awful"]}

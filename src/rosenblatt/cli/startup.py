@@ -14,9 +14,9 @@ def skip_blas() -> None:
     code of others.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from rosenblatt.engine import _jit
+    from rosenblatt.compiled import jit
 
-    _jit.before_compiling = _import_numba_without_blas
+    jit.before_compiling = _import_numba_without_blas
 
 
 def _import_numba_without_blas() -> None:

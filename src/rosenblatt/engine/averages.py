@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.engine._jit import kernel
+from rosenblatt.compiled.jit import kernel
 
 
 @kernel

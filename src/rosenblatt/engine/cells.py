@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 
 # What a cell is, as `find_cells` tells it: as it stands, or with quotes that are doubled.
 PLAIN, DOUBLED = 1, 2

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from rosenblatt.engine._jit import kernel
+from rosenblatt.compiled.jit import kernel
 from rosenblatt.engine._memory import zeros
 from rosenblatt.engine.packed import Packed, pack
 from rosenblatt.engine.text import Rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.engine._jit import REORDER, kernel, prefetch
+from rosenblatt.compiled.jit import REORDER, kernel, prefetch
 from rosenblatt.engine.dense import folded
 
 AHEAD = 2  # rows between asking for a row's entries and reading them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.engine._jit import REORDER, kernel, prefetch
+from rosenblatt.compiled.jit import REORDER, kernel, prefetch
 
 AHEAD = 4  # rows between asking for a row's cache lines and reading them
 

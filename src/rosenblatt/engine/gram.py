@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 from rosenblatt.engine.walks import strongest_but
 
 step = inlined(rules.step)

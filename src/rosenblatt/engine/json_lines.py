@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 from rosenblatt.engine.cells import copy, copy_until, twice_as_long
 
 # What a value is, as `find_values` tells it; 0 where there is none.

@@ -7,6 +7,10 @@ functions below have no body: the compiler puts in their place what
 
 from __future__ import annotations
 
+from rosenblatt.compiled.jit import explained_in
+
+explained_in("rosenblatt.engine.answers")
+
 
 def row_at(rows, row):
     """A row, by its number."""

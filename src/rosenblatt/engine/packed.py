@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.engine._jit import kernel, prefetch
+from rosenblatt.compiled.jit import kernel, prefetch
 
 NEAR = 1 << 16
 AHEAD = 2  # rows between asking for a row's entries and reading them

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 from rosenblatt.engine.text import PRIME, SEED, _mixed
 
 FAULTS = {

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 
 _NEWLINE, _QUOTE, _RETURN = 10, 34, 13
 

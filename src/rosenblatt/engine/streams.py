@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.engine._jit import fence, inlined, kernel, load_shared, store_shared
+from rosenblatt.compiled.jit import fence, inlined, kernel, load_shared, store_shared
 from rosenblatt.engine.packed import (
     AHEAD,
     FAR,

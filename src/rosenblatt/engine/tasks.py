@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.compiled.jit import REORDER, kernel
 from rosenblatt.engine import walks
-from rosenblatt.engine._jit import REORDER, kernel
 from rosenblatt.engine.rows import Rows
 
 UNLIMITED = np.iinfo(np.int64).max

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 from rosenblatt.engine._memory import Room
 from rosenblatt.engine._unicode import LIMIT, fold_table
 

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.engine._jit import inlined, kernel
+from rosenblatt.compiled.jit import inlined, kernel
 from rosenblatt.engine.layouts import (
     add,
     fetch,

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.engine._machine import Image, free, load
+from rosenblatt.compiled.machine import Image, free, load
 
 _NUMBERS = {
     "b1": ctypes.c_bool,

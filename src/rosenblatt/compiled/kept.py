@@ -2,9 +2,9 @@
 
 To import Numba and to bring a dozen kernels from its own cache takes over half a second; to read
 the same machine code from here takes milliseconds. A kept kernel is one file: a checksum, a line of
-JSON that says what it was made from, and the image of :mod:`rosenblatt.engine._machine`. It is used
-only if everything is as it was: the sources of all kernels, the way arguments are passed, the
-processor, Python, Numba and LLVM. Any doubt, and the caller compiles with Numba as ever.
+JSON that says what it was made from, and the image of :mod:`rosenblatt.compiled.machine`. It is
+used only if everything is as it was: the sources it can be made of, the way arguments are passed,
+the processor, Python, Numba and LLVM. Any doubt, and the caller compiles with Numba as ever.
 
 Kernels are kept where Numba keeps its own: in ``NUMBA_CACHE_DIR`` if that is set, else beside the
 package, else in the user's cache folder. Machine code is read only from files and folders that
@@ -26,44 +26,50 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt import rules
-from rosenblatt.engine._abi import callable_of
-from rosenblatt.engine._machine import Foreign, Image, is_supported
+from rosenblatt.compiled.abi import callable_of
+from rosenblatt.compiled.machine import Foreign, Image, is_supported
 from rosenblatt.files import replacing
 
+_HERE = Path(__file__).parent
 _HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"}  # settings that leave the code as it is
 
 
-def _digest() -> str:
-    files = [Path(rules.__file__), *sorted(Path(__file__).parent.glob("*.py"))]
+def sources_beside(function: Callable[..., Any]) -> str:
+    """A digest of all that this kernel can be made of: its folder, the rules, and this package.
+
+    It is taken when the kernel is declared: an upgrade of the package under a running process must
+    not find its kernels under the name of the new ones.
+    """
+    return _digest(Path(function.__code__.co_filename).parent)
+
+
+@cache
+def _digest(folder: Path) -> str:
+    files = [Path(rules.__file__), *sorted(_HERE.glob("*.py")), *sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-# All that a kernel can be made of, as it is while it is imported: an upgrade of the package under a
-# running process must not find its kernels under the name of the new ones.
-SOURCES = _digest()
-
-
-def find(name: str, arguments: str) -> Callable[..., Any] | None:
+def find(name: str, sources: str, arguments: str) -> Callable[..., Any] | None:
     """The kernel of this name for arguments spelled so, or None if there is no trusting it."""
     if _machine() is None:
         return None
     for folder in _folders():
         with suppress(OSError, ValueError, KeyError, TypeError, Foreign):
             header, code = _read(folder / _file_name(name, arguments))
-            if header["made"] == _made(name, arguments):
+            if header["made"] == _made(name, sources, arguments):
                 image = Image(code, header["entry"], header["inner"], header["outer"])
                 return callable_of(image, arguments, header["result"])
     return None
 
 
-def keep(name: str, arguments: str, result: str, image: Callable[[], Image]) -> None:
+def keep(name: str, sources: str, arguments: str, result: str, image: Callable[[], Image]) -> None:
     """Write a kernel where :func:`find` will look for it, if it can be written anywhere.
 
     `image` is called only if the kernel is not there yet.
     """
     if _machine() is None:
         return
-    made = _made(name, arguments)
+    made = _made(name, sources, arguments)
     for folder in _folders():
         path = folder / _file_name(name, arguments)
         with suppress(OSError, ValueError, KeyError):
@@ -104,18 +110,17 @@ def _file_name(name: str, arguments: str) -> str:
     return f"{name}-{key[:16]}.kernel"
 
 
-def _made(name: str, arguments: str) -> list[str]:
-    return [name, arguments, SOURCES, str(_machine())]
+def _made(name: str, sources: str, arguments: str) -> list[str]:
+    return [name, arguments, sources, str(_machine())]
 
 
 def _folders() -> Iterator[Path]:
     """Where kernels may be kept, best first."""
-    here = Path(__file__).parent
-    ours = f"rosenblatt_{hashlib.sha256(bytes(here)).hexdigest()[:16]}"
+    ours = f"rosenblatt_{hashlib.sha256(bytes(_HERE)).hexdigest()[:16]}"
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen) / ours
         return
-    yield here / "__pycache__"
+    yield _HERE / "__pycache__"
     with suppress(RuntimeError):  # nobody's home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / ours
 

@@ -1,19 +1,20 @@
 """The one way to declare kernels, and the one place that decides who runs them.
 
-A kernel that was compiled before is taken from :mod:`rosenblatt.engine._kept`, as machine code that
-needs no compiler. Any other call goes to Numba (:mod:`rosenblatt.engine._compiler`), which compiles
-the kernel, or brings it from its own cache, and keeps it for the next process.
+A kernel that was compiled before is taken from :mod:`rosenblatt.compiled.kept`, as machine code
+that needs no compiler. Any other call goes to Numba (:mod:`rosenblatt.compiled.compiler`), which
+compiles the kernel, or brings it from its own cache, and keeps it for the next process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
+from importlib import import_module
 from threading import RLock
 from typing import Any
 
-from rosenblatt.engine import _kept
-from rosenblatt.engine._abi import Unspeakable, spelled
+from rosenblatt.compiled import kept
+from rosenblatt.compiled.abi import Unspeakable, spelled
 
 # Let sums be reordered, so that a dot product runs in vector lanes. Nothing here lets the compiler
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
@@ -23,7 +24,17 @@ REORDER = {"reassoc", "contract"}
 # fifty. Whoever calls one kernel as often as this has use for Numba.
 _OFTEN = 4096
 
+_PACKAGE = __name__.partition(".")[0]
 _COMPILING = RLock()
+_EXPLAINED_IN: list[str] = []
+
+
+def explained_in(module: str) -> None:
+    """Have a module imported before Numba compiles, which tells it what some functions stand for.
+
+    (The module needs Numba, and so cannot be imported before there is something to compile.)
+    """
+    _EXPLAINED_IN.append(module)
 
 
 def before_compiling() -> None:
@@ -40,9 +51,10 @@ class Kernel:
     def __init__(self, function: Callable, **targetoptions: Any) -> None:
         update_wrapper(self, function)
         self.py_func, self.targetoptions = function, targetoptions
-        package, _, module = function.__module__.rpartition(".")
+        name, inside = f"{function.__module__}.{function.__qualname__}", f"{_PACKAGE}."
         # By this name it is kept; only here does the digest of sources tell whether it was edited.
-        self.name = f"{module}.{function.__qualname__}" if package == __package__ else None
+        self.name = name.removeprefix(inside) if name.startswith(inside) else None
+        self.sources = "" if self.name is None else kept.sources_beside(function)
         self._found: dict[str, Callable | None] = {}
         self._calls = 0
         self._dispatcher: Any = None
@@ -51,9 +63,9 @@ class Kernel:
         """Run the kernel as it was kept; else through Numba, as every call from then on."""
         if self._dispatcher is None and self._calls < _OFTEN:
             self._calls += 1
-            kept = self._kept(arguments)
-            if kept is not None:
-                return kept(*arguments)
+            found = self._kept(arguments)
+            if found is not None:
+                return found(*arguments)
         return self.dispatcher(*arguments)
 
     def _kept(self, arguments: tuple[Any, ...]) -> Callable | None:
@@ -64,7 +76,7 @@ class Kernel:
         except Unspeakable:
             return None
         if spelling not in self._found:
-            self._found[spelling] = _kept.find(self.name, spelling)
+            self._found[spelling] = kept.find(self.name, self.sources, spelling)
         return self._found[spelling]
 
     @property
@@ -73,8 +85,10 @@ class Kernel:
         if self._dispatcher is None:
             with _COMPILING:
                 before_compiling()
-                from rosenblatt.engine._compiler import dispatcher_of
+                from rosenblatt.compiled.compiler import dispatcher_of
 
+                for module in _EXPLAINED_IN:
+                    import_module(module)
                 self._dispatcher = self._dispatcher or dispatcher_of(self)
         return self._dispatcher
 

@@ -6,7 +6,7 @@ file, :func:`rosenblatt.rules.step`, compiled by every kernel. So the cache key 
 all the sources a kernel can be made of.
 
 Whatever goes into that cache or comes out of it is kept as plain machine code as well
-(:mod:`rosenblatt.engine._kept`).
+(:mod:`rosenblatt.compiled.kept`).
 """
 
 from __future__ import annotations
@@ -21,28 +21,26 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import intrinsic, overload
 from numba.np.numpy_support import as_dtype
 
-from rosenblatt.engine import _jit, _kept
-from rosenblatt.engine._abi import array_spelled
-from rosenblatt.engine._machine import Foreign, link
-from rosenblatt.engine._runtime import runtime
+from rosenblatt.compiled import jit, kept
+from rosenblatt.compiled.abi import array_spelled
+from rosenblatt.compiled.machine import Foreign, link
+from rosenblatt.compiled.runtime import runtime
 
 
-def dispatcher_of(kernel: _jit.Kernel) -> Any:
+def dispatcher_of(kernel: jit.Kernel) -> Any:
     """Numba's function for a kernel."""
-    from rosenblatt.engine import answers  # noqa: F401 - to what walks ask of rows
-
     compiled: Any = numba.njit(**kernel.targetoptions)(kernel.py_func)
     if "inline" not in kernel.targetoptions:
         with suppress(RuntimeError):  # no folder for the cache can be written
             compiled._cache = _Cache(kernel.py_func)
-            compiled._cache._impl.kernel_name = kernel.name
+            compiled._cache._impl.kernel = kernel
     return compiled
 
 
 class _Keeping(CompileResultCacheImpl):
     """What passes through Numba's cache, kept as machine code on the way."""
 
-    kernel_name: str | None = None
+    kernel: jit.Kernel
 
     def reduce(self, cres: Any) -> Any:
         payload = super().reduce(cres)
@@ -56,11 +54,12 @@ class _Keeping(CompileResultCacheImpl):
     def _keep(
         self, library: Any, described: Any, environment: Any, signature: Any, *_: Any
     ) -> None:
-        if self.kernel_name is None:
+        if self.kernel.name is None:
             return
         with suppress(Exception):  # a new Numba may do it otherwise: then nothing is kept
-            _kept.keep(
-                self.kernel_name,
+            kept.keep(
+                self.kernel.name,
+                self.kernel.sources,
                 spelled_type(types.Tuple(signature.args)),
                 spelled_type(signature.return_type),
                 lambda: link([library[2][0], runtime()], described.llvm_func_name),
@@ -73,11 +72,11 @@ class _Cache(FunctionCache):
     _impl_class = _Keeping
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), _kept.SOURCES)
+        return (*super()._index_key(sig, codegen), self._impl.kernel.sources)
 
 
 def spelled_type(kind: Any) -> str:
-    """What :func:`rosenblatt.engine._abi.spelled` makes of a value of this type of Numba's."""
+    """What :func:`rosenblatt.compiled.abi.spelled` makes of a value of this type of Numba's."""
     if kind == types.none:
         return "()"
     if isinstance(kind, types.Array) and kind.aligned:
@@ -91,7 +90,7 @@ def spelled_type(kind: Any) -> str:
     raise Foreign(str(kind))
 
 
-@overload(_jit.prefetch)
+@overload(jit.prefetch)
 def _prefetch(array, index):
     if isinstance(array, types.Array) and array.ndim == 1:
         return lambda array, index: _prefetched(array, index)
@@ -119,18 +118,18 @@ def _prefetched(typing_context: Any, array: Any, index: Any) -> Any:
     return signature, generate
 
 
-@overload(_jit.load_shared)
+@overload(jit.load_shared)
 def _load_shared(array, index):
     return lambda array, index: _loaded(array, index)
 
 
-@overload(_jit.store_shared)
+@overload(jit.store_shared)
 def _store_shared(array, index, value):
     kind = array.dtype
     return lambda array, index, value: _stored(array, index, kind(value))
 
 
-@overload(_jit.fence)
+@overload(jit.fence)
 def _fence():
     return lambda: _fenced()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rosenblatt
-from rosenblatt.engine import _machine
+from rosenblatt.compiled import machine
 
 WALK = """
 import numpy as np, sys
@@ -29,7 +29,7 @@ print(mean_weights(np.ones((2, 1)), np.ones((2, 1)), 2.0)[1, 0], "numba" in sys.
 """
 
 pytestmark = pytest.mark.skipif(
-    not _machine.is_supported(), reason="kernels are kept on x86-64 Linux only"
+    not machine.is_supported(), reason="kernels are kept on x86-64 Linux only"
 )
 
 
@@ -79,7 +79,9 @@ def run(package, program=MEAN, **settings):
 
 
 def kept(package):
-    (file,) = (package / "rosenblatt/engine/__pycache__").glob("averages.mean_weights-*.kernel")
+    (file,) = (package / "rosenblatt/compiled/__pycache__").glob(
+        "engine.averages.mean_weights-*.kernel"
+    )
     return file
 
 
@@ -131,7 +133,7 @@ def test_machine_code_is_not_taken_from_another_user(warm):
 
 
 def test_a_package_that_cannot_be_written_to_keeps_its_kernels_with_the_user(package):
-    pycache = package / "rosenblatt/engine/__pycache__"
+    pycache = package / "rosenblatt/compiled/__pycache__"
     pycache.write_text("not a folder")
     settings = {"HOME": str(package), "XDG_CACHE_HOME": ""}
     assert run(package, **settings) == (0.5, True)
@@ -145,8 +147,8 @@ def test_a_setting_of_numba_leaves_the_kernel_to_numba(warm):
 
 def test_another_version_of_numba_leaves_the_kernel_to_numba(warm):
     program = f"""
-from rosenblatt.engine import _kept
-_kept._version = lambda package: b"another"
+from rosenblatt.compiled import kept
+kept._version = lambda package: b"another"
 {MEAN}"""
     assert run(warm, program) == (0.5, True)
     assert run(warm) == (0.5, False)

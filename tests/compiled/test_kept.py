@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numba import typeof
 
-from rosenblatt.engine import _abi, _compiler, _jit, _kept, _machine
-from rosenblatt.engine._jit import kernel
-from rosenblatt.engine._runtime import runtime
+from rosenblatt.compiled import abi, compiler, jit, machine
+from rosenblatt.compiled import kept as kept_module
+from rosenblatt.compiled.jit import kernel
+from rosenblatt.compiled.runtime import runtime
 from rosenblatt.engine.averages import mean_weights
 from rosenblatt.engine.row_ends import row_starts
 
 pytestmark = pytest.mark.skipif(
-    not _machine.is_supported(), reason="kernels are kept on x86-64 Linux only"
+    not machine.is_supported(), reason="kernels are kept on x86-64 Linux only"
 )
 
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
@@ -55,8 +56,8 @@ values = st.recursive(
 
 @given(st.lists(values, max_size=4).map(tuple))
 def test_a_value_is_spelled_as_the_type_numba_sees_in_it(arguments):
-    seen = ",".join(_compiler.spelled_type(typeof(value)) for value in arguments)
-    assert _abi.spelled(arguments) == f"({seen})"
+    seen = ",".join(compiler.spelled_type(typeof(value)) for value in arguments)
+    assert abi.spelled(arguments) == f"({seen})"
 
 
 @pytest.mark.parametrize(
@@ -65,8 +66,8 @@ def test_a_value_is_spelled_as_the_type_numba_sees_in_it(arguments):
      np.ma.zeros(2)],
 )  # fmt: skip
 def test_what_has_no_spelling_is_left_to_numba(value):
-    with pytest.raises(_abi.Unspeakable):
-        _abi.spelled((value,))
+    with pytest.raises(abi.Unspeakable):
+        abi.spelled((value,))
 
 
 @kernel
@@ -102,15 +103,15 @@ def named(x):
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path, monkeypatch):
     """The kernels of this file can be edited without the library noticing."""
-    monkeypatch.setattr(_kept, "_folders", lambda: [tmp_path])
+    monkeypatch.setattr(kept_module, "_folders", lambda: [tmp_path])
     for function in (everything, nothing, halves, named):
         monkeypatch.setattr(function, "name", f"test.{function.__name__}")
 
 
 def kept(function, arguments):
     """The kernel as another process would find it."""
-    _compiler.dispatcher_of(function)(*arguments)
-    found = _kept.find(function.name, _abi.spelled(arguments))
+    compiler.dispatcher_of(function)(*arguments)
+    found = kept_module.find(function.name, function.sources, abi.spelled(arguments))
     assert found is not None
     return found
 
@@ -164,8 +165,8 @@ def test_arrays_that_share_their_memory_are_given_back_together():
 
 
 def test_a_kernel_that_names_its_results_is_left_to_numba():
-    assert _compiler.dispatcher_of(named)(1) == (1, 1)
-    assert _kept.find(named.name, "(i8)") is None
+    assert compiler.dispatcher_of(named)(1) == (1, 1)
+    assert kept_module.find(named.name, named.sources, "(i8)") is None
 
 
 def test_memory_of_results_is_given_back():
@@ -194,7 +195,7 @@ def test_a_kernel_that_is_called_often_goes_through_numba(monkeypatch):
     W = np.ones((10, 1))
     kept(mean_weights, (W, W, 2.0))
     fresh = kernel(mean_weights.py_func)
-    monkeypatch.setattr(_jit, "_OFTEN", 3)
+    monkeypatch.setattr(jit, "_OFTEN", 3)
     by_numba = []
     for _ in range(5):
         assert fresh(W, W, 2.0).sum() == 5.0
@@ -203,12 +204,12 @@ def test_a_kernel_that_is_called_often_goes_through_numba(monkeypatch):
 
 
 def test_code_that_asks_for_more_than_the_c_library_is_foreign():
-    with pytest.raises(_machine.Foreign, match="not an object"):
-        _machine.link([b"MZ" * 40], "main")
-    with pytest.raises(_machine.Foreign, match="no function"):
-        _machine.link([runtime()], "main")
-    with pytest.raises(_machine.Foreign, match="symbol"):
-        _machine.link([_object_calling("PyErr_Clear")], "f")
+    with pytest.raises(machine.Foreign, match="not an object"):
+        machine.link([b"MZ" * 40], "main")
+    with pytest.raises(machine.Foreign, match="no function"):
+        machine.link([runtime()], "main")
+    with pytest.raises(machine.Foreign, match="symbol"):
+        machine.link([_object_calling("PyErr_Clear")], "f")
 
 
 def _object_calling(name):
@@ -218,5 +219,5 @@ def _object_calling(name):
         f"declare void @{name}() \n define void @f() {{ call void @{name}() \n ret void }}"
     )
     target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(reloc="static", codemodel="jitdefault", jit=True)
-    return machine.emit_object(module)
+    made_for = target.create_target_machine(reloc="static", codemodel="jitdefault", jit=True)
+    return made_for.emit_object(module)
