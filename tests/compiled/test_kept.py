@@ -60,6 +60,13 @@ def test_a_value_is_spelled_as_the_type_numba_sees_in_it(arguments):
     assert abi.spelled(arguments) == f"({seen})"
 
 
+@given(values, values)
+def test_values_of_one_kind_have_one_spelling(one, other):
+    assert (abi.kinds((one,)) == abi.kinds((other,))) <= (
+        abi.spelled((one,)) == abi.spelled((other,))
+    )
+
+
 @pytest.mark.parametrize(
     "value",
     [2**63, "text", None, [1], 1j, np.zeros(2, ">i4"), np.zeros(9, "u1")[1:].view("f8"),

@@ -45,6 +45,18 @@ def spelled(values: tuple[Any, ...]) -> str:
     return f"({','.join([_spelled(value) for value in values])})"
 
 
+def kinds(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What tells values of different spelling apart, in less time than it takes to spell them.
+
+    >>> kinds((0.5, np.zeros(2))) == kinds((1.5, np.zeros(3)))
+    True
+    """
+    return tuple([
+        (value.dtype, value.ndim, value.flags.num) if type(value) is np.ndarray else _spelled(value)
+        for value in values
+    ])  # fmt: skip
+
+
 def _spelled(value: Any) -> str:
     kind = type(value)
     if kind is np.ndarray or kind is np.memmap:
@@ -134,13 +146,21 @@ def _types(word: str) -> list[Any]:
 
 def _pass(value: Any, passed: list[Any]) -> None:
     if isinstance(value, np.ndarray):
-        address = value.__array_interface__["data"][0]
-        passed += (None, None, value.size, value.itemsize, address, *value.shape, *value.strides)
+        size, item = value.size, value.itemsize
+        passed += (None, None, size, item, _address(value), *value.shape, *value.strides)
     elif isinstance(value, tuple):
         for member in value:
             _pass(member, passed)
     else:
         passed.append(value.item() if isinstance(value, np.generic) else value)
+
+
+def _address(array: np.ndarray) -> int:
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError):  # read-only, empty, or with gaps: this always works, and slowly
+        address: int = array.__array_interface__["data"][0]
+        return address
 
 
 def _place_type(spelling: Any) -> Any:

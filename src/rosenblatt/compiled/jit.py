@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any
 
 from rosenblatt.compiled import kept
-from rosenblatt.compiled.abi import Unspeakable, spelled
+from rosenblatt.compiled.abi import Unspeakable, kinds, spelled
 
 # Let sums be reordered, so that a dot product runs in vector lanes. Nothing here lets the compiler
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
@@ -55,7 +55,7 @@ class Kernel:
         # By this name it is kept; only here does the digest of sources tell whether it was edited.
         self.name = name.removeprefix(inside) if name.startswith(inside) else None
         self.sources = "" if self.name is None else kept.sources_beside(function)
-        self._found: dict[str, Callable | None] = {}
+        self._found: dict[tuple[Any, ...], Callable | None] = {}
         self._calls = 0
         self._dispatcher: Any = None
 
@@ -72,12 +72,12 @@ class Kernel:
         if self.name is None:
             return None
         try:
-            spelling = spelled(arguments)
+            kind = kinds(arguments)
+            if kind not in self._found:
+                self._found[kind] = kept.find(self.name, self.sources, spelled(arguments))
         except Unspeakable:
             return None
-        if spelling not in self._found:
-            self._found[spelling] = kept.find(self.name, self.sources, spelling)
-        return self._found[spelling]
+        return self._found[kind]
 
     @property
     def dispatcher(self) -> Any:
