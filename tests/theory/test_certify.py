@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -167,6 +170,22 @@ def test_dropping_any_contradicting_row_makes_the_rest_of_them_separable():
     for i in found.rows:
         rest = [r for r in found.rows if r != i]
         assert certify(X[rest], y[rest]).separable
+
+
+def test_what_has_to_be_compiled_first_does_not_count_as_time(tmp_path):
+    """On a machine that has never certified sparse rows."""
+    program = """
+import numpy as np
+from scipy import sparse
+from rosenblatt import certify
+X = sparse.random_array((300, 20), density=0.2, format="csr", rng=np.random.default_rng(0))
+print(certify(X, np.arange(300) % 2, minimal=False, time_limit=0.5).verdict)
+"""
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "inseparable\n"
 
 
 def test_a_time_limit_of_nothing_leaves_the_question_open():

@@ -69,7 +69,7 @@ def test_a_column_that_depends_on_others_is_never_overlooked(seed, k, twin):
 def test_single_precision_comes_first_and_proves_what_is_far_from_singular():
     P = unit_columns(0, 1500, 520)
     found = next(iter(factors(P, np.full(520, 1e-4))))
-    assert found.R.dtype == np.float32
+    assert found.L.dtype == np.float32
     right = np.random.default_rng(1).normal(size=520)
     H = (P.T @ P).toarray()
     np.testing.assert_allclose(H @ found.solve(right), right, atol=0.1)
@@ -85,7 +85,7 @@ def test_single_precision_is_not_trusted_with_what_it_cannot_tell_apart():
     least = np.linalg.eigvalsh((P.T @ P).toarray())[0]
     assert 1e-8 < least < 1e-6
     found = [f for f in factors(P, np.full(520, least / 2)) if f.proves()]
-    assert [f.R.dtype for f in found] == [np.float64]
+    assert [f.L.dtype for f in found] == [np.float64]
 
 
 @pytest.mark.parametrize("k", [64, 300, 700])
@@ -93,9 +93,9 @@ def test_roundings_are_within_their_bound(k, always_single):
     P = unit_columns(k, 2 * k, k)
     taken = definite._SHARE * k * k * 2.0**-24
     found = next(iter(factors(P, np.zeros(k))))
-    R = np.triu(found.R).astype(np.float64)
-    E = R.T @ R - (P.T @ P).toarray() + taken * np.eye(k)
-    size = np.abs(R)
+    L = np.tril(found.L).astype(np.float64)
+    E = L @ L.T - (P.T @ P).toarray() + taken * np.eye(k)
+    size = np.abs(L.T)
     terms = np.arange(k) + np.bincount(P.indices, minlength=k)
     bound = definite._norm(lambda x: size.T @ (size @ x), terms)
     assert np.linalg.norm(E, 2) < bound
@@ -121,7 +121,7 @@ def test_where_single_precision_does_not_prove_doubles_do(monkeypatch):
 
     def watched(*given):
         for found in factors(*given):
-            types.append(found.R.dtype)
+            types.append(found.L.dtype)
             yield found
 
     monkeypatch.setattr(balance, "factors", watched)

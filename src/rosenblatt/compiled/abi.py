@@ -155,7 +155,7 @@ def _pass(value: Any, passed: list[Any]) -> None:
         passed.append(value.item() if isinstance(value, np.generic) else value)
 
 
-def _address(array: np.ndarray) -> int:
+def _address(array: Any) -> int:
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
     except (TypeError, ValueError):  # read-only, empty, or with gaps: this always works, and slowly

@@ -33,9 +33,12 @@ from rosenblatt.theory.matrices import (
     Floats,
     column_lengths,
     column_top,
+    combine,
+    picked,
     scale_columns,
     scale_rows,
     squared_lengths,
+    times,
 )
 
 # Beyond, the square matrix takes more memory than is reasonable.
@@ -93,12 +96,12 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
         return None
     scale = np.broadcast_to(scale, len(given))[rows]
     weights = given[rows] / scale
-    B = scale_rows(Z[rows], weights)
+    B = scale_rows(picked(Z, rows), weights)
     top, lengths = column_top(B), column_lengths(B)
     if lengths.min() == 0:
         return None
     B = scale_columns(B, 1.0 / lengths)
-    tilt, rest = _tilt(B, B.T @ np.ones(m), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
+    tilt, rest = _tilt(B, combine(B, np.ones(m)), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
     if not tilt.max() < _FAR:
         return None
     # The checker's columns are longer: their largest number is one.
@@ -110,7 +113,7 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     # count for most in their columns.
     few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
     held = np.argpartition(squared_lengths(B), few)[few:]
-    part = B[held]
+    part = picked(B, held)
     for factor in factors(part, least / longer**2):
         moved, left = tilt.copy(), rest
         for _ in range(_MOVES):
@@ -119,7 +122,7 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
             change = found[rows] / scale / weights
             if change.min() <= 0:
                 return None
-            left = B.T @ change
+            left = combine(B, change)
             if _is_little(left * longer, change, least, room):
                 if factor.proves():
                     return found
@@ -170,16 +173,16 @@ def _tilt(
 
     By conjugate gradients until it is `done`; `solve` is about ``(B'B)⁻¹`` up to a factor.
     """
-    back, tilt = B.T, np.zeros(B.shape[0])
+    tilt = np.zeros(B.shape[0])
     direction = near = solve(left)
     size = float(left @ near)
     for _ in range(steps):
-        slopes = B @ direction
+        slopes = times(B, direction)
         curvature = float(slopes @ slopes)
         if not curvature > 0:
             break
         tilt += (size / curvature) * slopes
-        left = left - (size / curvature) * (back @ slopes)
+        left = left - (size / curvature) * combine(B, slopes)
         if done(tilt, left):
             break
         near = solve(left)

@@ -27,7 +27,7 @@ from rosenblatt.theory.enclosure import radius_end
 from rosenblatt.theory.fingerprint import fingerprint
 from rosenblatt.theory.labels import check_labels, label_name
 from rosenblatt.theory.margin import MarginInterval, enclose
-from rosenblatt.theory.matrices import Indices
+from rosenblatt.theory.matrices import Indices, prepare
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.stages import Contradiction, Decision
 from rosenblatt.theory.table import Table, check_matrix
@@ -104,6 +104,7 @@ def certify(
         raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
+    prepare(values)
     clock = Clock(time_limit)
     with _marking(values, classes, codes) as mark:
         shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.matrices import CHUNK, column_extremes
+from rosenblatt.theory import loops
+from rosenblatt.theory.matrices import CHUNK, arrays, column_extremes
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.table import clear_denominators, fraction
 
@@ -93,28 +94,26 @@ def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
 def _candidates(values: Any, y: Any) -> Any:
     """The columns of a CSR matrix that the signs of their values, zeros too, do not rule out.
 
-    A few rows rule out most of them.
+    The first rows rule out most of them; when all are, the rest is not looked at.
     """
-    columns = np.arange(values.shape[1])
-    if len(y) > 2 * _FEW:
-        step = len(y) // _FEW
-        columns = _not_ruled_out(values[::step], y[::step])
-        if len(columns):
-            columns = columns[_not_ruled_out(values[1::step][:, columns], y[1::step])]
-    if len(columns) == 0:
-        return columns
-    return columns[_not_ruled_out(values[:, columns], y)]
+    n, d = values.shape
+    sides, count = (y > 0).astype(np.uint8), np.zeros((2, 2, d), dtype=np.int64)
+    seen = 0
+    while True:
+        last = min(n, max(_FEW, 4 * seen))
+        loops.count_signs(*arrays(values), sides, seen, last, count)
+        seen = last
+        columns = _not_ruled_out(count, np.bincount(sides[:seen], minlength=2))
+        if seen == n or len(columns) == 0:
+            return columns
 
 
-def _not_ruled_out(values: Any, y: Any) -> Any:
-    d = values.shape[1]
-    side = np.repeat(np.asarray(y > 0), np.diff(values.indptr))
-    place = values.indices + d * (side + 2 * (values.data > 0) + 4 * (values.data < 0))
-    count = np.bincount(place, minlength=6 * d).reshape(3, 2, d)
-    many = np.array([[np.count_nonzero(y < 0)], [np.count_nonzero(y > 0)]])
-    # The least value of each class is at most, and the greatest at least, of this sign.
-    low = np.where(count[2] > 0, -1, np.where(count[1] < many, 0, 1))
-    high = np.where(count[1] > 0, 1, np.where(count[2] < many, 0, -1))
+def _not_ruled_out(count: Any, rows: Any) -> Any:
+    """The columns that may separate, from the signs counted in so many rows of either side."""
+    above, below, many = count[:, 0], count[:, 1], rows[:, None]
+    # The least value of each side is at most, and the greatest at least, of this sign.
+    low = np.where(below > 0, -1, np.where(above < many, 0, 1))
+    high = np.where(above > 0, 1, np.where(below < many, 0, -1))
     return np.flatnonzero((low[1] >= high[0]) | (low[0] >= high[1]))
 
 

@@ -1,13 +1,13 @@
 """Proofs that a matrix is positive definite, by Cholesky factors in floating point.
 
-Where the factorisation of H runs to its end, ``R'R = H + E`` with ``|E| <= (k + 1)·u·|R|'|R|``,
+Where the factorisation of H runs to its end, ``LL' = H + E`` with ``|E| <= (k + 1)·u·|L||L|'``,
 entry by entry, for k columns and the unit roundoff u, in whatever order sums are taken (N. Higham,
 2002, Accuracy and Stability of Numerical Algorithms, theorem 10.3; S. Rump, 2006, Verification of
-positive definiteness). As R'R has no negative eigenvalue, those of H are at least ``-‖E‖``. So
+positive definiteness). As LL' has no negative eigenvalue, those of H are at least ``-‖E‖``. So
 something larger than ‖E‖ is taken off the diagonal of H first.
 
 In doubles, the trace bounds ‖E‖ well enough. In single precision, which takes half the time, one
-has to look at R: of a symmetric matrix M without negative numbers, no eigenvalue exceeds the
+has to look at L: of a symmetric matrix M without negative numbers, no eigenvalue exceeds the
 largest ratio of ``Mx`` to x, whatever the positive x (L. Collatz, 1942).
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rosenblatt.theory.matrices import Floats, gram
+from rosenblatt.theory.matrices import Floats, combine, gram, times
 
 _DOUBLE, _SINGLE = 2.0**-53, 2.0**-24
 # With fewer columns there is little to gain by single precision, with more it hardly ever proves.
@@ -36,14 +36,15 @@ _BESIDES = 8
 class Factor(NamedTuple):
     """A Cholesky factor of nearly H."""
 
-    R: NDArray[Any]
+    L: NDArray[Any]
     #: Whether H is positive definite beyond doubt. (To be asked last: it may spoil the factor.)
     proves: Callable[[], bool]
 
     def solve(self, right: Floats) -> Floats:
         """About ``H⁻¹·right``."""
-        trsv = linalg.blas.dtrsv if self.R.dtype == np.float64 else linalg.blas.strsv
-        return np.asarray(trsv(self.R, trsv(self.R, right, trans=1)), dtype=np.float64)
+        trsv = linalg.blas.dtrsv if self.L.dtype == np.float64 else linalg.blas.strsv
+        inner = trsv(self.L, right, lower=True)
+        return np.asarray(trsv(self.L, inner, lower=True, trans=True), dtype=np.float64)
 
 
 def factors(P: Any, floor: Floats) -> Iterator[Factor]:
@@ -65,9 +66,9 @@ def factors(P: Any, floor: Floats) -> Iterator[Factor]:
     H = gram(P)
     trace = float(H.diagonal().sum())
     H[np.diag_indices(k)] -= floor + (m + 4 * k + 64) * 2 * _DOUBLE * trace
-    R, failed = linalg.lapack.dpotrf(H.T, overwrite_a=True, clean=False)
+    L, failed = linalg.lapack.dpotrf(H.T, lower=True, overwrite_a=True, clean=False)
     if not failed:
-        yield Factor(R, lambda: True)
+        yield Factor(L, lambda: True)
 
 
 def _in_single(P: Any, floor: Floats) -> Iterator[Factor]:
@@ -75,19 +76,22 @@ def _in_single(P: Any, floor: Floats) -> Iterator[Factor]:
     taken = _SHARE * k * k * _SINGLE
     H = gram(P.astype(np.float32))
     H[np.diag_indices(k)] -= floor + taken
-    R, failed = linalg.lapack.spotrf(H.T, overwrite_a=True, clean=False)
+    L, failed = linalg.lapack.spotrf(H.T, lower=True, overwrite_a=True, clean=False)
     if failed:
         return
 
     def proves() -> bool:
-        # A sum for P'P has no more terms than a column has numbers, one for R no more than rows.
+        # A sum for P'P has no more terms than a column has numbers, one for L no more than columns.
         size, trmv = abs(P), linalg.blas.strmv
-        products = _norm(lambda x: size.T @ (size @ x), np.bincount(P.indices, minlength=k))
-        np.abs(R, out=R)
-        factor = _norm(lambda x: trmv(R, trmv(R, x), trans=1), np.arange(k))
+        most = np.bincount(P.indices, minlength=k)
+        products = _norm(lambda x: combine(size, times(size, x)), most)
+        np.abs(L, out=L)
+        factor = _norm(
+            lambda x: trmv(L, trmv(L, x, lower=True, trans=True), lower=True), np.arange(k)
+        )
         return 1.01 * (products + factor) < taken
 
-    yield Factor(R, proves)
+    yield Factor(L, proves)
 
 
 def _norm(product: Callable[[Floats], Any], terms: NDArray[np.intp]) -> float:

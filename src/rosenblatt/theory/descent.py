@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.matrices import Floats, column_lengths
+from rosenblatt.theory.matrices import Floats, column_lengths, combine, times
 
 # Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
@@ -24,9 +24,9 @@ _MEMORY = 10
 _TRIES = 2
 # By which share the losses may have to change to be a balance, as far as one can see: the mean of
 # the squares, which counts for more with more columns, and the largest.
-_SHARE, _SHARES, _FAR = 0.005, 1.0, 0.55
-# The gradient must have fallen by nearly as much as it had to when it was last looked at.
-_NEARLY = 4.0
+_SHARE, _SHARES, _FAR = 0.008, 2.0, 0.85
+# By which share the gradient must have fallen where they were not.
+_AGAIN = 0.25
 # Columns whose squares exceed the mean by so much would dictate the steps: ones in sparse rows.
 _LONG = 8.0
 # Up to so many columns, Newton's steps take less time, as they are fewer.
@@ -66,37 +66,34 @@ def descend(
     >>> descend(np.array([[0.6, 0.8], [0.8, -0.6]])).outcome
     'separated'
     """
-    back = Z.T
     w = np.zeros(Z.shape[1]) if start is None else start
-    scores = np.asarray(Z @ w) if w.any() else np.zeros(Z.shape[0])
-    losses = np.maximum(0.0, 1.0 - scores)
-    gradient = -(back @ losses)
+    lacks = 1.0 - times(Z, w) if w.any() else np.ones(Z.shape[0])
+    losses = np.maximum(lacks, 0.0)
+    gradient = -combine(Z, losses)
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
     worth = _worth(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
     memory = _Memory(worth)
-    asked, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
+    again, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
         tick()
         direction = _newton(Z, losses, gradient) if narrow else None
         if direction is None:
             direction = memory.direction(gradient)
-        slopes = np.asarray(Z @ direction)
-        length = _line_search(losses, scores, slopes)
-        w, scores = w + length * direction, scores + length * slopes
-        losses = np.maximum(0.0, 1.0 - scores)
-        if scores.min() > CLEAR:
-            return Descent("separated", w, losses)
-        last, gradient = gradient, -(back @ losses)
-        memory.add(length * direction, gradient - last)
-        steepest = worth * gradient
-        size = float(gradient @ steepest)
-        if size < asked:
-            off = _off(losses, np.asarray(Z @ steepest), share)
-            found = balanced(losses) if off <= 1.0 else None
+        slopes = times(Z, direction)
+        size = float(gradient @ (worth * gradient))
+        if size < again and _is_near(losses, slopes, share):
+            found = balanced(losses)
             if found is not None:
                 return Descent("balanced", w, found)
-            asked = size * min(0.5, _NEARLY / max(off, 1.0))
+            again = _AGAIN * size
+        length, lacks, losses = _line_search(lacks, losses, slopes)
+        step = length * direction
+        w = w + step
+        if lacks.max() < 1.0 - CLEAR:
+            return Descent("separated", w, losses)
+        last, gradient = gradient, -combine(Z, losses)
+        memory.add(step, gradient - last)
     return Descent("unsure", w, losses)
 
 
@@ -115,40 +112,40 @@ def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
     return None if failed else np.asarray(found)
 
 
-def _off(losses: Floats, scores: Floats, share: float) -> float:
-    """How far losses are from a balance along a direction, whose scores are given; one is near.
+def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
+    """Whether losses are near a balance, as far as one can see along a direction with these slopes.
 
-    To cancel along v, whose scores are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
+    To cancel along v, whose slopes are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
     t a multiple of ``ξ_i·z_i·v``, at least.
     """
-    pulls = losses * scores
+    pulls = losses * slopes
     size, total = float(pulls @ pulls), float(pulls.sum())
-    if not size > 0:
-        return np.inf
-    mean = total * total / (size * np.count_nonzero(losses))
-    largest = max(total * pulls.max(), total * pulls.min()) / size
-    return float(max(mean / share, largest / _FAR))
+    if not total * total <= share * size * np.count_nonzero(losses):
+        return False
+    return bool(max(total * pulls.max(), total * pulls.min()) <= _FAR * size)
 
 
-def _line_search(losses: Floats, scores: Floats, slopes: Floats) -> float:
-    """How far to go: nearly to where the objective is least along the slopes.
+def _line_search(lacks: Floats, losses: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
+    """How far to go, nearly to where the objective is least along the slopes, and what is there.
 
-    Newton's method on its derivative, which rises from piece to piece. Where that leads astray, a
-    step along which the objective falls enough and its slope has lessened (Wolfe).
+    Scores lack so much to one; losses are what is positive of it. By Newton's method on the
+    derivative, which rises from piece to piece. Where that leads astray, a step along which the
+    objective falls enough and its slope has lessened (Wolfe).
     """
     value, slope = float(losses @ losses), -float(losses @ slopes)
-    length, here = 0.0, losses
+    length, there, here = 0.0, lacks, losses
     for _ in range(_TRIES):
         curvature = float((slopes * (here > 0)) @ slopes)
         if not curvature > 0:
             break
         length += float(here @ slopes) / curvature
-        here = np.maximum(0.0, 1.0 - scores - length * slopes)
+        there = lacks - length * slopes
+        here = np.maximum(there, 0.0)
     if length > 0 and float(here @ here) < value + 2e-4 * length * slope:
-        return length
+        return length, there, here
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(30):
-        here = np.maximum(0.0, 1.0 - scores - length * slopes)
+        here = np.maximum(lacks - length * slopes, 0.0)
         rise = -float(here @ slopes)
         if float(here @ here) > value + 2e-4 * length * slope or rise > 0.5 * abs(slope):
             high = length
@@ -157,7 +154,8 @@ def _line_search(losses: Floats, scores: Floats, slopes: Floats) -> float:
         else:
             break
         length = 2.0 * low if high == np.inf else (low + high) / 2
-    return length
+    there = lacks - length * slopes
+    return length, there, np.maximum(there, 0.0)
 
 
 class _Memory:

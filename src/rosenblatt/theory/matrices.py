@@ -1,12 +1,15 @@
-"""Dense and sparse matrices of doubles alike: their rows and columns measured and scaled."""
+"""Dense and sparse matrices of doubles alike: products, rows and columns measured and scaled."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from rosenblatt.theory import loops
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -15,10 +18,69 @@ CHUNK = 1 << 16
 _WIDE = 128
 
 
+def times(A: Any, x: Floats) -> Floats:
+    """``Ax``."""
+    if not sparse.issparse(A):
+        return np.asarray(A @ x)
+    out = np.empty(A.shape[0])
+    loops.times(*arrays(A), x, out)
+    return out
+
+
+def combine(A: Any, weights: Floats) -> Floats:
+    """``A'weights``: the rows, each times its weight, added up."""
+    if not sparse.issparse(A):
+        return np.asarray(A.T @ weights)
+    out = np.zeros(A.shape[1])
+    loops.combine(*arrays(A), weights, out)
+    return out
+
+
+def gram(A: Any) -> Floats:
+    """``A'A`` as a dense array; if A is sparse, only its upper triangle, with zeros below."""
+    if not sparse.issparse(A):
+        return np.asarray(A.T @ A)
+    out = np.zeros((A.shape[1], A.shape[1]), dtype=A.dtype)
+    loops.gram(*arrays(A.tocsr()), out)
+    return out
+
+
+def arrays(A: Any) -> tuple[Any, Any, Any]:
+    """Where the rows of a CSR matrix end, their columns, and their numbers; indices unsigned."""
+    if A.format != "csr":
+        raise TypeError(f"expected rows, found a matrix of the format {A.format}")
+    unsigned = f"u{A.indices.itemsize}"
+    return A.indptr.view(unsigned), A.indices.view(unsigned), A.data
+
+
+def picked(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
+    """Some of the rows as a copy; behind each goes its pad if there are any."""
+    padded = int(pads is not None)
+    if not sparse.issparse(A):
+        if pads is None:
+            return A[rows]
+        out = np.empty((len(rows), A.shape[1] + 1))
+        out[:, :-1], out[:, -1] = A[rows], pads
+        return out
+    ends, columns, values = arrays(A)
+    starts = ends[rows]
+    new_ends = np.zeros(len(rows) + 1, dtype=np.uint64)
+    np.cumsum(ends[rows + 1] - starts + padded, out=new_ends[1:])
+    total = int(new_ends[-1])
+    kind = A.indices.dtype if total < 2**31 else np.dtype(np.int64)
+    found = sparse.csr_array((len(rows), A.shape[1] + padded), dtype=values.dtype)
+    found.data, found.indices = np.empty(total, values.dtype), np.empty(total, kind)
+    found.indptr = new_ends.astype(kind)
+    behind = np.empty(0) if pads is None else pads
+    loops.pick(starts, columns, values, behind, A.shape[1], new_ends, *arrays(found)[1:])
+    return found
+
+
 def scale_rows(A: Any, factors: Floats) -> Any:
     """Each row times its factor, in place."""
     if sparse.issparse(A):
-        A.data *= np.repeat(factors, np.diff(A.indptr))
+        ends, _, values = arrays(A)
+        loops.scale_rows(ends, values, factors)
     else:
         A *= factors[:, None]
     return A
@@ -27,7 +89,7 @@ def scale_rows(A: Any, factors: Floats) -> Any:
 def scale_columns(A: Any, factors: Floats) -> Any:
     """Each column times its factor, in place."""
     if sparse.issparse(A):
-        A.data *= factors.take(A.indices)
+        loops.scale_columns(*arrays(A)[1:], factors)
     else:
         A *= factors
     return A
@@ -35,34 +97,28 @@ def scale_columns(A: Any, factors: Floats) -> Any:
 
 def squared_lengths(A: Any) -> Floats:
     """The sum of squares of each row."""
-    if sparse.issparse(A):
-        squares = sparse.csr_array((A.data * A.data, A.indices, A.indptr), shape=A.shape)
-        return np.asarray(squares @ np.ones(A.shape[1]))
-    return np.asarray(np.einsum("ij,ij->i", A, A))
+    if not sparse.issparse(A):
+        return np.asarray(np.einsum("ij,ij->i", A, A))
+    out = np.empty(A.shape[0])
+    ends, _, values = arrays(A)
+    loops.row_squares(ends, values, out)
+    return out
 
 
 def column_lengths(A: Any) -> Floats:
     """The root of the sum of squares of each column."""
-    if sparse.issparse(A):
-        return np.sqrt(np.bincount(A.indices, A.data * A.data, minlength=A.shape[1]))
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", A, A)))
-
-
-def gram(A: Any) -> Floats:
-    """``A'A`` as a dense array."""
     if not sparse.issparse(A):
-        return np.asarray(A.T @ A)
-    from sklearn.utils.extmath import safe_sparse_dot
-
-    # SciPy makes a sparse matrix of it first, which takes five times as long.
-    return np.asarray(safe_sparse_dot(A.T, A, dense_output=True))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", A, A)))
+    out = np.zeros(A.shape[1])
+    loops.column_squares(*arrays(A)[1:], out)
+    return np.sqrt(out)
 
 
 def column_top(A: Any) -> Floats:
     """The largest absolute value of each column."""
     top: Floats = np.zeros(A.shape[1])
     if sparse.issparse(A):
-        np.maximum.at(top, A.indices, np.abs(A.data))
+        loops.tops(*arrays(A)[1:], top)
         return top
     for start in range(0, A.shape[0], CHUNK):
         low, high = column_extremes(A[start : start + CHUNK])
@@ -101,3 +157,23 @@ def equilibrate(Z: Any, signs: Floats | float = 1.0) -> tuple[Any, Indices, Floa
     size = np.sqrt(squared_lengths(Z))
     rows_scale = 1.0 / np.where(size > 0, size, 1.0)
     return scale_rows(Z, rows_scale * signs), columns, scale, rows_scale
+
+
+def prepare(A: Any) -> None:
+    """Have the loops over sparse rows like these compiled: it takes a second, once on a machine."""
+    if sparse.issparse(A):
+        _prepare(A.indices.dtype)
+
+
+@cache
+def _prepare(index: np.dtype[Any]) -> None:
+    one = sparse.csr_array(np.ones((1, 1)))
+    one.indices, one.indptr = one.indices.astype(index), one.indptr.astype(index)
+    first = np.zeros(1, dtype=np.intp)
+    one = equilibrate(picked(picked(one, first), first, np.ones(1)))[0]
+    combine(one, times(one, column_lengths(one)))
+    gram(one)
+    gram(one.astype(np.float32))
+    loops.count_signs(
+        *arrays(one), np.zeros(1, dtype=np.uint8), 0, 1, np.zeros((2, 2, 2), dtype=np.int64)
+    )

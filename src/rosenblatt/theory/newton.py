@@ -74,7 +74,7 @@ def _least_squares(part: Any, epsilon: float) -> Floats:
     try:
         solved = linalg.cho_solve(linalg.cho_factor(H, check_finite=False), right)
     except linalg.LinAlgError:
-        solved = np.linalg.lstsq(H, right, rcond=None)[0]
+        solved = np.linalg.lstsq(np.triu(H) + np.triu(H, 1).T, right, rcond=None)[0]
     return np.asarray(solved if tall else part.T @ solved)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.theory import limbs
-from rosenblatt.theory.matrices import CHUNK, Floats, Indices, scale_rows
+from rosenblatt.theory.matrices import CHUNK, Floats, Indices, combine, scale_rows, times
 from rosenblatt.theory.table import Table, scaled_double
 
 Signs = NDArray[np.int8]
@@ -45,7 +45,7 @@ class Problem:
         """``Zv`` in doubles, for scaled weights."""
         t = self.table
         with np.errstate(all="ignore"):
-            s = t.approx @ v[: t.d]
+            s = times(t.approx, v[: t.d])
             if t.padded:
                 s += v[t.d] * t.pad_column()
             s *= self.y
@@ -55,7 +55,7 @@ class Problem:
         """``Z'weights`` in doubles, in the scaled coordinates."""
         t = self.table
         pulls = weights * self.y
-        inner = t.approx.T @ pulls
+        inner = combine(t.approx, pulls)
         return np.append(inner, np.sum(pulls * t.pad_column())) if t.padded else np.asarray(inner)
 
     def slack(self, v: Floats) -> Floats:

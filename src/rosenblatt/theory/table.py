@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt.theory.matrices import Floats, Indices, column_top, squared_lengths
+from rosenblatt.theory.matrices import Floats, Indices, column_top, picked, squared_lengths
 
 # Columns and rows whose largest entry lies within these bounds need no scaling: neither their
 # squares nor their products with weights of ordinary size leave the range of doubles.
@@ -135,8 +135,6 @@ class Table:
     def _needs_scaling(self) -> bool:
         if not np.isfinite(self.norms).all() or (self.norms < _SMALL).any():
             return True
-        if self.is_sparse and _moderate(np.abs(self.approx.data)):
-            return False
         return not _moderate(self.column_top[self.column_top > 0])
 
     @cached_property
@@ -209,14 +207,9 @@ class Table:
     def block(self, rows: Indices) -> Any:
         """The doubles of some rows with their pad, as a new dense array or CSR matrix."""
         if not self.padded:
-            return self.approx[rows]
-        pads = 1.0 if self.row_exponent is None else self.pad_column()[rows]
-        if self.is_sparse:
-            return _padded_rows(self.approx, rows, pads)
-        out = np.empty((len(rows), self.width))
-        out[:, : self.d] = self.approx[rows]
-        out[:, self.d] = pads
-        return out
+            return picked(self.approx, rows)
+        pads = np.ones(len(rows)) if self.row_exponent is None else self.pad_column()[rows]
+        return picked(self.approx, rows, pads)
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
         """Some rows with their pad, exactly, each times a positive whole number.
@@ -285,23 +278,6 @@ class Table:
 
 def _moderate(sizes: Floats) -> bool:
     return sizes.size == 0 or bool(sizes.min() >= _SMALL and sizes.max() <= _LARGE)
-
-
-def _padded_rows(A: Any, rows: Indices, pads: Any) -> Any:
-    """Some rows of a CSR matrix, each with its pad behind."""
-    first = A.indptr[rows]
-    count = A.indptr[rows + 1] - first + 1
-    total = int(count.sum())
-    ends = np.zeros(len(rows) + 1, dtype=np.int32 if total < 2**31 else np.int64)
-    np.cumsum(count, out=ends[1:])
-    source = np.arange(total) + np.repeat(first - ends[:-1], count)
-    last = ends[1:] - 1
-    data, indices = np.zeros(total), np.zeros(total, dtype=A.indices.dtype)
-    if A.nnz:
-        source[last] = 0
-        data, indices = A.data.take(source), A.indices.take(source)
-    data[last], indices[last] = pads, A.shape[1]
-    return sparse.csr_array((data, indices, ends), shape=(len(rows), A.shape[1] + 1))
 
 
 def integer_rows(block: Floats) -> list[list[int]]:
