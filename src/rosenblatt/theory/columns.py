@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -42,30 +42,45 @@ class LoneColumn:
 
 def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
     """The columns that separate the classes alone, at least weakly."""
-    values, y = problem.table.values, problem.y
+    values, y, padded = problem.table.values, problem.y, problem.table.padded
     columns = np.arange(problem.table.d)
     if sparse.issparse(values):
         columns = _candidates(values, y)
-        values = values[:, columns]
-        if len(columns) == 0:
-            return
-    (low_p, high_p), (low_n, high_n) = (_extremes(values, y, side) for side in (1, -1))
+        sides = _sparse_sides(values[:, columns], y) if len(columns) else None
+    else:
+        sides = _sides(values, y, padded)
+    if sides is None:
+        return
     for direction in (1, -1):
-        floor, ceiling = (low_p, high_n) if direction > 0 else (low_n, high_p)
-        if problem.table.padded:
-            varies = (low_p != high_p) | (low_n != high_n) | (low_p != low_n)
-            found = np.flatnonzero((floor >= ceiling) & varies)
-        else:
-            varies = (low_p != 0) | (high_p != 0) | (low_n != 0) | (high_n != 0)
-            found = np.flatnonzero((floor >= 0) & (ceiling <= 0) & varies)
-        for j in found.tolist():
-            column, lower, upper = int(columns[j]), fraction(ceiling[j]), fraction(floor[j])
-            if not problem.table.padded:
+        below, above = sides[::direction]
+        varies = _varies(*sides, padded)
+        for j in np.flatnonzero(_is_apart(below, above, padded) & varies).tolist():
+            lower, upper = fraction(below.high[j]), fraction(above.low[j])
+            column = int(columns[j])
+            if not padded:
                 yield LoneColumn(column, direction, Fraction(0), bool(lower < 0 < upper))
             elif lower < upper:
                 yield LoneColumn(column, direction, simplest_between(lower, upper), True)
             else:
                 yield LoneColumn(column, direction, lower, False)
+
+
+class _Side(NamedTuple):
+    """The least and the greatest value of each column among the rows of one class."""
+
+    low: Any
+    high: Any
+
+
+def _is_apart(below: _Side, above: _Side, padded: bool) -> Any:
+    """Where a threshold is between two sides, or zero if there is no pad."""
+    return above.low >= below.high if padded else (above.low >= 0) & (below.high <= 0)
+
+
+def _varies(one: _Side, other: _Side, padded: bool) -> Any:
+    """Where not all values are the same, or not all zero if there is no pad."""
+    same = one.low if padded else 0
+    return (one.low != same) | (one.high != same) | (other.low != same) | (other.high != same)
 
 
 def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
@@ -117,16 +132,32 @@ def _not_ruled_out(count: Any, rows: Any) -> Any:
     return np.flatnonzero((low[1] >= high[0]) | (low[0] >= high[1]))
 
 
-def _extremes(values: Any, y: Any, side: int) -> tuple[Any, Any]:
-    """The least and the greatest value of each column among the rows of one class."""
-    rows = np.flatnonzero(y == side)
-    if sparse.issparse(values):
-        part = values[rows]
-        return part.min(axis=0).toarray().ravel(), part.max(axis=0).toarray().ravel()
-    low = high = values[rows[0]]
-    for start in range(0, len(y), CHUNK):
-        chunk = values[start : start + CHUNK][y[start : start + CHUNK] == side]
-        if len(chunk):
-            least, greatest = column_extremes(chunk)
-            low, high = np.minimum(low, least), np.maximum(high, greatest)
-    return low, high
+def _sides(values: Any, y: Any, padded: bool) -> tuple[_Side, _Side] | None:
+    """The sides of -1 and +1 of a dense matrix, or None if no column tells them apart.
+
+    The first rows rule out most columns; when all are, the rest is not looked at.
+    """
+    start, size = 0, _FEW
+    sides = [_Side(row, row) for row in (values[np.argmax(y == side)] for side in (-1, 1))]
+    while start < len(y):
+        part, of = values[start : start + size], y[start : start + size]
+        for k, side in enumerate((-1, 1)):
+            rows = part[of == side]
+            if len(rows):
+                low, high = column_extremes(rows)
+                sides[k] = _Side(np.minimum(sides[k].low, low), np.maximum(sides[k].high, high))
+        below, above = sides
+        apart = _is_apart(below, above, padded) | _is_apart(above, below, padded)
+        if not apart.any():
+            return None
+        start, size = start + size, min(4 * size, CHUNK)
+    return sides[0], sides[1]
+
+
+def _sparse_sides(values: Any, y: Any) -> tuple[_Side, _Side]:
+    """The sides of -1 and +1 of a sparse matrix."""
+
+    def side(rows: Any) -> _Side:
+        return _Side(rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel())
+
+    return side(values[np.flatnonzero(y < 0)]), side(values[np.flatnonzero(y > 0)])

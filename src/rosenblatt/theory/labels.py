@@ -20,7 +20,7 @@ def check_labels(y: Any, n: int) -> tuple[list[Any], NDArray[np.intp]]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity")
     try:
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = _classes(labels)
     except TypeError:
         raise ValueError("y mixes labels that cannot be sorted, such as text and numbers") from None
     if len(classes) < 2:
@@ -29,6 +29,17 @@ def check_labels(y: Any, n: int) -> tuple[list[Any], NDArray[np.intp]]:
     if len(set(names)) < len(names):
         raise ValueError("two labels of y are written the same way")
     return classes.tolist(), codes.astype(np.intp)
+
+
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The different labels, sorted, and the place of each label among them."""
+    if labels.dtype.kind in "biuf" and len(labels):
+        low, high = labels.min(), labels.max()
+        if low < high:
+            upper = labels == high
+            if np.count_nonzero(upper) + np.count_nonzero(labels == low) == len(labels):
+                return np.array([low, high]), upper
+    return np.unique(labels, return_inverse=True)
 
 
 def label_name(label: Any) -> str:
