@@ -37,7 +37,7 @@ STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; a longer list nobody reads.
 READABLE_COLUMNS = 65
 # The fingerprint of fewer numbers takes no longer than a thread gets in the way.
-_MANY = 1 << 18
+_MANY = 1 << 17
 
 
 def certify(

@@ -15,7 +15,7 @@ from rosenblatt.theory.matrices import CHUNK, arrays, column_extremes
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.table import clear_denominators, fraction
 
-_FEW = 1024
+_FEW = 2048
 
 
 @dataclass(frozen=True)
