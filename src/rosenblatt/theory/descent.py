@@ -24,7 +24,7 @@ _MEMORY = 10
 _TRIES = 2
 # By which share the losses may have to change to be a balance, as far as one can see: the mean of
 # the squares, which counts for more with more columns, and the largest.
-_SHARE, _SHARES, _FAR = 0.008, 2.0, 0.85
+_SHARE, _SHARES, _FAR = 0.008, 1.2, 0.85
 # By which share the gradient must have fallen where they were not.
 _AGAIN = 0.25
 # Columns whose squares exceed the mean by so much would dictate the steps: ones in sparse rows.
