@@ -1,6 +1,7 @@
 """Certificates, margins, bounds and risk: what can be proven about a linear classifier.
 
-NumPy, SciPy and exact whole numbers. Nothing here imports the engine that trains.
+NumPy, SciPy, exact whole numbers, and compiled loops over sparse rows. Nothing here imports the
+engine that trains.
 """
 
 from rosenblatt.theory.bounds import (
