@@ -42,10 +42,18 @@ def test_an_error_inside_changes_nothing(library):
     assert library.number == 2
 
 
-@pytest.mark.parametrize(("n", "width"), [(10_000, 10), (10_000, 1001)])
-def test_small_tables_and_those_of_many_columns_are_left_alone(library, n, width):
-    with few_threads(n, width):
+@pytest.mark.parametrize(
+    ("n", "width", "is_sparse"),
+    [(10_000, 10, False), (10_000, 1001, False), (10_000, 2001, True)],
+)
+def test_small_tables_and_those_of_many_columns_are_left_alone(library, n, width, is_sparse):
+    with few_threads(n, width, is_sparse):
         assert library.number == 2
+
+
+def test_sparse_rows_count_as_many_columns_later(library):
+    with few_threads(10_000, 1001, is_sparse=True):
+        assert library.number == 1
 
 
 def test_of_two_threads_the_last_restores(library):

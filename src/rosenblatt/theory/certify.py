@@ -167,7 +167,7 @@ class _Shared:
         everyone = len(rows) == len(y)
         table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
         problem = Problem(table, y[rows])
-        with few_threads(problem.n, problem.width):
+        with few_threads(problem.n, problem.width, table.is_sparse):
             decision = self._decision(problem, clock)
             intervals = margins(problem, decision, self.margin_rtol, clock)
         return assemble(

@@ -20,15 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rosenblatt.theory.matrices import Floats, combine, gram, times
+from rosenblatt.theory.matrices import Floats, combine, gram, times, with_values
 
 _DOUBLE, _SINGLE = 2.0**-53, 2.0**-24
 # With fewer columns there is little to gain by single precision, with more it hardly ever proves.
 _FEWEST, _MOST = 512, 1536
 # What is taken off then, as a share of k²u, which would be enough in any case.
 _SHARE = 0.125
-# How often the vector x of the bound is improved.
-_LOOKS = 2
 # Roundings of a number besides those of the sum that it is.
 _BESIDES = 8
 
@@ -74,7 +72,7 @@ def factors(P: Any, floor: Floats) -> Iterator[Factor]:
 def _in_single(P: Any, floor: Floats) -> Iterator[Factor]:
     k = P.shape[1]
     taken = _SHARE * k * k * _SINGLE
-    H = gram(P.astype(np.float32))
+    H = gram(with_values(P, P.data.astype(np.float32)))
     H[np.diag_indices(k)] -= floor + taken
     L, failed = linalg.lapack.spotrf(H.T, lower=True, overwrite_a=True, clean=False)
     if failed:
@@ -82,27 +80,26 @@ def _in_single(P: Any, floor: Floats) -> Iterator[Factor]:
 
     def proves() -> bool:
         # A sum for P'P has no more terms than a column has numbers, one for L no more than columns.
-        size, trmv = abs(P), linalg.blas.strmv
+        size, trmv = with_values(P, np.abs(P.data)), linalg.blas.strmv
         most = np.bincount(P.indices, minlength=k)
-        products = _norm(lambda x: combine(size, times(size, x)), most)
+        products = _norm(lambda x: combine(size, times(size, x)), most, 1)
         np.abs(L, out=L)
         factor = _norm(
-            lambda x: trmv(L, trmv(L, x, lower=True, trans=True), lower=True), np.arange(k)
+            lambda x: trmv(L, trmv(L, x, lower=True, trans=True), lower=True), np.arange(k), 2
         )
         return 1.01 * (products + factor) < taken
 
     yield Factor(L, proves)
 
 
-def _norm(product: Callable[[Floats], Any], terms: NDArray[np.intp]) -> float:
-    """A bound for the norm of the roundings in sums of so many terms.
+def _norm(product: Callable[[Floats], Any], terms: NDArray[np.intp], looks: int) -> float:
+    """A bound for the norm of the roundings in sums of so many terms, better with more `looks`.
 
     `product` multiplies by the sums of the terms' absolute values. The sum in row i and column j
     has at most ``min(terms_i, terms_j)`` terms, which is not more than the root of their product.
     """
-    root = np.sqrt(_SINGLE * (terms + _BESIDES))
-    x = np.ones(len(root))
-    for _ in range(_LOOKS):
+    x = root = np.sqrt(_SINGLE * (terms + _BESIDES))
+    for _ in range(looks):
         y = np.asarray(root * product(root * x))
         bound, x = float((y / x).max()), y
     return bound

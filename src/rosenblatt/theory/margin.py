@@ -123,7 +123,7 @@ def max_margin(
         v = propose(problem, clock).v
     except OutOfTimeError:
         v = problem.combine(1.0 / np.maximum(problem.norms, 1e-300))
-    with few_threads(problem.n, problem.width):
+    with few_threads(problem.n, problem.width, problem.table.is_sparse):
         return enclose(problem, kind, problem.exact_weights(v), rtol, clock)
 
 

@@ -68,11 +68,26 @@ def picked(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
     np.cumsum(ends[rows + 1] - starts + padded, out=new_ends[1:])
     total = int(new_ends[-1])
     kind = A.indices.dtype if total < 2**31 else np.dtype(np.int64)
-    found = sparse.csr_array((len(rows), A.shape[1] + padded), dtype=values.dtype)
-    found.data, found.indices = np.empty(total, values.dtype), np.empty(total, kind)
-    found.indptr = new_ends.astype(kind)
+    found = _csr(
+        (len(rows), A.shape[1] + padded),
+        np.empty(total, values.dtype),
+        np.empty(total, kind),
+        new_ends.astype(kind),
+    )
     behind = np.empty(0) if pads is None else pads
     loops.pick(starts, columns, values, behind, A.shape[1], new_ends, *arrays(found)[1:])
+    return found
+
+
+def with_values(A: Any, values: NDArray[Any]) -> Any:
+    """A CSR matrix with other numbers in the same places."""
+    return _csr(A.shape, values, A.indices, A.indptr)
+
+
+def _csr(shape: tuple[int, int], values: Any, columns: Any, ends: Any) -> Any:
+    """A CSR matrix of arrays that are known to be right, without SciPy's checking them."""
+    found = sparse.csr_array(shape, dtype=values.dtype)
+    found.data, found.indices, found.indptr = values, columns, ends
     return found
 
 

@@ -9,20 +9,24 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# With so many columns, matrices are factorised that keep several threads busy. With fewer numbers
-# than these, the change takes more time than it gains.
-_MANY_COLUMNS, _NUMBERS = 900, 1 << 19
+# With so many columns, matrices are factorised that keep several threads busy; of sparse rows,
+# little else is left to BLAS. With fewer numbers than these, the change takes more time than it
+# gains.
+_MANY_COLUMNS, _MANY_SPARSE_COLUMNS, _NUMBERS = 900, 1200, 1 << 19
 
 
-def few_threads(n: int, width: int) -> AbstractContextManager[None]:
+def few_threads(n: int, width: int, is_sparse: bool = False) -> AbstractContextManager[None]:
     """Keep BLAS to one thread for work on so many rows and columns, if that is faster.
+
+    Or if it is as fast: threads that wait for work keep the other processors busy.
 
     Examples
     --------
     >>> with few_threads(10_000, 100):
     ...     pass
     """
-    return nullcontext() if width >= _MANY_COLUMNS or n * width < _NUMBERS else one_thread
+    many = _MANY_SPARSE_COLUMNS if is_sparse else _MANY_COLUMNS
+    return nullcontext() if width >= many or n * width < _NUMBERS else one_thread
 
 
 class _OneThread:
