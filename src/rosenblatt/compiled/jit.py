@@ -20,9 +20,9 @@ from rosenblatt.compiled.abi import Unspeakable, kinds, spelled
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
 REORDER = {"reassoc", "contract"}
 
-# Numba takes half a second to load, and then a microsecond to call a kernel where a kept one takes
-# fifty. Whoever calls one kernel as often as this has use for Numba.
-_OFTEN = 4096
+# Numba takes half a second to load, and then a few microseconds to call a kernel where a kept one
+# takes ten to thirty. Whoever calls one kernel as often as this has use for Numba.
+_OFTEN = 1 << 14
 
 _PACKAGE = __name__.partition(".")[0]
 _COMPILING = RLock()

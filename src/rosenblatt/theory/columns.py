@@ -51,9 +51,9 @@ def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
         sides = _sides(values, y, padded)
     if sides is None:
         return
+    varies = _varies(*sides, padded)
     for direction in (1, -1):
         below, above = sides[::direction]
-        varies = _varies(*sides, padded)
         for j in np.flatnonzero(_is_apart(below, above, padded) & varies).tolist():
             lower, upper = fraction(below.high[j]), fraction(above.low[j])
             column = int(columns[j])
