@@ -58,6 +58,13 @@ def test_the_label_may_stand_in_any_column_and_columns_are_named(folder):
     assert "height - 2 > 0 for class 1" in made.output
 
 
+def test_columns_without_names_are_not_taken_for_numbers(folder):
+    (folder / "d.csv").write_text("0,1.5\n0,1.25\n1,3\n1,4\n")
+    made = run("certify", "d.csv", "--label", "0", "--no-header")
+    assert "Hyperplane: column 1 - 2 > 0 for class 1." in made.output
+    assert "Separating the classes alone: column 1." in made.output
+
+
 def test_tabs_gzip_and_missing_headers_are_read(folder):
     text = XOR.replace(",", "\t").split("\n", 1)[1]
     with gzip.open(folder / "xor.tsv.gz", "wt") as file:

@@ -62,7 +62,15 @@ def _headline(c: Certificate, one: str, other: str) -> str:
 
 
 def _column(c: Certificate, j: int) -> str:
-    return f"column {j}" if c.source is None else c.source.columns[j]
+    """The name of a column, told from a number if it is one, as where a file names none."""
+    if c.source is None:
+        return f"column {j}"
+    name = c.source.columns[j]
+    try:
+        float(name)
+    except ValueError:
+        return name
+    return f"column {name}"
 
 
 def _side(names: tuple[str, ...]) -> str:
