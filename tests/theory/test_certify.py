@@ -172,6 +172,31 @@ def test_dropping_any_contradicting_row_makes_the_rest_of_them_separable():
         assert certify(X[rest], y[rest]).separable
 
 
+def _read_only(X):
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+
+
+def _with_gaps(X):
+    X.data, X.indices = np.repeat(X.data, 2)[::2], np.repeat(X.indices, 2)[::2]
+
+
+def _wide(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+
+
+@pytest.mark.parametrize("change", [_read_only, _with_gaps, _wide])
+def test_however_sparse_rows_lie_in_memory_they_are_the_same(change):
+    generator = np.random.default_rng(0)
+    X = sparse.random_array((60, 8), density=0.4, format="csr", rng=generator)
+    y = generator.integers(0, 2, 60)
+    other = X.copy()
+    change(other)
+    before = other.toarray()
+    assert certify(other, y) == certify(X, y)
+    np.testing.assert_array_equal(other.toarray(), before)
+
+
 def test_what_has_to_be_compiled_first_does_not_count_as_time(tmp_path):
     """On a machine that has never certified sparse rows."""
     program = """
