@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
 from operator import mul
 from typing import Any
 
@@ -242,13 +241,7 @@ class _Basis:
         """Bring a column into the basis in place of the lexicographically first to fall to zero."""
         entering = [flint.fmpz(x) for x in column]
         direction = [sum(map(mul, row, entering)) for row in self.inverse]
-        rising = [r for r, d in enumerate(direction) if d > 0]
-
-        def order(a: int, b: int) -> int:
-            return self._compare(direction, a, b)
-
-        leaving = min(rising, key=cmp_to_key(order))
-        self._pivot(leaving, direction, label, column, clock)
+        self._pivot(self._leaving(direction), direction, label, column, clock)
 
     def _pivot(
         self,
@@ -269,15 +262,24 @@ class _Basis:
         self.denominator = pivot
         self.labels[leaving], self.columns[leaving] = label, column
 
-    def _compare(self, direction: Sequence[int], a: int, b: int) -> int:
-        """Order of rows a and b, each divided by its entry of the direction, value first."""
-        first, second = self.inverse[a], self.inverse[b]
-        for j in range(-1, len(first)):
-            if j < 0 or self.first is None:
-                left, right = first[j], second[j]
-            else:
-                left, right = (sum(map(mul, row, self.first[j])) for row in (first, second))
-            left, right = left * direction[b], right * direction[a]
-            if left != right:
-                return -1 if left < right else 1
-        return 0
+    def _leaving(self, direction: Sequence[Any]) -> int:
+        """The first of the rows, each divided by its entry of the direction, value first."""
+        tied = [r for r, d in enumerate(direction) if d > 0]
+        for j in range(-1, len(self.inverse)):
+            if len(tied) == 1:
+                break
+            numbers = {r: self._coordinate(r, j) for r in tied}
+            least = tied[0]
+            for r in tied:
+                if numbers[r] * direction[least] < numbers[least] * direction[r]:
+                    least = r
+            share, whole = numbers[least], direction[least]
+            tied = [r for r in tied if numbers[r] * whole == share * direction[r]]
+        return tied[0]
+
+    def _coordinate(self, r: int, j: int) -> Any:
+        """The value of a row, for j = -1, or its product with column j of the first basis."""
+        row = self.inverse[r]
+        if j < 0 or self.first is None:
+            return row[j]
+        return sum(map(mul, row, self.first[j]))
