@@ -172,6 +172,24 @@ def test_dropping_any_contradicting_row_makes_the_rest_of_them_separable():
         assert certify(X[rest], y[rest]).separable
 
 
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("indices", 8, "must be < 8"),
+        ("indices", -1, "must be >= 0"),
+        ("indptr", 10**6, "decreasing"),
+    ],
+)
+def test_sparse_rows_that_point_outside_are_refused(part, value, message):
+    X = sparse.random_array((60, 8), density=0.4, format="csr", rng=np.random.default_rng(0))
+    getattr(X, part)[5] = value
+    with pytest.raises(ValueError, match=message):
+        certify(X, np.arange(60) % 2)
+    certificate = certify(np.arange(60.0)[:, None], np.arange(60) % 2)
+    with pytest.raises(ValueError, match=message):
+        verify(certificate, X, np.arange(60) % 2)
+
+
 def _read_only(X):
     for part in (X.data, X.indices, X.indptr):
         part.flags.writeable = False

@@ -1,9 +1,9 @@
 """All that needs Numba: compiling kernels, its cache, and what Python has no words for.
 
 Numba's disk cache has two blind spots: it does not notice that a function called from another
-file was edited, and its key ignores compiler options. The package has one function in another
-file, :func:`rosenblatt.rules.step`, compiled by every kernel. So the cache key gains a digest of
-all the sources a kernel can be made of.
+file was edited, and its key ignores compiler options. Kernels of the engine have functions in
+other files, such as :func:`rosenblatt.rules.step`. So the cache key gains a digest of all the
+sources a kernel can be made of.
 
 Whatever goes into that cache or comes out of it is kept as plain machine code as well
 (:mod:`rosenblatt.compiled.kept`).

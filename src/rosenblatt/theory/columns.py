@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory import loops
-from rosenblatt.theory.matrices import CHUNK, arrays, column_extremes
+from rosenblatt.theory.matrices import CHUNK, column_extremes, count_signs
 from rosenblatt.theory.problem import Problem
 from rosenblatt.theory.table import clear_denominators, fraction
 
@@ -116,7 +115,7 @@ def _candidates(values: Any, y: Any) -> Any:
     seen = 0
     while True:
         last = min(n, max(_FEW, 4 * seen))
-        loops.count_signs(*arrays(values), sides, seen, last, count)
+        count_signs(values, sides, slice(seen, last), count)
         seen = last
         columns = _not_ruled_out(count, np.bincount(sides[:seen], minlength=2))
         if seen == n or len(columns) == 0:

@@ -23,7 +23,7 @@ def times(A: Any, x: Floats) -> Floats:
     if not sparse.issparse(A):
         return np.asarray(A @ x)
     out = np.empty(A.shape[0])
-    loops.times(*arrays(A), x, out)
+    loops.times(*_arrays(A), x, out)
     return out
 
 
@@ -32,7 +32,7 @@ def combine(A: Any, weights: Floats) -> Floats:
     if not sparse.issparse(A):
         return np.asarray(A.T @ weights)
     out = np.zeros(A.shape[1])
-    loops.combine(*arrays(A), weights, out)
+    loops.combine(*_arrays(A), weights, out)
     return out
 
 
@@ -41,11 +41,11 @@ def gram(A: Any) -> Floats:
     if not sparse.issparse(A):
         return np.asarray(A.T @ A)
     out = np.zeros((A.shape[1], A.shape[1]), dtype=A.dtype)
-    loops.gram(*arrays(A.tocsr()), out)
+    loops.gram(*_arrays(A.tocsr()), out)
     return out
 
 
-def arrays(A: Any) -> tuple[Any, Any, Any]:
+def _arrays(A: Any) -> tuple[Any, Any, Any]:
     """Where the rows of a CSR matrix end, their columns, and their numbers; indices unsigned."""
     if A.format != "csr":
         raise TypeError(f"expected rows, found a matrix of the format {A.format}")
@@ -62,7 +62,7 @@ def picked(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
         out = np.empty((len(rows), A.shape[1] + 1))
         out[:, :-1], out[:, -1] = A[rows], pads
         return out
-    ends, columns, values = arrays(A)
+    ends, columns, values = _arrays(A)
     starts = ends[rows]
     new_ends = np.zeros(len(rows) + 1, dtype=np.uint64)
     np.cumsum(ends[rows + 1] - starts + padded, out=new_ends[1:])
@@ -75,7 +75,7 @@ def picked(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
         new_ends.astype(kind),
     )
     behind = np.empty(0) if pads is None else pads
-    loops.pick(starts, columns, values, behind, A.shape[1], new_ends, *arrays(found)[1:])
+    loops.pick(starts, columns, values, behind, A.shape[1], new_ends, *_arrays(found)[1:])
     return found
 
 
@@ -94,7 +94,7 @@ def _csr(shape: tuple[int, int], values: Any, columns: Any, ends: Any) -> Any:
 def scale_rows(A: Any, factors: Floats) -> Any:
     """Each row times its factor, in place."""
     if sparse.issparse(A):
-        ends, _, values = arrays(A)
+        ends, _, values = _arrays(A)
         loops.scale_rows(ends, values, factors)
     else:
         A *= factors[:, None]
@@ -104,7 +104,7 @@ def scale_rows(A: Any, factors: Floats) -> Any:
 def scale_columns(A: Any, factors: Floats) -> Any:
     """Each column times its factor, in place."""
     if sparse.issparse(A):
-        loops.scale_columns(*arrays(A)[1:], factors)
+        loops.scale_columns(*_arrays(A)[1:], factors)
     else:
         A *= factors
     return A
@@ -115,7 +115,7 @@ def squared_lengths(A: Any) -> Floats:
     if not sparse.issparse(A):
         return np.asarray(np.einsum("ij,ij->i", A, A))
     out = np.empty(A.shape[0])
-    ends, _, values = arrays(A)
+    ends, _, values = _arrays(A)
     loops.row_squares(ends, values, out)
     return out
 
@@ -125,7 +125,7 @@ def column_lengths(A: Any) -> Floats:
     if not sparse.issparse(A):
         return np.asarray(np.sqrt(np.einsum("ij,ij->j", A, A)))
     out = np.zeros(A.shape[1])
-    loops.column_squares(*arrays(A)[1:], out)
+    loops.column_squares(*_arrays(A)[1:], out)
     return np.sqrt(out)
 
 
@@ -133,12 +133,20 @@ def column_top(A: Any) -> Floats:
     """The largest absolute value of each column."""
     top: Floats = np.zeros(A.shape[1])
     if sparse.issparse(A):
-        loops.tops(*arrays(A)[1:], top)
+        loops.tops(*_arrays(A)[1:], top)
         return top
     for start in range(0, A.shape[0], CHUNK):
         low, high = column_extremes(A[start : start + CHUNK])
         top = np.maximum(top, np.maximum(high, -low))
     return top
+
+
+def count_signs(A: Any, sides: NDArray[np.uint8], rows: slice, count: NDArray[np.int64]) -> None:
+    """Add to ``count[side, sign, column]`` how many numbers of a CSR matrix are so in some rows.
+
+    Sign 0 is positive, 1 negative.
+    """
+    loops.count_signs(*_arrays(A), sides, rows.start, rows.stop, count)
 
 
 def column_extremes(A: NDArray[Any]) -> tuple[Any, Any]:
@@ -189,6 +197,4 @@ def _prepare(index: np.dtype[Any]) -> None:
     combine(one, times(one, column_lengths(one)))
     gram(one)
     gram(one.astype(np.float32))
-    loops.count_signs(
-        *arrays(one), np.zeros(1, dtype=np.uint8), 0, 1, np.zeros((2, 2, 2), dtype=np.int64)
-    )
+    count_signs(one, np.zeros(1, dtype=np.uint8), slice(0, 1), np.zeros((2, 2, 2), dtype=np.int64))

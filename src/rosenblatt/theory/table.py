@@ -31,6 +31,7 @@ def check_matrix(X: Any) -> Any:
     """
     if sparse.issparse(X):
         X = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+        X.check_format(full_check=True)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
