@@ -471,6 +471,9 @@ class TestCertificate:
         assert model.certificate(X, y).verdict == "inseparable"
         proof = theory.cycle_certificate(X, y, model.history_.row_updates)
         assert theory.verify(proof, X, y).proven
+        run = model.certificate(X, y)
+        assert "no hyperplane separates" in str(run)
+        assert "margin" not in str(run)
 
     def test_a_run_cut_short_decides_nothing(self):
         X, y = SETOSA_VERSICOLOR

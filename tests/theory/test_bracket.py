@@ -54,6 +54,8 @@ def test_separable_rows_cost_nothing():
     bracket = error_bracket([[0.0], [1.0]], [0, 1])
     assert (bracket.lower, bracket.upper) == (0, 0)
     assert str(bracket) == "The best hyperplane gets exactly 0 rows wrong."
+    one = error_bracket([[0.0], [1.0], [2.0]], [0, 1, 0])
+    assert str(one) == "The best hyperplane gets exactly 1 row wrong."
 
 
 def test_a_few_flipped_labels_in_the_plane_are_bracketed_tightly():

@@ -96,6 +96,13 @@ def test_a_report_puts_training_beside_validation_and_says_which_to_believe():
         report["online to batch"]
 
 
+def test_too_few_validation_rows_are_not_to_be_believed():
+    X, y = data(200)
+    found = risk_report(Threshold(), X, y, *data(4, flip=1, seed=1))["validation"]
+    assert found.vacuous
+    assert "Too few to tell it from guessing: 4 rows" in found.remark
+
+
 def test_a_bound_worse_than_guessing_is_called_vacuous():
     few, many = data(30), data(20_000)
     assert risk_report(Threshold(), *few, *few)["VC bound"].vacuous

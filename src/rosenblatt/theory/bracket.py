@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.counts import counted
 from rosenblatt.theory.certificate import Combination
 from rosenblatt.theory.clock import Clock, OutOfTimeError
 from rosenblatt.theory.labels import binary_signs
@@ -51,7 +52,7 @@ class ErrorBracket:
 
     def __str__(self) -> str:
         if self.lower == self.upper:
-            return f"The best hyperplane gets exactly {self.lower:,} rows wrong."
+            return f"The best hyperplane gets exactly {counted(self.lower, 'row')} wrong."
         return f"The best hyperplane gets between {self.lower:,} and {self.upper:,} rows wrong."
 
 

@@ -213,14 +213,16 @@ def risk_report(
     errors = int(np.sum(predicted != np.asarray(y_val)))
     n_val = len(np.asarray(y_val))
     interval = holdout_interval(errors, n_val, confidence)
+    unsettled = interval[0] < guessing < interval[1]
+    advice = "Too few to tell it from guessing" if unsettled else "Believe this one"
     found = [
         RiskEstimate(
             "training", train, None, False,
             "Too low as an estimate: the model was chosen to make it small.",
         ),
         RiskEstimate(
-            "validation", errors / n_val, interval, interval[0] < guessing < interval[1],
-            f"Believe this one: {n_val:,} rows it never saw, {confidence:.0%} interval.",
+            "validation", errors / n_val, interval, unsettled,
+            f"{advice}: {n_val:,} rows it never saw, {confidence:.0%} interval.",
         ),
     ]  # fmt: skip
     if len(np.unique(np.asarray(y))) == 2:

@@ -23,6 +23,11 @@ from rosenblatt.theory.problem import Problem, primitive
 from rosenblatt.theory.stages import minimal, settle
 from rosenblatt.theory.table import Table, check_matrix, clear_denominators
 
+_HEADLINES = {
+    "separable": "The weights have every row on its side.",
+    "inseparable": "The weights came back to where they were: no hyperplane separates the rows.",
+    "undecided": "The weights leave rows on the wrong side; certify() tells whether any would not.",
+}
 # Bounds in doubles may fall short of a tight one by a few roundings.
 _ROUNDING = 1.0 + 1e-9
 
@@ -43,8 +48,9 @@ class RunCertificate:
     Attributes
     ----------
     verdict : str
-        ``"separable"`` if the final weights put every row strictly on its side (checked exactly);
-        otherwise ``"undecided"``: :func:`rosenblatt.certify` can tell more.
+        ``"separable"`` if the final weights put every row strictly on its side (checked exactly),
+        ``"inseparable"`` if the run went in a cycle (checked exactly too); otherwise
+        ``"undecided"``: :func:`rosenblatt.certify` can tell more.
     updates : int
         Mistakes corrected.
     margin_lower, margin_upper : float
@@ -70,13 +76,8 @@ class RunCertificate:
 
     def report(self) -> str:
         """The certificate in plain English."""
-        lines = [
-            "The weights have every row on its side."
-            if self.separable
-            else "The weights leave rows on the wrong side; certify() tells whether any would not.",
-            f"Mistakes made: {self.updates:,}.",
-        ]
-        if self.margin_upper < math.inf:
+        lines = [_HEADLINES[self.verdict], f"Mistakes made: {self.updates:,}."]
+        if self.margin_upper < math.inf and self.verdict != "inseparable":
             low = max(0.0, self.margin_lower)
             lines.append(
                 f"The largest augmented margin is between {low:.4g} and {self.margin_upper:.4g}."
