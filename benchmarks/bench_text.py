@@ -154,7 +154,7 @@ def table_of(path: Path) -> pa.Table:
 
 def prepare(path: Path, folder: Path, part: str) -> dict[str, Path]:
     """The same rows raw (decompressed), for Vowpal Wabbit and for fastText."""
-    from rosenblatt.engine.text import words
+    from rosenblatt.kernels.text import words
 
     suffix = path.suffixes[0]
     raw = folder / f"{part}{suffix}"

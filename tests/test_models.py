@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rosenblatt import ModelFormatError, data, load, save, tensorfile
 from rosenblatt.data import Column, Features
-from rosenblatt.engine.text import Ngrams, column
 from rosenblatt.jobs.train import Settings, Trainer
+from rosenblatt.kernels.text import Ngrams, column
 from rosenblatt.models import Model
 
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))

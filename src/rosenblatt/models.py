@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from rosenblatt import __version__, tensorfile
 from rosenblatt.data.features import Features
-from rosenblatt.engine.compact import Numbering, score
-from rosenblatt.engine.text import Rows
 from rosenblatt.errors import ModelFormatError
+from rosenblatt.kernels.compact import Numbering, score
+from rosenblatt.kernels.text import Rows
 
 Array = npt.NDArray[Any]
 
@@ -58,7 +58,7 @@ class Model:
     Examples
     --------
     >>> from rosenblatt.data import Column
-    >>> from rosenblatt.engine.text import column
+    >>> from rosenblatt.kernels.text import column
     >>> features = Features(columns=(Column("text", "text"),), label="label")
     >>> good = np.array([column(["good"], 22)], dtype=np.uint32)
     >>> model = Model(("neg", "pos"), features, good, np.ones((1, 1), np.float32), np.zeros(1))

@@ -13,7 +13,7 @@ from rosenblatt.compiled import machine
 
 WALK = """
 import numpy as np, sys
-from rosenblatt.engine import walks
+from rosenblatt.kernels import walks
 one, X = np.ones(1), np.ones((1, 2))
 W, bias = np.zeros((1, 2)), np.zeros((3, 1))
 walks.binary(X, np.ones(1, np.int8), one, np.zeros(1, np.uint64), (0, 1), one, W, W,
@@ -24,7 +24,7 @@ print(W[0, 0], "numba" in sys.modules)
 
 MEAN = """
 import numpy as np, sys
-from rosenblatt.engine.averages import mean_weights
+from rosenblatt.kernels.averages import mean_weights
 print(mean_weights(np.ones((2, 1)), np.ones((2, 1)), 2.0)[1, 0], "numba" in sys.modules)
 """
 

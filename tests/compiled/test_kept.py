@@ -15,8 +15,8 @@ from rosenblatt.compiled import abi, compiler, jit, machine
 from rosenblatt.compiled import kept as kept_module
 from rosenblatt.compiled.jit import kernel
 from rosenblatt.compiled.runtime import runtime
-from rosenblatt.engine.averages import mean_weights
-from rosenblatt.engine.row_ends import row_starts
+from rosenblatt.kernels.averages import mean_weights
+from rosenblatt.kernels.row_ends import row_starts
 
 pytestmark = pytest.mark.skipif(
     not machine.is_supported(), reason="kernels are kept on x86-64 Linux only"

@@ -7,8 +7,8 @@ import pytest
 
 from rosenblatt.data import cache
 from rosenblatt.data.cache import Store
-from rosenblatt.engine.compact import Numbering
-from rosenblatt.engine.text import Rows
+from rosenblatt.kernels.compact import Numbering
+from rosenblatt.kernels.text import Rows
 
 
 def blocks(count=40, seed=0):

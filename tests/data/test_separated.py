@@ -17,8 +17,8 @@ from rosenblatt import data
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.kinds import to_numbers
 from rosenblatt.data.separated import Dialect, _parse_bytes, _strings, _table, parse_csv
-from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.row_ends import row_starts
 
 PIECES = st.sampled_from(["a", ",", "\n", "\r\n", '"', '"a"', '"b""c"', '"\n"', '",",', "é" * 70])
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.data import Column
-from rosenblatt.engine.text import column
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.text import column
 
 ROWS = [
     {"label": "pos", "text": "a good film, and fun", "stars": 4.5, "where": "web"},

@@ -12,7 +12,7 @@ from sklearn.linear_model import Perceptron
 from sklearn.pipeline import make_pipeline
 
 from rosenblatt import HashedNgrams
-from rosenblatt.engine.text import column
+from rosenblatt.kernels.text import column
 
 TEXTS = ["Not good", "", "good, not bad"]
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rosenblatt import Perceptron, examples, theory
-from rosenblatt.engine.rows import rows_of
+from rosenblatt.kernels.rows import rows_of
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import Perceptron, reference, training
-from rosenblatt.engine.rows import distinct, rows_of
-from rosenblatt.engine.tasks import Binary, Setting
+from rosenblatt.kernels.rows import distinct, rows_of
+from rosenblatt.kernels.tasks import Binary, Setting
 from rosenblatt.rules import thresholds
 from rosenblatt.training import Plan, State
 from tests.invariants.strategies import (

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rosenblatt import OneByOne, Perceptron, learn_online, training
-from rosenblatt.engine.rows import distinct, rows_of
-from rosenblatt.engine.tasks import Setting, task_of
+from rosenblatt.kernels.rows import distinct, rows_of
+from rosenblatt.kernels.tasks import Setting, task_of
 from rosenblatt.training import Plan, State
 from tests.invariants.strategies import LAYOUTS, data_sets, options
 

@@ -7,9 +7,9 @@ import pytest
 
 from rosenblatt import data, reference
 from rosenblatt.data import Features
-from rosenblatt.engine.text import Ngrams
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.train import Settings, Trainer
+from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model
 
 

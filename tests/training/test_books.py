@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rosenblatt.engine.rows import rows_of
-from rosenblatt.engine.tasks import Setting, task_of
+from rosenblatt.kernels.rows import rows_of
+from rosenblatt.kernels.tasks import Setting, task_of
 from rosenblatt.training import Plan, State, run
 
 AND, XOR = [-1, -1, -1, 1], [-1, 1, 1, -1]

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import reference
-from rosenblatt.engine import streams
-from rosenblatt.engine.compact import Numbering
-from rosenblatt.engine.packed import Packed
-from rosenblatt.engine.text import Rows
+from rosenblatt.kernels import streams
+from rosenblatt.kernels.compact import Numbering
+from rosenblatt.kernels.packed import Packed
+from rosenblatt.kernels.text import Rows
 from rosenblatt.training.stream import Examples, Learner, Outcome
 
 

@@ -40,8 +40,8 @@ def convert(
 
       rosenblatt convert reviews.csv --label sentiment --out reviews.cache
     """
-    from rosenblatt.engine.text import Ngrams
     from rosenblatt.jobs.convert import convert as run
+    from rosenblatt.kernels.text import Ngrams
 
     reading = o.reading(label, text, column, format, header, skip_bad_rows)
     rows, bad = run(files, out, ngrams=Ngrams(1, ngrams, bits=bits), **reading)

@@ -83,9 +83,9 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.display import Display
-    from rosenblatt.engine.text import Ngrams
     from rosenblatt.jobs.session import Request, Stopped, run
     from rosenblatt.jobs.train import Settings
+    from rosenblatt.kernels.text import Ngrams
 
     spec = Ngrams(3 if chars else 1, max(ngrams, 5) if chars else ngrams, chars, bits)
     reading = o.reading(label, text, column, format, header, skip_bad_rows) | {"ngrams": spec}

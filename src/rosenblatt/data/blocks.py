@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.data.byte_source import ByteSource
-from rosenblatt.engine.row_ends import count_newlines, last_row_end, row_starts
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.row_ends import count_newlines, last_row_end, row_starts
 
 _LONGEST_ROW = 512 << 20
 _NEWLINE = ord("\n")

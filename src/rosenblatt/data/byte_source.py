@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.files import STDIN
-from rosenblatt.engine._memory import zeros
 from rosenblatt.errors import DataError
+from rosenblatt.kernels._memory import zeros
 
 BLOCK_BYTES = 4 << 20
 

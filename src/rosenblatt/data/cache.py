@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.random import default_rng
 
-from rosenblatt.engine.packed import Packed
+from rosenblatt.kernels.packed import Packed
 
 # The part of a row that each belongs to, and what it is made of.
 _WIDE: dict[str, tuple[int, np.dtype[Any]]] = {
@@ -81,8 +81,8 @@ class Store:
 
     Examples
     --------
-    >>> from rosenblatt.engine.compact import Numbering
-    >>> from rosenblatt.engine.text import Rows
+    >>> from rosenblatt.kernels.compact import Numbering
+    >>> from rosenblatt.kernels.text import Rows
     >>> store, numbering = Store(), Numbering(bits=4)
     >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, "f4"))
     >>> for code in (1, 0):

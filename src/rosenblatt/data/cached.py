@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from rosenblatt.data.features import Features
 from rosenblatt.data.source import Batch, Source
-from rosenblatt.engine.text import Rows
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
+from rosenblatt.kernels.text import Rows
 
 FORMAT = "rosenblatt-cache"
 # One file each, written from front to back; the first two have an item an entry, the others a row.

@@ -14,9 +14,9 @@ from rosenblatt.data.kinds import KINDS, Column, to_numbers
 from rosenblatt.data.lines import vw_names
 from rosenblatt.data.strings import make_strings, string_buffers
 from rosenblatt.data.tables import as_strings, plain_strings
-from rosenblatt.engine._memory import Room
-from rosenblatt.engine.spelling import spell
-from rosenblatt.engine.text import (
+from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels.spelling import spell
+from rosenblatt.kernels.text import (
     SEED,
     WEIGHTINGS,
     Ngrams,

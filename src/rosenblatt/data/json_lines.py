@@ -12,8 +12,8 @@ import pyarrow as pa
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.strings import is_utf8, room_for_strings, strings_of
 from rosenblatt.data.tables import Chunk
-from rosenblatt.engine.json_lines import BOOLEAN, NUMBER, STRING, find_values, gather_values
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.json_lines import BOOLEAN, NUMBER, STRING, find_values, gather_values
 
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 _WANTED = {

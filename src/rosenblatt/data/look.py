@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from rosenblatt.data.features import Features
 from rosenblatt.data.kinds import guess_columns
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.engine.text import Ngrams
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.text import Ngrams
 
 
 def look(

@@ -17,8 +17,8 @@ from rosenblatt.data.json_lines import parse_json
 from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
 from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
 from rosenblatt.data.tables import Chunk, read_columnar, validated, without_nulls
-from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.row_ends import row_starts
 
 SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")

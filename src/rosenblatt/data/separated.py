@@ -19,9 +19,9 @@ import pyarrow as pa
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.strings import is_utf8, room_for_strings, strings_of
 from rosenblatt.data.tables import MISSING_WORDS, Chunk
-from rosenblatt.engine.cells import find_cells, gather_cells
-from rosenblatt.engine.row_ends import row_starts
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.cells import find_cells, gather_cells
+from rosenblatt.kernels.row_ends import row_starts
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_LINES = 50

@@ -22,9 +22,9 @@ from rosenblatt.data.lines import Lines
 from rosenblatt.data.look import fitted, look
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.tables import Chunk, as_strings
-from rosenblatt.engine._memory import Room
-from rosenblatt.engine.text import Ngrams, Rows
 from rosenblatt.errors import DataError
+from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels.text import Ngrams, Rows
 
 _MOST_CLASSES = 1000
 

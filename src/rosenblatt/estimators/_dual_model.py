@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.engine.tasks import votes
 from rosenblatt.estimators._judging import coefficients, judged
 from rosenblatt.estimators._kernels import kernel_of
 from rosenblatt.estimators._options import show_run
+from rosenblatt.kernels.tasks import votes
 from rosenblatt.training import History
 from rosenblatt.training.log import DualState
 

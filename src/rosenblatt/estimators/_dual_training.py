@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.engine.rows import CsrRows, rows_of
-from rosenblatt.engine.tasks import Joint
 from rosenblatt.estimators._classes import arrivals, grow_dual, signs_of
 from rosenblatt.estimators._gram_blocks import GramBlocks
 from rosenblatt.estimators._row_by_row import by_class
+from rosenblatt.kernels.rows import CsrRows, rows_of
+from rosenblatt.kernels.tasks import Joint
 from rosenblatt.training import History
 from rosenblatt.training.budget import BudgetWork
 from rosenblatt.training.dual import DualTask, DualWork, feed_dual, run_dual

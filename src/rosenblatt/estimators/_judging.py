@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rosenblatt.engine.gram import vote, vote_joint
 from rosenblatt.estimators._gram_blocks import BYTES_AN_ENTRY, MIB
+from rosenblatt.kernels.gram import vote, vote_joint
 from rosenblatt.training.log import Log
 
 

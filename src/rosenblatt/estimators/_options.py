@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.engine.tasks import Setting
 from rosenblatt.estimators._input import callbacks_of
+from rosenblatt.kernels.tasks import Setting
 from rosenblatt.training import History, Plan
 
 CONSTRAINTS: dict[str, list[Any]] = {

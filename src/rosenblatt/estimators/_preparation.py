@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import validate_data
 
-from rosenblatt.engine.rows import distinct, rows_of
-from rosenblatt.engine.tasks import Task
 from rosenblatt.estimators._input import ONE, initial_weights
+from rosenblatt.kernels.rows import distinct, rows_of
+from rosenblatt.kernels.tasks import Task
 from rosenblatt.training import State
 
 if TYPE_CHECKING:

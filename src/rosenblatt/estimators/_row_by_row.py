@@ -9,10 +9,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from rosenblatt import training
-from rosenblatt.engine.rows import Rows, rows_of
 from rosenblatt.estimators._classes import arrivals, grow, n_problems
 from rosenblatt.estimators._input import FLOATS, ONE, check_weights, untouched_on_failure
 from rosenblatt.estimators._options import check_named
+from rosenblatt.kernels.rows import Rows, rows_of
 from rosenblatt.training import State
 
 if TYPE_CHECKING:

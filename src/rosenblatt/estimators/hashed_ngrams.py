@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.strings import string_buffers
-from rosenblatt.engine.text import WEIGHTINGS, Ngrams, Rows, hash_ngrams
+from rosenblatt.kernels.text import WEIGHTINGS, Ngrams, Rows, hash_ngrams
 
 # Below this many bytes a second thread costs more than it brings.
 _WORTH_A_THREAD = 1 << 18
@@ -25,7 +25,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     """Turn texts into rows of hashed n-gram weights, at some hundred MB/s.
 
     Words are runs of letters, marks and numbers of any script, in lower case. The hash is defined
-    in :mod:`rosenblatt.engine.text` and stable for ever.
+    in :mod:`rosenblatt.kernels.text` and stable for ever.
 
     Parameters
     ----------

@@ -15,8 +15,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from rosenblatt import rules
-from rosenblatt.engine.rows import rows_of
-from rosenblatt.engine.tasks import Setting, Task, task_of
 from rosenblatt.estimators._classes import n_problems
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._dual_training import learn_rows, train, validation_error
@@ -31,6 +29,8 @@ from rosenblatt.estimators._kernels import gamma_of, working_dtype
 from rosenblatt.estimators._options import CONSTRAINTS, check_named, plan_of
 from rosenblatt.estimators._preparation import hold_out, order_of
 from rosenblatt.estimators._progress import progress
+from rosenblatt.kernels.rows import rows_of
+from rosenblatt.kernels.tasks import Setting, Task, task_of
 from rosenblatt.training import Plan
 from rosenblatt.training.budget import POLICIES
 from rosenblatt.training.log import DualState

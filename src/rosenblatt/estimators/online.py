@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.engine import walks
-from rosenblatt.engine.rows import DenseRows
-from rosenblatt.engine.tasks import Route
 from rosenblatt.estimators._row_by_row import learn
 from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.kernels import walks
+from rosenblatt.kernels.rows import DenseRows
+from rosenblatt.kernels.tasks import Route
 from rosenblatt.training.loop import Work
 
 

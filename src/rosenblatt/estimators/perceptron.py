@@ -19,8 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules, training
-from rosenblatt.engine.rows import rows_of
-from rosenblatt.engine.tasks import Setting, Task, task_of, votes
 from rosenblatt.estimators._input import (
     FLOATS,
     check_options,
@@ -31,6 +29,8 @@ from rosenblatt.estimators._options import CONSTRAINTS, plan_of, show_run
 from rosenblatt.estimators._preparation import hold_out, order_of, starting_state
 from rosenblatt.estimators._progress import progress
 from rosenblatt.estimators._row_by_row import learn, learns_online
+from rosenblatt.kernels.rows import rows_of
+from rosenblatt.kernels.tasks import Setting, Task, task_of, votes
 from rosenblatt.training import History, Plan, State
 
 

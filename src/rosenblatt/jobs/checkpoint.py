@@ -16,9 +16,9 @@ from rosenblatt import tensorfile
 from rosenblatt.data.cache import Store
 from rosenblatt.data.features import Features
 from rosenblatt.data.source import Source
-from rosenblatt.engine.compact import Numbering, Rarity
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.jobs.train import Progress, Settings, Trainer
+from rosenblatt.kernels.compact import Numbering, Rarity
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.stream import Outcome
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.engine.text import column
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.files import replacing
+from rosenblatt.kernels.text import column
 from rosenblatt.models import Model
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rosenblatt.data.source import sorted_labels
-from rosenblatt.engine.compact import taken, used_places
 from rosenblatt.errors import DataError
+from rosenblatt.kernels.compact import taken, used_places
 from rosenblatt.models import Model
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ import numpy as np
 from rosenblatt.counts import counted
 from rosenblatt.data.cache import Store
 from rosenblatt.data.source import Batch, Source
-from rosenblatt.engine.compact import Numbering, Rarity
-from rosenblatt.engine.packed import NEAR, Packed
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.result import model_of
+from rosenblatt.kernels.compact import Numbering, Rarity
+from rosenblatt.kernels.packed import NEAR, Packed
 from rosenblatt.models import Model
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.stream import Examples, Learner, Outcome

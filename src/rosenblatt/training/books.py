@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.engine.tasks import UNLIMITED, Task, Walk
+from rosenblatt.kernels.tasks import UNLIMITED, Task, Walk
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.log import DualState
 from rosenblatt.training.plan import Plan

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from rosenblatt import rules
-from rosenblatt.engine.tasks import Walk
+from rosenblatt.kernels.tasks import Walk
 from rosenblatt.training.dual import DualTask, DualWork
 from rosenblatt.training.log import DualState, Log
 from rosenblatt.training.plan import Plan

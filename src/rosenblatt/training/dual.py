@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rosenblatt.engine import gram as kernels
-from rosenblatt.engine.tasks import UNLIMITED, Task, Walk
+from rosenblatt.kernels import gram as kernels
+from rosenblatt.kernels.tasks import UNLIMITED, Task, Walk
 from rosenblatt.training.books import Books
 from rosenblatt.training.history import Epoch, History
 from rosenblatt.training.log import DualState, Log

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.engine import gram as kernels
+from rosenblatt.kernels import gram as kernels
 from rosenblatt.training.dual import DualWork
 from rosenblatt.training.log import Log
 from rosenblatt.training.state import Array

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rosenblatt.engine.tasks import (
+from rosenblatt.kernels.tasks import (
     UNLIMITED,
     Binary,
     Part,

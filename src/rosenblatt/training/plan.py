@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt.engine.tasks import Setting, Task
+from rosenblatt.kernels.tasks import Setting, Task
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.state import Array
 

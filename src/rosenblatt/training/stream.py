@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.engine import streams
-from rosenblatt.engine._memory import zeros
-from rosenblatt.engine.averages import mean_weights
-from rosenblatt.engine.packed import Packed
+from rosenblatt.kernels import streams
+from rosenblatt.kernels._memory import zeros
+from rosenblatt.kernels.averages import mean_weights
+from rosenblatt.kernels.packed import Packed
 
 Array = npt.NDArray[Any]
 
@@ -92,8 +92,8 @@ class Learner:
 
     Examples
     --------
-    >>> from rosenblatt.engine.compact import Numbering
-    >>> from rosenblatt.engine.text import Rows
+    >>> from rosenblatt.kernels.compact import Numbering
+    >>> from rosenblatt.kernels.text import Rows
     >>> rows = np.array([0, 1, 0, 1], np.uint32), np.array([2, 1, -1, 1], np.float32)
     >>> rows = Rows(np.array([0, 2, 4], np.uint64), *rows)
     >>> rows = Numbering(bits=4).pack(rows, Packed.room(2, 4))

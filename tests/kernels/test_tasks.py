@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from rosenblatt.engine.rows import rows_of
-from rosenblatt.engine.tasks import Binary, OneVsRest, norm_and_change, votes
+from rosenblatt.kernels.rows import rows_of
+from rosenblatt.kernels.tasks import Binary, OneVsRest, norm_and_change, votes
 
 
 def test_votes_decide_as_scikit_learn_decides():

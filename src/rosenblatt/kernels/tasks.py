@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiled.jit import REORDER, kernel
-from rosenblatt.engine import walks
-from rosenblatt.engine.rows import Rows
+from rosenblatt.kernels import walks
+from rosenblatt.kernels.rows import Rows
 
 UNLIMITED = np.iinfo(np.int64).max
 CHUNK = 4096  # rows scored at a time when errors are counted

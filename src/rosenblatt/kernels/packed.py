@@ -10,7 +10,7 @@ that shares a value: ``base · (sum of weights) + values · weights``.
 Rows without a value in common, as those of numbers, have all but one entry in the last part.
 
 Each feature has a learning rate of its own, `rates`, the last of which is that of all features
-beyond (:class:`rosenblatt.engine.compact.Rarity`).
+beyond (:class:`rosenblatt.kernels.compact.Rarity`).
 """
 
 from __future__ import annotations

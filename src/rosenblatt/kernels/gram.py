@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt import rules
 from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.engine.walks import strongest_but
+from rosenblatt.kernels.walks import strongest_but
 
 step = inlined(rules.step)
 

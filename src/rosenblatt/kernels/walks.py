@@ -1,7 +1,7 @@
 """The kernels: walks through rows that score each and correct the weights on a mistake.
 
 They take exactly the steps of :mod:`rosenblatt.reference`, over dense and sparse rows alike
-(:mod:`rosenblatt.engine.layouts`). Every walk goes through ``order[start:stop]``. What they share:
+(:mod:`rosenblatt.kernels.layouts`). Every walk goes through ``order[start:stop]``. What they share:
 
 - ``omega`` holds the weight of each row, or one for all; ``etas`` the learning rate of each step
   of the order, or one for all.
@@ -23,7 +23,7 @@ import numpy as np
 
 from rosenblatt import rules
 from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.engine.layouts import (
+from rosenblatt.kernels.layouts import (
     add,
     fetch,
     row_at,

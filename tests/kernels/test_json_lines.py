@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine.json_lines import (
+from rosenblatt.kernels.json_lines import (
     BOOLEAN,
     ESCAPED,
     NULL,

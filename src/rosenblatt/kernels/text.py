@@ -3,7 +3,7 @@
 The hash, documented here and stable for ever
 ---------------------------------------------
 A *word* is a longest run of letters, marks and numbers, in lower case, by the tables of
-:mod:`rosenblatt.engine._unicode`. All arithmetic is modulo 2⁶⁴.
+:mod:`rosenblatt.kernels._unicode`. All arithmetic is modulo 2⁶⁴.
 
 - A word is hashed by FNV-1a over its code points: ``h = (h ^ c) · 0x100000001B3`` for each code
   point c, from the *seed* (for unnamed text FNV's own, ``0xCBF29CE484222325``).
@@ -31,8 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.engine._memory import Room
-from rosenblatt.engine._unicode import LIMIT, fold_table
+from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels._unicode import LIMIT, fold_table
 
 SEED = np.uint64(0xCBF29CE484222325)
 PRIME = np.uint64(0x100000001B3)

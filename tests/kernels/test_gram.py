@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.engine.gram import vote, walk
-from rosenblatt.engine.tasks import UNLIMITED
+from rosenblatt.kernels.gram import vote, walk
+from rosenblatt.kernels.tasks import UNLIMITED
 
 
 @st.composite

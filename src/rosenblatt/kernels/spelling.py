@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.compiled.jit import kernel
-from rosenblatt.engine._unicode import fold_table
-from rosenblatt.engine.text import GRAM, PRIME, SEED, Ngrams, _decode, _mixed, words
+from rosenblatt.kernels._unicode import fold_table
+from rosenblatt.kernels.text import GRAM, PRIME, SEED, Ngrams, _decode, _mixed, words
 
 _HINT_BITS = 16  # of a column, by which nearly all that are not wanted are told apart
 
@@ -23,7 +23,7 @@ def spell(
     A hashed model knows columns; this tells which words they were, the first that fit. In n-grams
     of characters, ``_`` stands for the edge of a word.
 
-    >>> from rosenblatt.engine.text import column
+    >>> from rosenblatt.kernels.text import column
     >>> data = np.frombuffer(b"not good, not bad", dtype=np.uint8)
     >>> wanted = np.array([column(["not", "bad"], 22)])
     >>> spell(np.array([0, 17]), data, Ngrams(), wanted)

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.lines import read_fasttext
-from rosenblatt.engine.parsers import (
+from rosenblatt.kernels.parsers import (
     FAULTS,
     parse_fasttext,
     parse_svmlight,
     parse_vw,
 )
-from rosenblatt.engine.text import _fnv, _mix
+from rosenblatt.kernels.text import _fnv, _mix
 
 EXAMPLES = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")

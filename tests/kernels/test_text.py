@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine._memory import Room
-from rosenblatt.engine._unicode import LIMIT, fold_table
-from rosenblatt.engine.text import (
+from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels._unicode import LIMIT, fold_table
+from rosenblatt.kernels.text import (
     SEED,
     WEIGHTINGS,
     Ngrams,

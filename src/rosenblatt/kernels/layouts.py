@@ -2,14 +2,14 @@
 
 Dense rows are one array, sparse rows a tuple of three; a row of them, x, is an array or a pair. The
 functions below have no body: the compiler puts in their place what
-:mod:`rosenblatt.engine.answers` says for that layout.
+:mod:`rosenblatt.kernels.answers` says for that layout.
 """
 
 from __future__ import annotations
 
 from rosenblatt.compiled.jit import explained_in
 
-explained_in("rosenblatt.engine.answers")
+explained_in("rosenblatt.kernels.answers")
 
 
 def row_at(rows, row):

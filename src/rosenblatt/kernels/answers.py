@@ -9,7 +9,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
-from rosenblatt.engine import csr, dense, layouts
+from rosenblatt.kernels import csr, dense, layouts
 
 
 @overload(layouts.row_at)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine.compact import Numbering, Rarity, score, taken, used_places
-from rosenblatt.engine.packed import Packed
-from rosenblatt.engine.text import Rows
+from rosenblatt.kernels.compact import Numbering, Rarity, score, taken, used_places
+from rosenblatt.kernels.packed import Packed
+from rosenblatt.kernels.text import Rows
 
 COLUMNS = st.lists(st.lists(st.integers(0, 63), max_size=12), max_size=5)
 

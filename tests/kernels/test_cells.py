@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine.cells import find_cells, gather_cells
+from rosenblatt.kernels.cells import find_cells, gather_cells
 
 EXAMPLES = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 CELLS = st.text('ab,"\n\r;é ', max_size=12) | st.text('a"', min_size=60, max_size=140)

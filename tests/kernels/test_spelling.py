@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine.spelling import spell
-from rosenblatt.engine.text import Ngrams, column, hash_ngrams
+from rosenblatt.kernels.spelling import spell
+from rosenblatt.kernels.text import Ngrams, column, hash_ngrams
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=6)
 

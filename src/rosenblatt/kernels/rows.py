@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.engine import csr, dense
+from rosenblatt.kernels import csr, dense
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.engine.text import PRIME, SEED, _mixed
+from rosenblatt.kernels.text import PRIME, SEED, _mixed
 
 FAULTS = {
     1: "expected a number",
@@ -59,7 +59,7 @@ def parse_vw(data: np.ndarray, bits: int) -> Parsed:
     """Read lines ``label [importance] ['tag]|namespace[:scale] feature[:value] ...``.
 
     A feature's column is the lowest bits of ``mix`` of FNV-1a over the bytes of
-    ``namespace^feature`` (or only ``feature``); see :mod:`rosenblatt.engine.text`. A label that
+    ``namespace^feature`` (or only ``feature``); see :mod:`rosenblatt.kernels.text`. A label that
     is left out reads as NaN, an importance as 1.
 
     >>> block = np.frombuffer(b"1 2.0 'id|words not:0.5 good\\n", dtype=np.uint8)

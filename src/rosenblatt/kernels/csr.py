@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.compiled.jit import REORDER, kernel, prefetch
-from rosenblatt.engine.dense import folded
+from rosenblatt.kernels.dense import folded
 
 AHEAD = 2  # rows between asking for a row's entries and reading them
 FAR = 1 << 23  # bytes of weights beyond which they are asked for ahead of time, too

@@ -4,7 +4,7 @@ A walk visits rows in an order, keeps the score of each step in `seen` and corre
 It leaves the averaging sums alone: whatever a step owes them follows from its score, so that
 :func:`settle` can add it later, and only if somebody asks for the average.
 
-The rows are packed (:class:`rosenblatt.engine.packed.Packed`); W is (features, problems). Two
+The rows are packed (:class:`rosenblatt.kernels.packed.Packed`); W is (features, problems). Two
 classes have one problem, for class 1; more have one each, against the rest. A step that is mistaken
 at margin <= `threshold` is answered with the learning rate 1, by the rule of
 :func:`rosenblatt.rules.step`. `omega` holds the weight of each row, or one for all, `clock` the
@@ -20,7 +20,7 @@ import numpy as np
 
 from rosenblatt import rules
 from rosenblatt.compiled.jit import fence, inlined, kernel, load_shared, store_shared
-from rosenblatt.engine.packed import (
+from rosenblatt.kernels.packed import (
     AHEAD,
     FAR,
     add,

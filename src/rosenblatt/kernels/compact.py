@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from rosenblatt.compiled.jit import kernel
-from rosenblatt.engine._memory import zeros
-from rosenblatt.engine.packed import Packed, pack
-from rosenblatt.engine.text import Rows
+from rosenblatt.kernels._memory import zeros
+from rosenblatt.kernels.packed import Packed, pack
+from rosenblatt.kernels.text import Rows
 
 
 class Numbering:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rosenblatt.engine.rows import distinct, rows_of
+from rosenblatt.kernels.rows import distinct, rows_of
 
 ONE = np.ones(1)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine import packed
-from rosenblatt.engine.compact import Numbering
-from rosenblatt.engine.packed import NEAR, Packed
-from rosenblatt.engine.text import Rows
+from rosenblatt.kernels import packed
+from rosenblatt.kernels.compact import Numbering
+from rosenblatt.kernels.packed import NEAR, Packed
+from rosenblatt.kernels.text import Rows
 
 D = NEAR + 8
 VALUES = st.sampled_from([0.5, 0.5, 0.5, 1.0, -2.0, 0.0])

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.engine.row_ends import count_newlines, last_row_end, row_starts
+from rosenblatt.kernels.row_ends import count_newlines, last_row_end, row_starts
 
 EXAMPLES = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.engine.cells import copy, copy_until, twice_as_long
+from rosenblatt.kernels.cells import copy, copy_until, twice_as_long
 
 # What a value is, as `find_values` tells it; 0 where there is none.
 STRING, ESCAPED, NUMBER, BOOLEAN, NULL = 1, 2, 3, 4, 5
