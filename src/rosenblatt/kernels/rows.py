@@ -1,111 +1,428 @@
-"""Two layouts of examples behind one face: which arrays, which kernels, how weights lie."""
+"""Three layouts of rows, and what a row of each answers to a walk.
+
+Dense rows are a matrix; their weights lie class by class, ``W`` is (problems, features). Sparse rows
+come in CSR form or packed; a feature's weights lie together, ``W`` is (features, problems), so that
+one pass over the entries of a row scores all problems. A single problem has its weights in a vector
+``w`` whatever the layout.
+
+Indices are unsigned (columns uint32, row pointers uint64), so that no index is checked for being
+negative. ``rates`` are the learning rates of the features, the last of them that of all features
+beyond; a single rate holds for all.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels import csr, dense
+from rosenblatt.kernels.jit import REORDER, by_layout, kernel, prefetch
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
-
-class DenseRows:
-    """Rows of a C-contiguous matrix, used where they lie."""
-
-    kernels = dense
-
-    def __init__(self, X: np.ndarray) -> None:
-        self.arrays: Any = X
-        self.shape, self.dtype, self.stored = X.shape, X.dtype, X.size
-
-    def lay_out(self, weights: np.ndarray) -> np.ndarray:
-        """A copy of (problems, d) weights as the kernels want them."""
-        return np.array(weights, order="C")
-
-    def restore(self, W: np.ndarray) -> np.ndarray:
-        """A copy of the kernels' weights as (problems, d)."""
-        return np.array(W, order="C")
-
-    def scores(self, weights: np.ndarray, bias: np.ndarray, chosen: slice) -> np.ndarray:
-        """The scores of some rows with (problems, d) weights, as (rows, problems)."""
-        return self.arrays[chosen] @ weights.T + bias.astype(self.dtype)
+NEAR = 1 << 16  # places below this are packed into two bytes
+AHEAD = 2  # rows between the prefetch of a sparse row and its use
+DENSE_AHEAD = 4
+FEW = 4  # a row is added class by class if at most one in so many classes moves
+FAR = 1 << 23  # bytes of weights beyond which the weights of the next row are prefetched, too
 
 
-class CsrRows:
-    """Rows of a canonical CSR matrix (sorted, no entry twice), used where they lie."""
+class Dense(NamedTuple):
+    """Rows of a C-contiguous matrix."""
 
-    kernels = csr
-
-    def __init__(self, X: sparse.csr_matrix | sparse.csr_array) -> None:
-        wide = X.indices.dtype.itemsize > 4
-        columns = X.indices.astype(np.uint32) if wide else X.indices.view(np.uint32)
-        self.arrays: Any = (X.data, columns, X.indptr.astype(np.uint64))
-        self.matrix, self.shape, self.dtype, self.stored = X, X.shape, X.dtype, X.nnz
-
-    def lay_out(self, weights: np.ndarray) -> np.ndarray:
-        """A copy of (problems, d) weights as the kernels want them: a feature's together."""
-        return np.array(weights.T, order="C")
-
-    def restore(self, W: np.ndarray) -> np.ndarray:
-        """A copy of the kernels' weights as (problems, d)."""
-        return np.array(W.T, order="C")
-
-    def scores(self, weights: np.ndarray, bias: np.ndarray, chosen: slice) -> np.ndarray:
-        """The scores of some rows with (problems, d) weights, as (rows, problems)."""
-        return self.matrix[chosen] @ weights.T + bias.astype(self.dtype)
+    X: np.ndarray
 
 
-Rows = DenseRows | CsrRows
+class Csr(NamedTuple):
+    """Sparse rows: row i has the entries ``pointers[i] : pointers[i+1]`` of data and columns."""
+
+    data: np.ndarray
+    columns: np.ndarray
+    pointers: np.ndarray
 
 
-def rows_of(X: Any) -> Rows:
-    """Take a checked float matrix, dense or CSR, without a copy where its layout allows."""
-    # The command line trains without SciPy; its import would be a good part of a short run.
-    from scipy import sparse
+class Packed(NamedTuple):
+    """Sparse rows packed for learning: part k of row i is ``pointers[i, k] : pointers[i+1, k]``.
 
-    if not sparse.issparse(X):
-        return DenseRows(np.ascontiguousarray(X))
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return CsrRows(X)
+    Most words of a text stand in it once, so that most entries of its row share a value, the row's
+    *base*; and most of them are of the features met first, which are the frequent ones. So a row
+    comes in three parts: near, far, and all other entries. A text takes less than half the bytes of
+    CSR rows, and its score one product for all that shares a value: ``base · (sum of weights) +
+    values · weights``. Rows whose values differ have all but one entry in the last part.
 
-
-def distinct(rows: Rows, codes: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of positive weight with equal ones made one, in an order their values alone decide.
-
-    Returns the row numbers and the weights, in which each of these rows carries the weight of all
-    its copies. So a model that draws its order from this one depends on the examples as a weighted
-    set, not on how a file happened to be sorted.
+    Attributes
+    ----------
+    near : uint16 array
+        Places below 65,536 whose value is the base of their row.
+    far : uint32 array
+        Other places whose value is the base of their row.
+    columns, values : uint32 and float32 arrays
+        All other entries.
+    bases : float32 array (rows,)
+        The base of each row.
+    pointers : uint64 array (rows + 1, 3)
+        Where the three parts of each row begin.
     """
-    chosen = np.arange(rows.shape[0], dtype=np.uint64)
-    if omega.size > 1:
-        chosen = chosen[omega > 0]
-    word = np.dtype(f"u{rows.dtype.itemsize}")
-    generator = np.random.default_rng(1957)
-    first, second = (
-        generator.integers(0, np.iinfo(word).max, rows.shape[1], dtype=word) | word.type(1)
-        for _ in range(2)
-    )
-    labels = codes[chosen].astype(np.uint64) << np.uint64(32)
-    key = rows.kernels.keys(rows.arrays, chosen, first) ^ labels
-    by_key = np.argsort(key)
-    chosen, key = chosen[by_key], key[by_key]
-    tied = key[1:] == key[:-1]
-    if not tied.any():
-        return chosen, omega
 
-    suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    finer = rows.kernels.keys(rows.arrays, chosen[suspects], second)
-    chosen[suspects] = chosen[suspects[np.lexsort((finer, codes[chosen[suspects]], key[suspects]))]]
-    close = chosen[suspects]
-    alike = rows.kernels.same_as_next(rows.arrays, close)[:-1]
-    same = np.zeros(chosen.size, bool)
-    same[suspects[1:]] = alike & (codes[close[1:]] == codes[close[:-1]])
-    merged = np.zeros(rows.shape[0])
-    weights = np.broadcast_to(omega, merged.shape)[chosen]
-    merged[chosen[~same]] = np.bincount(np.cumsum(~same) - 1, weights=weights)
-    return chosen[~same], merged
+    near: np.ndarray
+    far: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    bases: np.ndarray
+    pointers: np.ndarray
+
+    @classmethod
+    def room(cls, rows: int, entries: int) -> Packed:
+        """Room for rows and entries, and one more, as packing writes before it decides."""
+        return cls(
+            np.empty(entries + 1, np.uint16),
+            np.empty(entries + 1, np.uint32),
+            np.empty(entries + 1, np.uint32),
+            np.empty(entries + 1, np.float32),
+            np.empty(rows, np.float32),
+            np.zeros((rows + 1, 3), np.uint64),
+        )
+
+    def filled(self) -> Packed:
+        """The part of a room that is in use."""
+        near, far, rest = map(int, self.pointers[-1])
+        return self._replace(
+            near=self.near[:near],
+            far=self.far[:far],
+            columns=self.columns[:rest],
+            values=self.values[:rest],
+        )
+
+
+@kernel
+def rate_of(rates, at):
+    """The learning rate of a feature."""
+    return rates[min(at, np.uint32(rates.size - 1))]
+
+
+@kernel(fastmath=REORDER)
+def dense_dot(rows, row, w):
+    """The inner product of a row with one weight vector, in the precision of the data."""
+    X = rows.X
+    s = X.dtype.type(0)
+    for j in range(w.size):
+        s += X[row, j] * w[j]
+    return s
+
+
+@kernel(fastmath=REORDER)
+def csr_dot(rows, row, w):
+    """The inner product of a sparse row with one weight vector."""
+    data, columns, pointers = rows
+    s = data.dtype.type(0)
+    for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        s += data[j] * w[columns[j]]
+    return s
+
+
+@kernel
+def packed_dot(rows, row, w):
+    """The inner product of a packed row with one weight vector.
+
+    Four sums take turns, so that no addition waits for the one before it; vector instructions that
+    gather weights are slower.
+    """
+    near, far, columns, values, bases, pointers = rows
+    end = row + np.uint64(1)
+    a = b = c = d = w.dtype.type(0)
+    for j in range(pointers[row, 0], pointers[end, 0]):
+        a, b, c, d = b, c, d, a + w[near[j]]
+    for j in range(pointers[row, 1], pointers[end, 1]):
+        a, b, c, d = b, c, d, a + w[far[j]]
+    ones = (a + b) + (c + d)
+    a = b = c = d = w.dtype.type(0)
+    for j in range(pointers[row, 2], pointers[end, 2]):
+        a, b, c, d = b, c, d, a + values[j] * w[columns[j]]
+    return bases[row] * ones + ((a + b) + (c + d))
+
+
+@kernel(fastmath=REORDER)
+def dense_dots(rows, row, W, s):
+    """The inner products with the weight vectors of all problems, into s."""
+    X = rows.X
+    for c in range(s.size):
+        total = X.dtype.type(0)
+        for j in range(X.shape[1]):
+            total += X[row, j] * W[c, j]
+        s[c] = total
+
+
+@kernel
+def csr_dots(rows, row, W, s):
+    """The inner products of a sparse row with the weight vectors of all problems, into s."""
+    data, columns, pointers = rows
+    for c in range(s.size):
+        s[c] = 0
+    for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        x, at = data[j], columns[j]
+        for c in range(s.size):
+            s[c] += x * W[at, c]
+
+
+@kernel
+def packed_dots(rows, row, W, s):
+    """The inner products of a packed row with the weight vectors of all problems, into s."""
+    near, far, columns, values, bases, pointers = rows
+    end = row + np.uint64(1)
+    for c in range(s.size):
+        s[c] = 0
+    for j in range(pointers[row, 0], pointers[end, 0]):
+        at = near[j]
+        for c in range(s.size):
+            s[c] += W[at, c]
+    for j in range(pointers[row, 1], pointers[end, 1]):
+        at = far[j]
+        for c in range(s.size):
+            s[c] += W[at, c]
+    for c in range(s.size):
+        s[c] *= bases[row]
+    for j in range(pointers[row, 2], pointers[end, 2]):
+        x, at = values[j], columns[j]
+        for c in range(s.size):
+            s[c] += x * W[at, c]
+
+
+@kernel(fastmath=REORDER)
+def dense_square(rows, row, rates):
+    """The squared length of a row, each feature times its rate: what an update adds to a score."""
+    X = rows.X
+    s = X.dtype.type(0)
+    if rates.size == 1:
+        for j in range(X.shape[1]):
+            s += X[row, j] * X[row, j]
+        return s * X.dtype.type(rates[0])
+    for j in range(X.shape[1]):
+        s += X[row, j] * X[row, j] * X.dtype.type(rate_of(rates, np.uint32(j)))
+    return s
+
+
+@kernel(fastmath=REORDER)
+def csr_square(rows, row, rates):
+    """The squared length of a sparse row, each feature times its rate."""
+    data, columns, pointers = rows
+    s = data.dtype.type(0)
+    for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        s += data[j] * data[j] * data.dtype.type(rate_of(rates, columns[j]))
+    return s
+
+
+@kernel
+def packed_square(rows, row, rates):
+    """The squared length of a packed row, each feature times its rate."""
+    near, far, columns, values, bases, pointers = rows
+    end = row + np.uint64(1)
+    ones = np.float32(0)
+    for j in range(pointers[row, 0], pointers[end, 0]):
+        ones += rate_of(rates, np.uint32(near[j]))
+    for j in range(pointers[row, 1], pointers[end, 1]):
+        ones += rate_of(rates, far[j])
+    s = bases[row] * bases[row] * ones
+    for j in range(pointers[row, 2], pointers[end, 2]):
+        s += values[j] * values[j] * rate_of(rates, columns[j])
+    return s
+
+
+@kernel
+def dense_add(rows, row, w, tau, rates):
+    """``w += tau·rates·x``, in the precision of w."""
+    X, t = rows.X, w.dtype.type(tau)
+    if rates.size == 1:
+        for j in range(X.shape[1]):
+            w[j] += t * (X[row, j] * rates[0])
+        return
+    for j in range(X.shape[1]):
+        w[j] += t * (X[row, j] * rate_of(rates, np.uint32(j)))
+
+
+@kernel
+def csr_add(rows, row, w, tau, rates):
+    """``w += tau·rates·x`` for a sparse row."""
+    data, columns, pointers = rows
+    t = w.dtype.type(tau)
+    for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        w[columns[j]] += t * (data[j] * rate_of(rates, columns[j]))
+
+
+@kernel
+def packed_add(rows, row, w, tau, rates):
+    """``w += tau·rates·x`` for a packed row."""
+    near, far, columns, values, bases, pointers = rows
+    end, t, base = row + np.uint64(1), w.dtype.type(tau), bases[row]
+    for j in range(pointers[row, 0], pointers[end, 0]):
+        at = np.uint32(near[j])
+        w[at] += t * (base * rate_of(rates, at))
+    for j in range(pointers[row, 1], pointers[end, 1]):
+        w[far[j]] += t * (base * rate_of(rates, far[j]))
+    for j in range(pointers[row, 2], pointers[end, 2]):
+        w[columns[j]] += t * (values[j] * rate_of(rates, columns[j]))
+
+
+@kernel
+def dense_add_each(rows, row, W, taus, moved, rates):
+    """``W[c] += taus[c]·rates·x`` for all problems c, of which `moved` have a tau."""
+    X = rows.X
+    for c in range(taus.size):
+        if taus[c] == 0.0:
+            continue
+        t = W.dtype.type(taus[c])
+        if rates.size == 1:
+            for j in range(X.shape[1]):
+                W[c, j] += t * (X[row, j] * rates[0])
+        else:
+            for j in range(X.shape[1]):
+                W[c, j] += t * (X[row, j] * rate_of(rates, np.uint32(j)))
+
+
+@kernel
+def add_entry(W, at, taus, x):
+    """What one entry x of a row adds to the weights of its feature, if any tau is not zero."""
+    for c in range(taus.size):
+        W[at, c] += W.dtype.type(taus[c]) * x
+
+
+@kernel
+def csr_add_each(rows, row, W, taus, moved, rates):
+    """``W[:, c] += taus[c]·rates·x`` for all problems c of a sparse row."""
+    data, columns, pointers = rows
+    if FEW * moved <= taus.size:
+        for c in range(taus.size):
+            t = W.dtype.type(taus[c])
+            if taus[c] != 0.0:
+                for j in range(pointers[row], pointers[row + np.uint64(1)]):
+                    W[columns[j], c] += t * (data[j] * rate_of(rates, columns[j]))
+        return
+    for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        add_entry(W, columns[j], taus, data[j] * rate_of(rates, columns[j]))
+
+
+@kernel
+def packed_add_one(rows, row, W, c, tau, rates):
+    """``W[:, c] += tau·rates·x`` for one problem c of a packed row."""
+    near, far, columns, values, bases, pointers = rows
+    end, t, base = row + np.uint64(1), W.dtype.type(tau), bases[row]
+    for j in range(pointers[row, 0], pointers[end, 0]):
+        at = np.uint32(near[j])
+        W[at, c] += t * (base * rate_of(rates, at))
+    for j in range(pointers[row, 1], pointers[end, 1]):
+        W[far[j], c] += t * (base * rate_of(rates, far[j]))
+    for j in range(pointers[row, 2], pointers[end, 2]):
+        W[columns[j], c] += t * (values[j] * rate_of(rates, columns[j]))
+
+
+@kernel
+def packed_add_each(rows, row, W, taus, moved, rates):
+    """``W[:, c] += taus[c]·rates·x`` for all problems c of a packed row."""
+    if FEW * moved <= taus.size:
+        for c in range(taus.size):
+            if taus[c] != 0.0:
+                packed_add_one(rows, row, W, c, taus[c], rates)
+        return
+    near, far, columns, values, bases, pointers = rows
+    end, base = row + np.uint64(1), bases[row]
+    for j in range(pointers[row, 0], pointers[end, 0]):
+        at = np.uint32(near[j])
+        add_entry(W, at, taus, base * rate_of(rates, at))
+    for j in range(pointers[row, 1], pointers[end, 1]):
+        add_entry(W, far[j], taus, base * rate_of(rates, far[j]))
+    for j in range(pointers[row, 2], pointers[end, 2]):
+        add_entry(W, columns[j], taus, values[j] * rate_of(rates, columns[j]))
+
+
+@kernel
+def dense_fetch(rows, order, i):
+    """Prefetch the row `DENSE_AHEAD` steps from now, unless rows come in order."""
+    X = rows.X
+    if i + DENSE_AHEAD < order.size:
+        row = order[i + DENSE_AHEAD]
+        if row != order[i] + np.uint64(DENSE_AHEAD):
+            start = np.int64(row) * X.shape[1]
+            for j in range(0, X.shape[1], 64 // X.itemsize):
+                prefetch(X, start + j)
+
+
+@kernel
+def csr_fetch(rows, order, i):
+    """Prefetch the entries of the row `AHEAD` steps from now."""
+    data, columns, pointers = rows
+    if i + AHEAD < order.size:
+        row = order[i + AHEAD]
+        for j in range(pointers[row], pointers[row + np.uint64(1)], 16):
+            prefetch(columns, j)
+            prefetch(data, j)
+            if data.itemsize == 8:
+                prefetch(data, j + np.uint64(8))
+
+
+@kernel
+def packed_fetch(rows, order, i):
+    """Prefetch the entries of the row `AHEAD` steps from now."""
+    near, far, columns, values, _, pointers = rows
+    if i + AHEAD < order.size:
+        row = order[i + AHEAD]
+        end = row + np.uint64(1)
+        for j in range(pointers[row, 0], pointers[end, 0], 32):
+            prefetch(near, j)
+        for j in range(pointers[row, 1], pointers[end, 1], 16):
+            prefetch(far, j)
+        for j in range(pointers[row, 2], pointers[end, 2], 16):
+            prefetch(columns, j)
+            prefetch(values, j)
+
+
+@kernel
+def dense_fetch_weights(rows, order, i, W, problems):
+    """The weights of dense rows are read from front to back: nothing to prefetch."""
+
+
+@kernel
+def fetch_feature(W, at, problems):
+    """Prefetch the weights of one feature, of all problems."""
+    first = np.uint64(at) * np.uint64(problems)
+    for k in range(first, first + np.uint64(problems), np.uint64(64 // W.itemsize)):
+        prefetch(W, k)
+
+
+@kernel
+def csr_fetch_weights(rows, order, i, W, problems):
+    """Prefetch the weights of the features of the next row."""
+    _, columns, pointers = rows
+    if i + 1 < order.size:
+        row = order[i + 1]
+        for j in range(pointers[row], pointers[row + np.uint64(1)]):
+            fetch_feature(W, columns[j], problems)
+
+
+@kernel
+def packed_fetch_weights(rows, order, i, W, problems):
+    """Prefetch the weights of the next row; a single problem's weights of near places are near."""
+    near, far, columns, _, _, pointers = rows
+    if i + 1 < order.size:
+        row = order[i + 1]
+        end = row + np.uint64(1)
+        if problems > 1:
+            for j in range(pointers[row, 0], pointers[end, 0]):
+                fetch_feature(W, near[j], problems)
+        for j in range(pointers[row, 1], pointers[end, 1]):
+            fetch_feature(W, far[j], problems)
+        for j in range(pointers[row, 2], pointers[end, 2]):
+            fetch_feature(W, columns[j], problems)
+
+
+# What every layout answers, by the type of the rows.
+dot = by_layout("dot", Dense=dense_dot, Csr=csr_dot, Packed=packed_dot)
+dots = by_layout("dots", Dense=dense_dots, Csr=csr_dots, Packed=packed_dots)
+square = by_layout("square", Dense=dense_square, Csr=csr_square, Packed=packed_square)
+add = by_layout("add", Dense=dense_add, Csr=csr_add, Packed=packed_add)
+add_each = by_layout(
+    "add_each", Dense=dense_add_each, Csr=csr_add_each, Packed=packed_add_each
+)  # fmt: skip
+fetch = by_layout("fetch", Dense=dense_fetch, Csr=csr_fetch, Packed=packed_fetch)
+fetch_weights = by_layout(
+    "fetch_weights",
+    Dense=dense_fetch_weights,
+    Csr=csr_fetch_weights,
+    Packed=packed_fetch_weights,
+)

@@ -19,12 +19,14 @@ class Epoch:
     ----------
     epoch : int
         Its number, from 1.
-    mistakes : int
-        Steps at which an update was made.
     updates : int
-        Updates made, all classes together.
-    online_error : float
-        Share of the steps at which the prediction, made before learning, was wrong.
+        Corrections of weights, all classes together.
+    updated_rows : int
+        Visits at which anything was corrected.
+    mistakes : int
+        Wrong predictions, each made before the label was used.
+    progressive_error : float
+        Their share of the visits.
     train_error : float
         Share of all rows wrong with the weights at hand, where the run had reason to count them.
     validation_error : float
@@ -32,13 +34,14 @@ class Epoch:
     weight_norm, relative_change : float
         Length of all weights and biases, and of their change in this epoch relative to it.
     seconds : float
-        Time the epoch took.
+        Time the epoch took, without compiling.
     """
 
     epoch: int
-    mistakes: int
     updates: int
-    online_error: float = math.nan
+    updated_rows: int = 0
+    mistakes: float = math.nan
+    progressive_error: float = math.nan
     train_error: float = math.nan
     validation_error: float = math.nan
     weight_norm: float = math.nan
@@ -51,8 +54,8 @@ class History(Sequence[Epoch]):
 
     Examples
     --------
-    >>> history = History([Epoch(1, mistakes=3, updates=3), Epoch(2, mistakes=0, updates=0)])
-    >>> history["mistakes"]
+    >>> history = History([Epoch(1, updates=3), Epoch(2, updates=0)])
+    >>> history["updates"]
     array([3, 0])
     >>> history[-1].epoch
     2

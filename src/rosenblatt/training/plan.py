@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt.kernels.tasks import Setting, Task
+import numpy as np
+
+from rosenblatt.learners.protocol import UNLIMITED, Array
 from rosenblatt.training.history import Epoch
-from rosenblatt.training.state import Array
+
+KEEPS = ("last", "average", "late_average", "best")
 
 
 @dataclass(frozen=True)
@@ -17,31 +20,27 @@ class Plan:
 
     Parameters
     ----------
-    setting : Setting
-        The rule: thresholds, padding constant squared, averaging, online or batch.
-    rows : array of uint64
-        The rows to visit.
-    draw : {"fixed", "permutation", "random"}
-        Visit them as they stand, in a new permutation an epoch, or drawn with replacement.
     eta : float or callable
-        The learning rate, or the rate at visit t = 1, 2, ...
-    keep : {"last", "average", "best"}
-        Which weights are wanted in the end.
+        The learning rate, or the rate at visit t = 1, 2, ... (iteration, for batch learners).
+    keep : {"last", "average", "late_average", "best"}
+        Which weights are wanted in the end. The late average is the mean over all steps since the
+        number of epochs last doubled, about the last half of the run: weights from before much
+        was learned would only hold it back. (Averaging a suffix: A. Rakhlin, O. Shamir,
+        K. Sridharan (2012).)
     max_epochs, max_updates
         The budget.
     tol, patience
         What counts as progress, and for how many epochs to wait for it. None: for ever.
     early_stopping : bool
         Stop by the validation error, and keep the weights that were best by it.
-    validation : Task or None
-        Examples held out.
+    validate : callable or None
+        The error of a learner on held-out examples, given also whether to average.
     callbacks : tuple of callables
         Each receives every :class:`Epoch`; returning True stops the run.
+    most_visits : int
+        Rows to visit between two times that the run can be saved.
     """
 
-    setting: Setting
-    rows: Array
-    draw: str = "fixed"
     eta: float | Callable[[int], float] = 1.0
     keep: str = "last"
     max_epochs: int = 1000
@@ -49,15 +48,34 @@ class Plan:
     tol: float | None = 1e-3
     patience: int = 5
     early_stopping: bool = False
-    validation: Task | None = None
+    validate: Callable[[Any, bool], float] | None = None
     callbacks: tuple[Callable[[Epoch], Any], ...] = ()
+    most_visits: int = UNLIMITED
 
     @property
-    def pocketing(self) -> bool:
+    def averages(self) -> bool:
+        """Whether an average of the weights is wanted."""
+        return self.keep in ("average", "late_average")
+
+    @property
+    def has_pocket(self) -> bool:
         """Whether the best weights are told by the training error."""
-        return self.keep == "best" and self.validation is None
+        return self.keep == "best" and self.validate is None
 
-    @property
-    def repeats(self) -> bool:
-        """Whether equal weights at two epoch ends mean that the run goes in circles."""
-        return self.draw == "fixed" and not callable(self.eta)
+    def is_spent(self, updates: int) -> bool:
+        """Whether the budget of updates is used up."""
+        return self.max_updates is not None and updates >= self.max_updates
+
+    def allowed(self, updates: int) -> int:
+        """How many updates are left."""
+        return UNLIMITED if self.max_updates is None else self.max_updates - updates
+
+    def etas(self, first: int, count: int) -> Array:
+        """The learning rates of visits `first`, `first + 1`, ..., or the one for all.
+
+        >>> Plan(eta=0.5).etas(7, 3), Plan(eta=lambda t: 1 / t).etas(1, 2)
+        (array([0.5]), array([1. , 0.5]))
+        """
+        if not callable(self.eta):
+            return np.array([float(self.eta)])
+        return np.array([float(self.eta(first + i)) for i in range(count)])

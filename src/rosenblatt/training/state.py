@@ -1,139 +1,93 @@
-"""Everything a run needs to go on, as one value."""
+"""Where a run stands: all that it needs to go on, besides what the learner has learned."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from rosenblatt.cycles import CycleFinder
+from rosenblatt.learners.protocol import Tally
+from rosenblatt.training.history import Epoch
 
-Array = npt.NDArray[Any]
+
+@dataclass
+class Counts:
+    """What the epoch under way has seen so far."""
+
+    weight: float = 0.0
+    updates: int = 0
+    updated_rows: int = 0
+    mistakes: float = 0.0
+    seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """Weights worth keeping, and the error they were kept for."""
+@dataclass
+class Kept:
+    """Weights worth keeping, the error they were kept for, and the run of right answers."""
 
-    weights: Array
-    bias: Array
+    weights: Any
     error: float = math.nan
     run: int = 0
 
 
-@dataclass(frozen=True)
-class Tally:
-    """What the epoch under way has seen so far."""
-
-    updates: int = 0
-    mistaken: int = 0
-    wrong: float = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True)
+@dataclass
 class Progress:
-    """What the stopping rules remember: the least seen so far, and for how long."""
-
-    updates: float = math.inf
-    epochs_without: int = 0
-    validation: float = math.inf
-    validations_without: int = 0
-
-
-@dataclass(frozen=True)
-class Hare:
-    """Brent's search for a cycle: weights to compare with, and how long ago they were seen.
-
-    Only weights of the same length are worth comparing.
-    """
-
-    weights: Array
-    bias: Array
-    norm: float = 0.0
-    power: int = 1
-    length: int = 0
-
-
-@dataclass(frozen=True)
-class State:
-    """A run as data. Save it, load it, go on: the result is that of the undisturbed run.
+    """Where a run stands. Save it with the learner, load both, go on: the undisturbed run.
 
     Attributes
     ----------
-    weights, bias : arrays (problems, features) and (problems,)
-    sums, bias_sums : arrays of the same shapes
-        The averaging sums u; empty when nothing is averaged.
-    clock : array (problems,)
-        Steps so far, counted with the weight of the rows.
+    epoch, position : int
+        Epochs completed, and visits of the one under way.
     steps : float
         Steps so far; an example of weight ω counts for ω.
-    visits, updates, epoch, position : int
-        Rows visited, updates made, epochs completed, visits of the present epoch.
+    visits, updates : int
+        Rows visited and updates made so far.
     run : int
         Right answers in a row.
-    rng : dict
-        The random generator at the start of the present epoch.
+    counts : Counts
+        Of the epoch under way.
+    least_update_rate, epochs_without : float and int
+        The fewest updates per step of an epoch so far, and for how many epochs.
+    least_validation, validations_without : float and int
+        The least validation error so far, and for how many epochs.
+    kept : Kept or None
+        The best weights so far, by the validation error or by the training error.
+    cycle : CycleFinder or None
+        Weights that the run may come back to.
+    history : list of Epoch
+        What happened.
     stop_reason : str or None
         Why the run ended; None while it has not.
     """
 
-    weights: Array
-    bias: Array
-    sums: Array
-    bias_sums: Array
-    clock: Array
-    rng: dict[str, Any]
+    epoch: int = 0
+    position: int = 0
     steps: float = 0.0
     visits: int = 0
     updates: int = 0
-    epoch: int = 0
-    position: int = 0
     run: int = 0
-    tally: Tally = field(default_factory=Tally)
-    progress: Progress = field(default_factory=Progress)
-    before: Snapshot | None = None
-    kept: Snapshot | None = None
-    hare: Hare | None = None
+    counts: Counts = field(default_factory=Counts)
+    least_update_rate: float = math.inf
+    epochs_without: int = 0
+    least_validation: float = math.inf
+    validations_without: int = 0
+    kept: Kept | None = None
+    cycle: CycleFinder | None = None
+    history: list[Epoch] = field(default_factory=list)
+    row_updates: Any = None
     stop_reason: str | None = None
 
-    @classmethod
-    def start(
-        cls, weights: Array, bias: Array, *, averaging: bool = False, seed: int | None = None
-    ) -> State:
-        """A run about to begin at the given weights.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> state = State.start(np.zeros((1, 2)), np.zeros(1), seed=0)
-        >>> state.epoch, state.steps, state.stop_reason
-        (0, 0.0, None)
-        """
-        shape = weights.shape if averaging else (0, 0)
-        return cls(
-            weights=weights,
-            bias=bias,
-            sums=np.zeros(shape),
-            bias_sums=np.zeros(len(bias)),
-            clock=np.zeros(len(bias)),
-            rng=dict(np.random.PCG64(seed).state),
-        )
-
-    @property
-    def averaging(self) -> bool:
-        """Whether the averaging sums are kept."""
-        return self.sums.size > 0
-
-    def average(self) -> Snapshot:
-        """The mean of the weights after each step so far: ``w - u/N``."""
-        clock = np.maximum(self.clock, 1e-300)
-        weights = (self.weights - self.sums / clock[:, None]).astype(self.weights.dtype)
-        return Snapshot(weights, self.bias - self.bias_sums / clock)
-
-    def again(self) -> State:
-        """The same weights and sums, ready for another run."""
-        return replace(
-            self, stop_reason=None, progress=Progress(), before=None, kept=None, hare=None
-        )  # fmt: skip
+    def count(self, tally: Tally, seconds: float = 0.0) -> None:
+        """Take in what came of a walk."""
+        self.position += tally.visits
+        self.visits += tally.visits
+        self.steps += tally.weight
+        self.updates += tally.updates
+        self.run = tally.run
+        counts = self.counts
+        counts.weight += tally.weight
+        counts.updates += tally.updates
+        counts.updated_rows += tally.updated_rows
+        counts.mistakes += tally.mistakes
+        counts.seconds += seconds

@@ -1,0 +1,366 @@
+"""The walks: score each row of an order, and correct the weights where it is mistaken.
+
+They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every layout
+(:mod:`rosenblatt.kernels.rows`). What they share:
+
+- ``rows, codes, omega`` are the examples: the class number of each row, and its weight or one weight
+  for all. ``order`` holds the rows to visit, ``etas`` the learning rate of each visit or one for all.
+- ``book`` (3, problems) holds the biases, their averaging sums, and in ``book[CLOCK, 0]`` the
+  weighted steps so far. ``rule`` is (threshold for y = -1, threshold for y = +1, c²).
+- ``seen`` gets the scores of each visit before learning. What a visit adds to the averaging sums
+  follows from them, so that a walk leaves the sums alone; :func:`settle_one` and its siblings add
+  it when the average is wanted (a lazy average).
+- ``tally`` holds limits and counts, see below. A walk stops when the updates allowed are used up,
+  and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that the
+  caller can look at weights that lasted that long.
+
+Dense rows are one array, CSR rows three and packed rows six, which is why a walk over sparse rows
+takes more than twelve arguments, its rows counted by their members.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rosenblatt import rules
+from rosenblatt.kernels.jit import REORDER, fence, inlined, kernel, load_shared, store_shared
+from rosenblatt.kernels.rows import (
+    AHEAD,
+    FAR,
+    add,
+    add_each,
+    dot,
+    dots,
+    fetch,
+    fetch_weights,
+    square,
+)
+
+BIAS, BIAS_SUM, CLOCK = 0, 1, 2  # rows of a book
+BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
+VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE = range(8)  # of a tally
+TALLY = 8
+GROUP = 4  # visits that a walk and its scout take in turn
+LEAD = 256  # visits that a scout is ahead at most
+PLACE, CORRECTIONS, STAMPS = 0, 16, 32  # on the board, in cache lines of their own
+
+step = inlined(rules.step)
+lag = inlined(rules.lag)
+
+
+@kernel
+def copies(tau, eta):
+    """The updates that a correction by tau stands for: one per copy of the row answered."""
+    return max(1, math.ceil(abs(tau) / eta)) if eta > 0.0 else 1
+
+
+@kernel
+def sign_of(code, tally):
+    """What a class is to a problem of two classes: -1, +1, or 0 if it is neither of them."""
+    return 1.0 if code == tally[POSITIVE] else -1.0 if code == tally[NEGATIVE] else 0.0
+
+
+@kernel
+def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen, board):
+    """Walk with one weight vector; rows of other classes than its two are only scored.
+
+    With a :func:`scout`, ``board`` is what it writes on and ``seen[:, 1]`` gets its scores. A score
+    of the scout is taken if no correction came between, so that it is what this walk would compute
+    itself, to the last bit.
+    """
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    far, scouted = w.size * w.itemsize > FAR, board.size > 0
+    corrections = 0
+    for i in range(order.size):
+        row = order[i]
+        if scouted:
+            store_shared(board, PLACE, i)
+        if scouted and for_scout(i) and load_shared(board, STAMPS + i) == corrections:
+            s = seen[i, 1]
+        else:
+            fetch(rows, order, i + 2 * GROUP - AHEAD if scouted else i)
+            if far:
+                fetch_weights(rows, order, i, w, 1)
+            s = dot(rows, row, w)
+        s += seen.dtype.type(book[BIAS, 0])
+        seen[i, 0] = s
+        sign, weight = sign_of(codes[row], tally), omega[row * weighted]
+        threshold = rule[ABOVE] if sign > 0 else rule[BELOW]
+        tally[VISITED] = i + 1
+        if sign == 0.0:
+            continue
+        if not sign * s <= threshold:
+            tally[RUN] += 1
+            book[CLOCK, 0] += weight
+            continue
+        if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
+            tally[VISITED] = i
+            return
+        eta = etas[i * varying]
+        sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+        tau = step(sign * s, threshold, eta, weight, sqnorm)
+        corrections += 2
+        if scouted:
+            store_shared(board, CORRECTIONS, corrections - 1)
+            fence()
+        add(rows, row, w, sign * tau, rates)
+        if scouted:
+            store_shared(board, CORRECTIONS, corrections)
+        book[BIAS, 0] += sign * tau * rule[PADDING]
+        book[CLOCK, 0] += weight
+        tally[UPDATES] += copies(tau, eta)
+        tally[UPDATED] += 1
+        tally[RUN] = 0
+
+
+@kernel
+def for_scout(i):
+    """Whether a visit is of those that a scout scores: every other group."""
+    return i // GROUP % 2 == 1
+
+
+@kernel
+def scout(rows, order, w, seen, board):
+    """Score rows that a walk with one weight vector, in another thread, has yet to come to.
+
+    The walk writes on the board at which visit it is and twice the number of its corrections; the
+    number is odd while it makes one. The score of a visit is stamped with the corrections it takes
+    into account. After another correction the scout begins again a little ahead of the walk.
+    """
+    corrections, i = np.int64(-1), np.int64(0)
+    while True:
+        place, now = load_shared(board, PLACE), load_shared(board, CORRECTIONS)
+        if place >= order.size:
+            return
+        if now != corrections or i <= place + 1:
+            corrections, i = now, place + 2
+        while not for_scout(i):
+            i += 1
+        if i >= min(order.size, place + LEAD) or corrections % 2 == 1:
+            continue
+        fetch(rows, order, i + 2 * GROUP - AHEAD)
+        s = dot(rows, order[i], w)
+        fence()
+        if load_shared(board, CORRECTIONS) == corrections:
+            seen[i, 1] = s
+            store_shared(board, STAMPS + i, corrections)
+        i += 1
+
+
+@kernel
+def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally, time):
+    """Add what the visits of a walk owe to the averaging sums; `time` is the clock at its start."""
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    for i in range(order.size):
+        row = order[i]
+        sign, weight = sign_of(codes[row], tally), omega[row * weighted]
+        if sign == 0.0:
+            continue
+        margin, threshold = sign * seen[i, 0], rule[ABOVE] if sign > 0 else rule[BELOW]
+        if margin <= threshold:
+            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+            tau = step(margin, threshold, etas[i * varying], weight, sqnorm)
+            late = sign * lag(tau, etas[i * varying], time)
+            add(rows, row, u, late, rates)
+            book[BIAS_SUM, 0] += late * rule[PADDING]
+        time += weight
+
+
+@kernel
+def walk_each(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
+    """Walk with one weight vector per class, each against the rest.
+
+    ``tally[NEGATIVE]`` is the number of the first class here; ``moves`` (2, classes) is scratch.
+    """
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    classes = seen.shape[1]
+    far = W.size * W.itemsize > FAR
+    for i in range(order.size):
+        fetch(rows, order, i)
+        if far:
+            fetch_weights(rows, order, i, W, classes)
+        row, s, tally[VISITED] = order[i], seen[i], i + 1
+        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
+        dots(rows, row, W, s)
+        wrong = 0
+        for c in range(classes):
+            s[c] += seen.dtype.type(book[BIAS, c])
+            wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
+        if wrong == 0:
+            tally[RUN] += 1
+            book[CLOCK, 0] += weight
+            continue
+        if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
+            tally[VISITED] = i
+            return
+        eta, time = etas[i * varying], book[CLOCK, 0]
+        sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+        tally[UPDATES] += answer_each(s, label, weight, eta, sqnorm, rule, time, moves)
+        add_each(rows, row, W, moves[0], wrong, rates)
+        for c in range(classes):
+            book[BIAS, c] += moves[0, c] * rule[PADDING]
+        book[CLOCK, 0] += weight
+        tally[UPDATED] += 1
+        tally[RUN] = 0
+
+
+@kernel
+def answer_each(s, label, weight, eta, sqnorm, rule, time, moves):
+    """How far each class moves, each against the rest, and its sum; return the updates."""
+    updates = 0
+    for c in range(s.size):
+        sign, threshold = (1.0, rule[ABOVE]) if c == label else (-1.0, rule[BELOW])
+        tau = step(sign * s[c], threshold, eta, weight, sqnorm)
+        moves[0, c], moves[1, c] = sign * tau, sign * lag(tau, eta, time)
+        if tau != 0.0:
+            updates += copies(tau, eta)
+    return updates
+
+
+@kernel
+def settle_each(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves, time):
+    """Add what the visits of :func:`walk_each` owe to the averaging sums.
+
+    It takes one argument more than the walk, the clock at its start.
+    """
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    for i in range(order.size):
+        row, s = order[i], seen[i]
+        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
+        wrong = 0
+        for c in range(s.size):
+            wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
+        if wrong > 0:
+            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+            answer_each(s, label, weight, etas[i * varying], sqnorm, rule, time, moves)
+            add_each(rows, row, U, moves[1], wrong, rates)
+            for c in range(s.size):
+                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
+        time += weight
+
+
+@kernel
+def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
+    """Walk with one weight vector per class, moving two of them on a mistake.
+
+    The right class goes up, the best wrong class down (Crammer and Singer 2003, the uniform
+    ultraconservative choice of one rival). Copies of a weighted row come one after the other, and
+    each may meet another rival.
+    """
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    classes = seen.shape[1]
+    far = W.size * W.itemsize > FAR
+    for i in range(order.size):
+        fetch(rows, order, i)
+        if far:
+            fetch_weights(rows, order, i, W, classes)
+        row, s, tally[VISITED] = order[i], seen[i], i + 1
+        label, weight = np.int64(codes[row]), omega[row * weighted]
+        dots(rows, row, W, s)
+        for c in range(classes):
+            s[c] += seen.dtype.type(book[BIAS, c])
+        rival = strongest_but(s, label)
+        if not s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
+            tally[RUN] += 1
+            book[CLOCK, 0] += weight
+            continue
+        if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
+            tally[VISITED] = i
+            return
+        eta, time = etas[i * varying], book[CLOCK, 0]
+        sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+        updates = answer_joint(s, label, weight, eta, sqnorm, rule, time, moves)
+        add_each(rows, row, W, moves[0], min(updates + 1, classes), rates)
+        for c in range(classes):
+            book[BIAS, c] += moves[0, c] * rule[PADDING]
+        book[CLOCK, 0] += weight
+        tally[UPDATES] += updates
+        tally[UPDATED] += 1
+        tally[RUN] = 0
+
+
+@kernel
+def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
+    """How far each class moves, all jointly, and its averaging sum; return the updates.
+
+    ``moves[2]`` (classes,) is scratch for the scores as the copies of a row change them.
+    """
+    updates, left = 0, weight
+    for c in range(s.size):
+        moves[0, c], moves[1, c], moves[2, c] = 0.0, 0.0, s[c]
+    now = moves[2]
+    rival = strongest_but(now, label)
+    while left > 0.0 and now[label] - now[rival] <= (
+        rule[ABOVE] if label > rival else rule[BELOW]
+    ):
+        pull = min(left, 1.0) * eta
+        for c in (label, rival):
+            signed = pull if c == label else -pull
+            moves[0, c] += signed
+            moves[1, c] += signed * (time + weight - left)
+            now[c] = s.dtype.type(now[c] + signed * sqnorm)
+        left -= min(left, 1.0)
+        updates += 1
+        rival = strongest_but(now, label)
+    return updates
+
+
+@kernel
+def strongest_but(s, label):
+    """The class of the largest score other than `label`, the first of equals."""
+    rival = 1 if label == 0 else 0
+    for c in range(s.size):
+        if c != label and s[c] > s[rival]:
+            rival = c
+    return rival
+
+
+@kernel
+def settle_joint(rows, codes, omega, order, etas, seen, U, rates, book, rule, moves, time):
+    """Add what the visits of :func:`walk_joint` owe to the averaging sums."""
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    for i in range(order.size):
+        row, s = order[i], seen[i]
+        label, weight = np.int64(codes[row]), omega[row * weighted]
+        rival = strongest_but(s, label)
+        if s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
+            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+            eta = etas[i * varying]
+            updates = answer_joint(s, label, weight, eta, sqnorm, rule, time, moves)
+            add_each(rows, row, U, moves[1], min(updates + 1, s.size), rates)
+            for c in range(s.size):
+                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
+        time += weight
+
+
+@kernel
+def add_rows(rows, order, coefficients, W, rates):
+    """``W += Σ coefficients[i]·rates·x_i`` over the rows of an order: a batch of corrections."""
+    for i in range(order.size):
+        moved = 0
+        for c in range(coefficients.shape[1]):
+            moved += coefficients[i, c] != 0.0
+        if moved > 0:
+            add_each(rows, order[i], W, coefficients[i], moved, rates)
+
+
+@kernel(fastmath=REORDER)
+def norm_and_change(new, old):
+    """The squared length of `new` and of its difference from `old`, which then becomes `new`."""
+    norm = change = 0.0
+    for j in range(new.size):
+        value = np.float64(new[j])
+        difference = value - old[j]
+        norm += value * value
+        change += difference * difference
+        old[j] = new[j]
+    return norm, change
+
+
+@kernel
+def mean_weights(W, U, steps, out):
+    """``w - u/steps``, the mean of the weights after each step."""
+    for j in range(W.size):
+        out[j] = W[j] - U[j] / steps

@@ -1,0 +1,260 @@
+"""Hashed columns renumbered in the order in which they are first met, and rows packed by them.
+
+Frequent features are met early, so that their weights end up close together: of a table of 2²²
+weights an epoch then touches a small hot part most of the time, and no model holds a weight that
+no row ever had a use for. The number of a column is its *place*.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rosenblatt.kernels._memory import zeros
+from rosenblatt.kernels.jit import kernel, prefetch
+from rosenblatt.kernels.rows import NEAR, Packed
+from rosenblatt.kernels.text import Rows
+
+PLACES_AHEAD = 32  # entries between the prefetch of a column's place and its use
+
+
+class Numbering:
+    """The places of columns, handed out as columns are met.
+
+    Parameters
+    ----------
+    n_columns : int
+        How many columns there are.
+    columns : uint32 array, optional
+        Columns that have places already: the i-th has place i.
+
+    Examples
+    --------
+    >>> numbering = Numbering(1024)
+    >>> rows = Rows(np.array([0, 3], np.uint64), np.array([700, 3, 9], "u4"), np.ones(3, "f4"))
+    >>> numbering.pack(rows, Packed.room(1, 3)).near.tolist()
+    [0, 1, 2]
+    >>> len(numbering), numbering.columns.tolist()
+    (3, [700, 3, 9])
+    """
+
+    def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
+        self._places = zeros((n_columns,), np.uint32)
+        self._columns = np.empty(0, dtype=np.uint32)
+        self._count = 0
+        if columns is not None:
+            self._columns = np.array(columns, dtype=np.uint32)
+            self._count = len(columns)
+            self._places[self._columns] = np.arange(1, self._count + 1, dtype=np.uint32)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns that have places, by place."""
+        return self._columns[: self._count]
+
+    def pack(self, rows: Rows, room: Packed) -> Packed:
+        """Pack rows into a room, columns as their places; new ones get the next."""
+        # One more than there can be, as packing writes a column before it knows whether it is new.
+        most = min(self._count + len(rows.indices), len(self._places)) + 1
+        if most > len(self._columns):
+            grown = np.empty(min(2 * most, len(self._places) + 1), dtype=np.uint32)
+            grown[: self._count] = self.columns
+            self._columns = grown
+        indptr, columns, values = rows
+        bits = room._replace(values=room.values.view(np.uint32), bases=room.bases.view(np.uint32))
+        count = np.uint32(self._count)
+        self._count = int(
+            pack(indptr, columns, values.view(np.uint32), self._places, self._columns, count, bits)
+        )
+        return room.filled()
+
+    def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        """Scores (rows, problems) with the weights of numbered columns; others weigh nothing.
+
+        >>> numbering = Numbering(16, columns=np.array([7], np.uint32))
+        >>> rows = Rows(np.array([0, 2], np.uint64), np.array([7, 9], np.uint32), np.ones(2, "f4"))
+        >>> numbering.score(rows, np.array([[2.5]], np.float32), np.array([-1.0])).tolist()
+        [[1.5]]
+        """
+        out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
+        score(rows.indptr, rows.indices, rows.values, self._places, W, bias, out)
+        return out
+
+
+class Rarity:
+    """Scales that let rare features count for more than frequent ones: inverse frequencies.
+
+    A feature that d of n rows have is scaled by ``log((2 + n) / (1 + d))``, one that none of them
+    has by ``log(2 + n)``; all of it times the constant that gives those rows a mean squared length
+    of 1. To learn from scaled rows and to multiply the scales into the weights afterwards is to
+    give each feature a learning rate of its own, the square of its scale: neither the rows nor the
+    model need scales.
+
+    Parameters
+    ----------
+    scales : float32 array
+        The scale of each place that the rows had.
+    rest : float
+        The scale of all other places.
+
+    Examples
+    --------
+    >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], "u4"), np.ones(3, "f4"))
+    >>> rarity = Rarity.of(Numbering(1024).pack(rows, Packed.room(2, 3)))
+    >>> rarity.scales.round(2).tolist(), round(rarity.rest, 2)
+    ([0.5099999904632568, 1.2200000286102295], 2.44)
+    """
+
+    def __init__(self, scales: np.ndarray, rest: float) -> None:
+        self.scales, self.rest = scales, rest
+        self._with_rest = np.append(scales, np.float32(rest))
+
+    @classmethod
+    def of(cls, rows: Packed) -> Rarity:
+        """The scales by the frequencies in these rows."""
+        n, places = len(rows.bases), (rows.near, rows.far, rows.columns)
+        count = max(int(some.max(initial=0)) + 1 if len(some) else 0 for some in places)
+        frequencies = np.zeros(count, dtype=np.uint32)
+        for some in places:
+            count_places(some, frequencies)
+        logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
+        squares = sum_of_squares(rows, frequencies, logs * logs)
+        unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
+        scales = (unit * logs).astype(np.float32)[frequencies]
+        return cls(scales, float(np.float32(unit * np.log(2 + n))))
+
+    @property
+    def rates(self) -> np.ndarray:
+        """The learning rates by place, the last for all places beyond."""
+        return self._with_rest * self._with_rest
+
+    def of_places(self, places: np.ndarray) -> np.ndarray:
+        """The scales of some places."""
+        return self._with_rest[np.minimum(places, np.uint32(len(self.scales)))]
+
+
+def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """The places whose weights, or averaging sums, are not all zero.
+
+    >>> used_places(np.array([[0.0], [2.0]]), np.zeros((2, 1))).tolist()
+    [1]
+    """
+    out = zeros((len(W),), np.uint32)
+    return out[: find_used(W, U, out)]
+
+
+def taken(array: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The rows of an array at some places, as ``array[places]`` but faster for wide gaps.
+
+    >>> taken(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2], np.uint32)).tolist()
+    [[1.0], [4.0]]
+    """
+    width = math.prod(array.shape[1:])
+    out = zeros((len(places), width), array.dtype)
+    take(array.reshape(len(array), width), places, out)
+    return out.reshape(len(places), *array.shape[1:])
+
+
+@kernel
+def pack(indptr, columns, bits, places, met, count, rows):
+    """Pack plain rows, giving new columns the next places; how many have places then.
+
+    `bits` are the values as integers: the base is the least of a row, which of the positive values
+    is the least one. A column without a place has 0 in `places`, any other one more than its place.
+    Each entry is written to all three parts and kept in one of them, and each column to `met`, so
+    that there is no branch that a processor could mispredict. The rows are six arrays, which makes
+    it twelve.
+    """
+    near, far, numbered, values, bases, pointers = rows
+    near_end = far_end = end = np.uint64(0)
+    one, ahead = np.uint64(1), np.uint64(PLACES_AHEAD)
+    for row in range(bases.size):
+        base = bits[indptr[row]] if indptr[row] < indptr[row + 1] else np.uint32(0)
+        for j in range(indptr[row], indptr[row + 1]):
+            base = min(base, bits[j])
+        bases[row] = base
+        for j in range(indptr[row], indptr[row + 1]):
+            if j + ahead < columns.size:
+                prefetch(places, columns[j + ahead])
+            column = columns[j]
+            place = places[column]
+            is_new = place == 0
+            met[count] = column
+            count += np.uint32(is_new)
+            place = count if is_new else place
+            places[column] = place
+            place -= np.uint32(1)
+            shared, is_near = np.uint64(bits[j] == base), np.uint64(place < np.uint32(NEAR))
+            near[near_end] = np.uint16(place)
+            far[far_end] = place
+            numbered[end], values[end] = place, bits[j]
+            near_end += shared & is_near
+            far_end += shared & (one - is_near)
+            end += one - shared
+        pointers[row + 1, 0], pointers[row + 1, 1], pointers[row + 1, 2] = near_end, far_end, end
+    return count
+
+
+@kernel
+def find_used(W, U, out):
+    """Write the places whose weights or sums are not all zero to `out`; how many there are."""
+    count = 0
+    for i in range(W.shape[0]):
+        used = False
+        for c in range(W.shape[1]):
+            used |= W[i, c] != 0
+        if i < U.shape[0]:
+            for c in range(U.shape[1]):
+                used |= U[i, c] != 0
+        out[count] = i
+        count += used
+    return count
+
+
+@kernel
+def take(rows, places, out):
+    """``out = rows[places]``."""
+    for i in range(places.size):
+        for c in range(out.shape[1]):
+            out[i, c] = rows[places[i], c]
+
+
+@kernel
+def score(pointers, columns, values, places, W, bias, out):
+    """The scores of plain rows with the weights of numbered columns."""
+    for row in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            out[row, c] = bias[c]
+        for j in range(pointers[row], pointers[row + 1]):
+            place = places[columns[j]]
+            if place > 0:
+                for c in range(out.shape[1]):
+                    out[row, c] += values[j] * W[place - np.uint32(1), c]
+
+
+@kernel
+def count_places(places, frequencies):
+    """Count how often each place occurs."""
+    for j in range(places.size):
+        frequencies[places[j]] += np.uint32(1)
+
+
+@kernel
+def sum_of_squares(rows, frequencies, squares):
+    """The sum of squared lengths of rows; a feature that n of them have weighs ``squares[n]``."""
+    near, far, columns, values, bases, pointers = rows
+    total = 0.0
+    for row in range(bases.size):
+        ones = 0.0
+        for j in range(pointers[row, 0], pointers[row + 1, 0]):
+            ones += squares[frequencies[near[j]]]
+        for j in range(pointers[row, 1], pointers[row + 1, 1]):
+            ones += squares[frequencies[far[j]]]
+        total += np.float64(bases[row]) ** 2 * ones
+        for j in range(pointers[row, 2], pointers[row + 1, 2]):
+            total += np.float64(values[j]) ** 2 * squares[frequencies[columns[j]]]
+    return total

@@ -1,0 +1,232 @@
+"""Rows with their classes and weights, in one of the layouts that the kernels walk over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rosenblatt.kernels import row_keys
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.rows import Csr, Dense, Packed
+from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.protocol import Array
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+ONE = np.ones(1)
+_ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C is heard
+_COMPARED = 4096  # rows compared at a time
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows as the kernels want them, with classes and weights.
+
+    Attributes
+    ----------
+    rows : Dense, Csr or Packed
+    codes : int32 array
+        The class number of each row.
+    omega : float array
+        The weight of each row, or a single one for all.
+    n_features : int
+        The columns of the rows, or their places if packed.
+    columns : uint32 array or None
+        The column of each place, if packed.
+    """
+
+    rows: Dense | Csr | Packed
+    codes: Array
+    omega: Array
+    n_features: int
+    columns: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def arrays(self) -> tuple[Any, Array, Array]:
+        """What every walk takes first."""
+        return self.rows, self.codes, self.omega
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the rows are a matrix."""
+        return isinstance(self.rows, Dense)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the rows, and so of the weights."""
+        if isinstance(self.rows, Dense):
+            return self.rows.X.dtype
+        return self.rows.data.dtype if isinstance(self.rows, Csr) else np.dtype(np.float32)
+
+    @property
+    def rows_per_call(self) -> int:
+        """How many rows a kernel call may visit before Python is asked for interrupts."""
+        if isinstance(self.rows, Dense):
+            stored = self.rows.X.size
+        elif isinstance(self.rows, Csr):
+            stored = len(self.rows.data)
+        else:
+            stored = len(self.rows.near) + len(self.rows.far) + len(self.rows.columns)
+        return max(1024, _ENTRIES_PER_CALL // max(1, stored // max(1, len(self.codes))))
+
+    def weights_of(self, order: Array) -> Array:
+        """The weight of each row of an order."""
+        return self.omega[order] if self.omega.size > 1 else np.full(len(order), self.omega[0])
+
+    def weight_of(self, order: Array) -> float:
+        """The weights of the rows of an order added up."""
+        if self.omega.size > 1:
+            return float(self.omega[order].sum())
+        return len(order) * float(self.omega[0])
+
+    def relabelled(self, codes: Array, omega: Array = ONE) -> Examples:
+        """The same rows with other classes and weights."""
+        return replace(self, codes=codes, omega=omega)
+
+
+def examples_of(X: Any, codes: Array, omega: Array = ONE, packed: bool = False) -> Examples:
+    """Take a checked float matrix, dense or CSR, without a copy where its layout allows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of float32 or float64
+    codes : array of int
+        The class number of each row.
+    omega : array of float
+        The weight of each row, or a single one for all.
+    packed : bool
+        Whether to pack sparse rows of float32, which makes later epochs faster.
+
+    Examples
+    --------
+    >>> examples_of(np.eye(2), np.array([0, 1])).rows
+    Dense(X=array([[1., 0.],
+           [0., 1.]]))
+    """
+    codes = np.ascontiguousarray(codes, dtype=np.int32)
+    if not hasattr(X, "indptr"):
+        X = np.ascontiguousarray(X)
+        return Examples(Dense(X), codes, omega, X.shape[1])
+    rows = csr_rows(X)
+    if not packed or rows.data.dtype != np.float32:
+        return Examples(rows, codes, omega, X.shape[1])
+    numbering = Numbering(X.shape[1])
+    room = Packed.room(X.shape[0], len(rows.data))
+    whole = numbering.pack(Rows(rows.pointers, rows.columns, rows.data), room)
+    return Examples(whole, codes, omega, len(numbering), numbering.columns)
+
+
+def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
+    """The arrays of a CSR matrix, checked: every pointer and column lies inside.
+
+    Entries may come in any order; where a row has a column twice, they are added up in a copy.
+    """
+    if X.indptr.size != X.shape[0] + 1 or X.indices.size < X.data.size:
+        raise ValueError(
+            f"X is not a sound CSR matrix: {X.shape[0]} rows, {X.indptr.size} row pointers, "
+            f"{X.indices.size} columns and {X.data.size} values."
+        )
+    pointers = X.indptr.astype(np.uint64)
+    row = row_keys.bad_pointer(pointers, np.uint64(X.data.size))
+    if row < X.shape[0]:
+        raise ValueError(f"X is not a sound CSR matrix: the pointers of row {row} lead outside.")
+    stored = int(pointers[-1])
+    wide = X.indices.dtype.itemsize > 4
+    if wide and stored and not 0 <= int(X.indices[:stored].min()) <= int(X.indices.max()) < 2**32:
+        raise ValueError("X is not a sound CSR matrix: a column is negative or too large.")
+    columns = np.ascontiguousarray(X.indices[:stored])
+    columns = columns.astype(np.uint32) if wide else columns.view(np.uint32)
+    if stored and int(row_keys.largest(columns)) >= X.shape[1]:
+        raise ValueError(
+            f"X is not a sound CSR matrix: a column lies outside of its {X.shape[1]} columns."
+        )
+    data = np.ascontiguousarray(X.data[:stored])
+    if not X.has_sorted_indices:
+        twice = row_keys.repeats(pointers, columns, np.zeros(X.shape[1], np.uint32))
+    else:
+        twice = not X.has_canonical_format
+    if twice:
+        X = X.copy()
+        X.sum_duplicates()
+        return Csr(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.uint64))
+    return Csr(data, columns, pointers)
+
+
+def distinct(examples: Examples) -> tuple[Array, Array]:
+    """The rows of positive weight with equal ones made one, in an order their values alone decide.
+
+    Returns the row numbers and the weights, in which each of these rows carries the weight of all
+    its copies. So a model that draws its order from this one depends on the examples as a weighted
+    set, not on how a file happened to be sorted.
+    """
+    n, codes, omega = len(examples), examples.codes, examples.omega
+    chosen = np.arange(n, dtype=np.uint64)
+    if omega.size > 1:
+        chosen = chosen[omega > 0]
+    word = np.dtype(f"u{examples.dtype.itemsize}")
+    generator = np.random.default_rng(1957)
+    first, second = (
+        generator.integers(0, np.iinfo(word).max, examples.n_features, dtype=word) | word.type(1)
+        for _ in range(2)
+    )
+    labels = codes[chosen].astype(np.uint64) << np.uint64(32)
+    key = _keys(examples, chosen, first) ^ labels
+    by_key = np.argsort(key)
+    chosen, key = chosen[by_key], key[by_key]
+    tied = key[1:] == key[:-1]
+    if not tied.any():
+        return chosen, omega
+
+    suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+    finer = _keys(examples, chosen[suspects], second)
+    chosen[suspects] = chosen[suspects[np.lexsort((finer, codes[chosen[suspects]], key[suspects]))]]
+    close = chosen[suspects]
+    same = np.zeros(chosen.size, bool)
+    same[suspects[1:]] = _same_as_next(examples, close) & (codes[close[1:]] == codes[close[:-1]])
+    merged = np.zeros(n)
+    weights = np.broadcast_to(omega, merged.shape)[chosen]
+    merged[chosen[~same]] = np.bincount(np.cumsum(~same) - 1, weights=weights)
+    return chosen[~same], merged
+
+
+def _keys(examples: Examples, chosen: Array, multipliers: Array) -> Array:
+    rows, out = examples.rows, np.empty(chosen.size, multipliers.dtype)
+    if isinstance(rows, Dense):
+        words: Any = Dense(rows.X.reshape(-1).view(multipliers.dtype))
+    else:
+        assert isinstance(rows, Csr), "rows are told apart before they are packed"
+        words = rows._replace(data=rows.data.view(multipliers.dtype))
+    row_keys.keys(words, chosen, multipliers, out)
+    return out
+
+
+def _same_as_next(examples: Examples, chosen: Array) -> Array:
+    """Whether each of the chosen rows but the last equals the next one."""
+    out = np.empty(chosen.size - 1, bool)
+    for start in range(0, chosen.size - 1, _COMPARED):
+        some = chosen[start : start + _COMPARED + 1]
+        out[start : start + _COMPARED] = _equal_neighbours(examples, some)
+    return out
+
+
+def _equal_neighbours(examples: Examples, some: Array) -> Array:
+    rows = examples.rows
+    if isinstance(rows, Dense):
+        X = rows.X[some]
+        return np.all(X[1:] == X[:-1], axis=1)
+    from scipy import sparse
+
+    assert isinstance(rows, Csr)
+    whole = sparse.csr_array(
+        (rows.data, rows.columns.view(np.int32), rows.pointers.astype(np.int64)),
+        shape=(len(examples), examples.n_features),
+    )
+    X = whole[some.astype(np.int64)]
+    X.sum_duplicates()
+    return np.asarray((X[1:] != X[:-1]).sum(axis=1)).reshape(-1) == 0

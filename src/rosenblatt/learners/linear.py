@@ -1,0 +1,660 @@
+"""Linear learners: weights in place, laid out for the kernels from the first row to the last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from threading import Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt.kernels import learn
+from rosenblatt.kernels._memory import zeros
+from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+
+ONE_RATE = np.ones(1, np.float32)
+_NO_BOARD = np.empty(0, np.int64)
+_WORTH_A_SCOUT = 4096  # visits
+_MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
+_CHUNK = 4096  # rows scored at a time when errors are counted
+_WALKS = {
+    "one": (learn.walk_one, learn.settle_one),
+    "each": (learn.walk_each, learn.settle_each),
+    "joint": (learn.walk_joint, learn.settle_joint),
+}
+
+
+class Weights(NamedTuple):
+    """Weights (problems, features) and biases (problems,)."""
+
+    weights: Array
+    bias: Array
+
+
+@dataclass(frozen=True)
+class State:
+    """What a linear learner has learned, as plain arrays.
+
+    Attributes
+    ----------
+    weights, bias : arrays (problems, features) and (problems,)
+    sums, bias_sums : arrays of the same shapes
+        The averaging sums u; `sums` is empty if nothing is averaged.
+    clock : array (problems,)
+        Weighted steps of the average so far.
+    before : Weights or None
+        The weights at the start of the epoch under way.
+    """
+
+    weights: Array
+    bias: Array
+    sums: Array
+    bias_sums: Array
+    clock: Array
+    before: Weights | None = None
+
+    @classmethod
+    def zero(
+        cls, problems: int, features: int, dtype: Any = np.float64, averaging: bool = False
+    ) -> State:
+        """Nothing learned yet.
+
+        >>> State.zero(1, 2).weights
+        array([[0., 0.]])
+        """
+        shape = (problems, features)
+        return cls(
+            np.zeros(shape, dtype), np.zeros(problems), np.zeros(shape if averaging else (0, 0)),
+            np.zeros(problems), np.zeros(problems),
+        )  # fmt: skip
+
+    def average(self) -> Weights:
+        """The mean of the weights after each step: ``w - u/N``."""
+        clock = np.maximum(self.clock, 1e-300)
+        weights = (self.weights - self.sums / clock[:, None]).astype(self.weights.dtype)
+        return Weights(weights, self.bias - self.bias_sums / clock)
+
+
+@dataclass
+class _Part:
+    """The arrays of some problems that one kernel call trains together.
+
+    ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
+    problems) for sparse ones. ``classes`` are its first class, or its negative and positive one.
+    """
+
+    classes: tuple[int, int]
+    problems: int
+    W: Array
+    U: Array
+    book: Array
+    moves: Array
+    before: Array = field(default_factory=lambda: np.empty(0))
+    before_bias: Array = field(default_factory=lambda: np.empty(0))
+
+
+class _Walked(NamedTuple):
+    """A walk whose visits have not been added to the averaging sums yet."""
+
+    examples: Examples
+    orders: list[Array]
+    etas: list[Array]
+    seen: list[Array]
+    times: list[float]
+
+
+class Linear:
+    """Perceptrons with their weights written down.
+
+    The averaging sums are lazy: a walk keeps its scores, and what its visits add to the sums is
+    added when the average is wanted, or never, if the average starts anew before. The sums are the
+    same to the last bit whenever that happens. Until then the learner holds on to the rows; call
+    :meth:`settle` before they change.
+
+    Parameters
+    ----------
+    n_classes : int
+        Two classes have one problem, for class 1.
+    n_features : int
+        More may be reserved later if rows are sparse.
+    multiclass : {"ovr", "ovo", "joint"}
+        With three classes or more: one problem per class against the rest, one per pair, or all
+        classes jointly.
+    thresholds : (float, float)
+        The largest margin that is still corrected, for y = -1 and y = +1.
+    padding : float
+        The padding constant c; 0 for classifiers through the origin.
+    averaging : bool
+        Whether to keep what the average is made of.
+    rates : float32 array
+        The learning rate of each feature, the last for all features beyond.
+    dtype : dtype
+        Of the weights: that of the rows.
+    dense : bool
+        Whether rows are dense, which decides how weights lie.
+    batch : bool
+        Correct all mistakes of a walk together, at its end.
+    threads : int
+        Classes or pairs are spread over them; for a single problem a second thread scores ahead.
+
+    Examples
+    --------
+    >>> from rosenblatt.learners.examples import examples_of
+    >>> examples = examples_of(np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([1, 0]))
+    >>> learner = Linear(2, 2, dense=True)
+    >>> learner.walk(examples, np.arange(2, dtype=np.uint64)).updates
+    2
+    >>> learner.weights().weights, learner.weights().bias
+    (array([[3., 0.]]), array([0.]))
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        n_features: int,
+        *,
+        multiclass: str = "ovr",
+        thresholds: tuple[float, float] = (0.0, 0.0),
+        padding: float = 1.0,
+        averaging: bool = False,
+        rates: Array = ONE_RATE,
+        dtype: Any = np.float64,
+        dense: bool = False,
+        batch: bool = False,
+        threads: int = 1,
+    ) -> None:
+        self.n_classes, self.n_features, self.multiclass = n_classes, n_features, multiclass
+        self.rule = np.array([*thresholds, padding * padding])
+        self.averaging, self.batch, self.threads = averaging, batch, threads
+        self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
+        groups = _groups(n_classes, multiclass, threads)
+        self._kind = "joint" if multiclass == "joint" and n_classes > 2 else "each"
+        if groups[0][1] == 1 and (n_classes <= 2 or multiclass == "ovo"):
+            self._kind = "one"
+        self.kernel, self._settle_kernel = _WALKS[self._kind]
+        self._parts = [self._new_part(*group) for group in groups]
+        self._unsettled: list[_Walked] = []
+
+    def walk(
+        self,
+        examples: Examples,
+        order: Array,
+        etas: Array = np.ones(1),  # noqa: B008 - never written to
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+        foresee: bool = False,
+    ) -> Tally:
+        """Visit the rows in this order and learn from each.
+
+        With one problem per pair, predictions on the way need the scores of every pair on every
+        row, k/2 times the work: without `foresee` they are not made, and limits are not looked at.
+        """
+        if self.batch:
+            return self._walk_batch(examples, order, float(etas[0]))
+        own = self._own_orders(examples, order, etas, foresee)
+        scouted = self._is_scouted(len(order))
+        seen = [
+            np.empty((len(o), 2 if scouted else part.problems), self.dtype)
+            for part, (o, _) in zip(self._parts, own, strict=True)
+        ]
+        times = [float(part.book[learn.CLOCK, 0]) for part in self._parts]
+        tallies = [_tally(part.classes, limits) for part in self._parts]
+        with self._scout(examples, order, seen[0]) if scouted else nullcontext(_NO_BOARD) as board:
+            calls = [
+                (*examples.arrays, o, e, part.W, self.rates, part.book, self.rule, tally, s,
+                 board if self._kind == "one" else part.moves)
+                for part, (o, e), s, tally in zip(self._parts, own, seen, tallies, strict=True)
+            ]  # fmt: skip
+            if self.threads == 1 or len(calls) == 1:
+                for call in calls:
+                    self.kernel(*call)
+            else:
+                with ThreadPoolExecutor(self.threads) as pool:
+                    list(pool.map(lambda call: self.kernel(*call), calls))
+        if self.averaging:
+            self._owe(examples, own, seen, times, tallies)
+        return self._told(examples, order, seen, tallies, foresee)
+
+    def _own_orders(
+        self, examples: Examples, order: Array, etas: Array, foresee: bool
+    ) -> list[tuple[Array, Array]]:
+        """Which rows each part visits, and with what rates: pairs of classes only their own."""
+        if len(self._parts) == 1 or self._kind != "one" or foresee:
+            return [(order, etas)] * len(self._parts)
+        codes, own = examples.codes[order], []
+        for part in self._parts:
+            chosen = np.flatnonzero((codes == part.classes[0]) | (codes == part.classes[1]))
+            own.append((order[chosen], etas[chosen] if etas.size > 1 else etas))
+        return own
+
+    def _told(
+        self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],
+        foresee: bool,
+    ) -> Tally:  # fmt: skip
+        """What came of a walk over all parts."""
+        pairs = len(self._parts) > 1 and self._kind == "one"
+        visits = len(order) if pairs else int(tallies[0][learn.VISITED])
+        visited = order[:visits]
+        codes, updates = examples.codes[visited], sum(int(t[learn.UPDATES]) for t in tallies)
+        predictions, mistakes = None, math.nan
+        if foresee or not pairs:
+            scores = [s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)]
+            predictions = self.decide(scores[0] if len(scores) == 1 else np.hstack(scores))
+            mistakes = int(np.count_nonzero(predictions != codes))
+        updated = int(tallies[0][learn.UPDATED])
+        if pairs:
+            updated = updates
+        elif len(tallies) > 1:
+            updated = int(self._is_corrected(np.hstack([s[:visits] for s in seen]), codes).sum())
+        run = 0 if pairs else int(tallies[0][learn.RUN])
+        weight = examples.weight_of(visited)
+        return Tally(visits, weight, updates, updated, mistakes, run, predictions)
+
+    def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
+        """One iteration: add up the corrections of all rows, then make them."""
+        scores = self.scores(examples, order)
+        codes, weight = examples.codes[order], examples.weights_of(order)
+        coefficients, updates = self._batch_coefficients(scores, codes, weight)
+        first = 0
+        for part in self._parts:
+            last = first + part.problems
+            mine = np.ascontiguousarray(coefficients[:, first:last])
+            clock, shape = float(part.book[learn.CLOCK, 0]), self._shape(part.problems)
+            heap = np.zeros_like(part.W)
+            learn.add_rows(examples.rows, order, mine, heap.reshape(shape), self.rates)
+            part.W += part.W.dtype.type(eta) * heap
+            change = eta * self.rule[learn.PADDING] * mine.sum(axis=0)
+            part.book[learn.BIAS] += change
+            if self.averaging:
+                self._sums(part)[...] += clock * eta * heap.astype(np.float64)
+                part.book[learn.BIAS_SUM] += clock * change
+            own = weight
+            if self._kind == "one" and len(self._parts) > 1:
+                own = weight[np.isin(codes, part.classes)]
+            part.book[learn.CLOCK, 0] += own.sum()
+            first = last
+        predictions = self.decide(scores)
+        updated = int(np.count_nonzero(coefficients.any(axis=1)))
+        if self._kind == "one" and len(self._parts) > 1:
+            updated = updates
+        mistakes = int(np.count_nonzero(predictions != codes))
+        total = float(weight.sum())
+        return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
+
+    def _batch_coefficients(
+        self, scores: Array, codes: Array, weight: Array
+    ) -> tuple[Array, int]:
+        """What each row adds to each problem, for a learning rate of one; the updates."""
+        copies = np.maximum(1, np.ceil(weight)).astype(np.int64)
+        if self._kind == "joint":
+            here = np.arange(len(codes))
+            rivals = _rivals(scores, codes)
+            limits = np.where(codes > rivals, self.rule[learn.ABOVE], self.rule[learn.BELOW])
+            wrong = scores[here, codes].astype(np.float64) - scores[here, rivals] <= limits
+            out = np.zeros(scores.shape)
+            out[here[wrong], codes[wrong]] = weight[wrong]
+            out[here[wrong], rivals[wrong]] = -weight[wrong]
+            return out, int(np.count_nonzero(wrong))
+        signs = self._signs()[codes]
+        limits = np.where(signs > 0, self.rule[learn.ABOVE], self.rule[learn.BELOW])
+        wrong = (signs != 0) & (signs * scores.astype(np.float64) <= limits)
+        return wrong * signs * weight[:, None], int((wrong * copies[:, None]).sum())
+
+    def _signs(self) -> Array:
+        """What each class is to each problem: -1, +1 or 0."""
+        if self._kind == "one":
+            signs = np.zeros((max(self.n_classes, 2), len(self._parts)))
+            for problem, part in enumerate(self._parts):
+                signs[part.classes[0], problem], signs[part.classes[1], problem] = -1.0, 1.0
+            return signs
+        return 2.0 * np.eye(self.n_classes) - 1.0
+
+    def _is_corrected(self, scores: Array, codes: Array) -> Array:
+        """Which rows with these scores are corrected in any problem."""
+        return self._batch_coefficients(scores, codes, np.ones(len(codes)))[0].any(axis=1)
+
+    # Scores and errors
+
+    def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
+        """The scores of rows (rows, problems), without learning."""
+        never = np.array([math.nan, math.nan, 0.0])  # no margin compares with NaN
+        out = []
+        for part in self._parts:
+            seen = np.empty((len(order), part.problems), self.dtype)
+            W, bias = self._mean(part) if averaged else (part.W, part.book[learn.BIAS])
+            book = np.zeros_like(part.book)
+            book[learn.BIAS] = bias
+            self.kernel(
+                *examples.arrays, order, np.zeros(1), W, self.rates, book, never,
+                _tally(part.classes, Limits()), seen,
+                _NO_BOARD if self._kind == "one" else part.moves,
+            )  # fmt: skip
+            out.append(seen)
+        return out[0] if len(out) == 1 else np.hstack(out)
+
+    def decide(self, scores: Array) -> Array:
+        """The class numbers that (rows, problems) scores stand for."""
+        if self.n_classes <= 2:
+            return (scores[:, 0] > 0).astype(np.int32)
+        if self.multiclass == "ovo":
+            return votes(scores, self.n_classes).argmax(axis=1).astype(np.int32)
+        return scores.argmax(axis=1).astype(np.int32)
+
+    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
+        """The share of the rows, by weight, whose class is predicted wrong."""
+        wrong = total = 0.0
+        for chunk in _chunks(rows):
+            weight = examples.weights_of(chunk)
+            predicted = self.decide(self.scores(examples, chunk, averaged))
+            wrong += float(weight[predicted != examples.codes[chunk]].sum())
+            total += float(weight.sum())
+        return wrong / total
+
+    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
+        """The weight of the rows on the wrong side; for two classes the notes' set ``y·s <= 0``."""
+        total = 0.0
+        for chunk in _chunks(rows):
+            scores, codes = self.scores(examples, chunk), examples.codes[chunk]
+            if self.n_classes <= 2:
+                wrong = (2 * codes - 1) * scores[:, 0] <= 0
+            else:
+                wrong = self.decide(scores) != codes
+            total += float(examples.weights_of(chunk)[wrong].sum())
+            if total > enough:
+                break
+        return total
+
+    def is_separating(self, examples: Examples, rows: Array) -> bool:
+        """Whether none of the rows would be corrected."""
+        return not any(
+            self._is_corrected(self.scores(examples, chunk), examples.codes[chunk]).any()
+            for chunk in _chunks(rows)
+        )
+
+    def row_updates(
+        self, examples: Examples, order: Array, etas: Array, epochs: int
+    ) -> Array | None:
+        """How often each row is corrected in the epochs to come (two classes, online)."""
+        if self.n_classes > 2 or self.batch:
+            return None
+        twin = self._twin()
+        counts = np.zeros(len(examples.codes), np.int64)
+        for _ in range(epochs):
+            twin.walk(examples, order, etas)
+            seen = twin._unsettled.pop().seen[0]
+            np.add.at(counts, order[self._is_corrected(seen[:, :1], examples.codes[order])], 1)
+        return counts
+
+    def _twin(self) -> Linear:
+        """A learner with a copy of these weights, which keeps the scores of its walks."""
+        twin = Linear(
+            self.n_classes, self.n_features, multiclass=self.multiclass, averaging=True,
+            rates=self.rates, dtype=self.dtype, dense=self.dense,
+        )  # fmt: skip
+        twin.rule = self.rule
+        twin.restore(self.state())
+        return twin
+
+    # Weights
+
+    def weights(self, averaged: bool = False) -> Weights:
+        """The present weights where they lie, or their average: a mean over all steps."""
+        if averaged:
+            means = [self._mean(part) for part in self._parts]
+            return Weights(self._shown([W for W, _ in means]), np.concatenate([b for _, b in means]))
+        return Weights(
+            self._shown([part.W for part in self._parts]),
+            np.concatenate([part.book[learn.BIAS] for part in self._parts]),
+        )
+
+    def snapshot(self, averaged: bool = False) -> Weights:
+        """A copy of the present weights, or of their average."""
+        weights, bias = self.weights(averaged)
+        return Weights(np.array(weights, order="C"), bias)
+
+    def is_at(self, snapshot: Weights) -> bool:
+        """Whether the present weights equal those of a snapshot."""
+        weights, bias = self.weights()
+        return np.array_equal(bias, snapshot.bias) and np.array_equal(weights, snapshot.weights)
+
+    def mark(self) -> None:
+        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        for part in self._parts:
+            part.before, part.before_bias = part.W.copy(), part.book[learn.BIAS].copy()
+
+    def measure(self) -> tuple[float, float]:
+        """The length of all weights, and of their change since the last measure or mark."""
+        norm = change = 0.0
+        for part in self._parts:
+            if part.before.shape != part.W.shape:
+                part.before = _taller(part.before, len(part.W))
+            bias = part.book[learn.BIAS]
+            squares = learn.norm_and_change(part.W.reshape(-1), part.before.reshape(-1))
+            norm += squares[0] + float((bias**2).sum())
+            change += squares[1] + float(((bias - part.before_bias) ** 2).sum())
+            part.before_bias = bias.copy()
+        return math.sqrt(norm), math.sqrt(change)
+
+    def reserve(self, n_features: int) -> None:
+        """Make room for more features of sparse rows; new ones weigh nothing."""
+        if n_features <= self.n_features:
+            return
+        for part in self._parts:
+            if n_features > len(part.W):
+                # Zeros cost memory when touched: ample room saves copying as features turn up.
+                part.W = _taller(part.W, max(n_features, 2 * len(part.W)))
+        self.n_features = n_features
+
+    def state(self) -> State:
+        """What was learned, as arrays (problems, features); views where they lie, if possible."""
+        self.settle()
+        parts = self._parts
+        sums = np.zeros((0, 0))
+        if self.averaging:
+            sums = self._shown([self._sums(part) for part in parts])
+        before = None
+        if all(part.before.size for part in parts):
+            before = Weights(
+                self._shown([part.before for part in parts]),
+                np.concatenate([part.before_bias for part in parts]),
+            )
+        weights, bias = self.weights()
+        return State(
+            weights, bias, sums,
+            np.concatenate([part.book[learn.BIAS_SUM] for part in parts]),
+            np.concatenate([np.full(p.problems, p.book[learn.CLOCK, 0]) for p in parts]),
+            before,
+        )  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Take up what a state holds; its arrays are copied."""
+        self._unsettled.clear()
+        self.n_features, first = state.weights.shape[1], 0
+        for part in self._parts:
+            own = slice(first, first + part.problems)
+            part.W = self._laid_out(state.weights[own], self.dtype)
+            if self.averaging and state.sums.size:
+                part.U = self._laid_out(state.sums[own], np.float64)
+            part.book[learn.BIAS] = state.bias[own]
+            part.book[learn.BIAS_SUM] = state.bias_sums[own]
+            part.book[learn.CLOCK, 0] = state.clock[own][0]
+            if state.before is not None:
+                part.before = self._laid_out(state.before.weights[own], self.dtype)
+                part.before_bias = state.before.bias[own].copy()
+            first += part.problems
+
+    # Averages
+
+    def restart_average(self) -> None:
+        """Let the average begin with the next step."""
+        self._unsettled.clear()
+        for part in self._parts:
+            part.U = np.empty(0)
+            part.book[learn.BIAS_SUM] = 0.0
+            part.book[learn.CLOCK] = 0.0
+
+    def settle(self) -> None:
+        """Bring the averaging sums up to date."""
+        for examples, orders, etas, seen, times in self._unsettled:
+            for i, part in enumerate(self._parts):
+                tally = _tally(part.classes, Limits())
+                more = {"one": (tally,), "each": (tally, part.moves), "joint": (part.moves,)}
+                self._settle_kernel(
+                    *examples.arrays, orders[i], etas[i], seen[i], self._sums(part), self.rates,
+                    part.book, self.rule, *more[self._kind], times[i],
+                )  # fmt: skip
+        self._unsettled.clear()
+
+    def _owe(self, examples, own, seen, times, tallies) -> None:
+        """Remember a walk whose visits are still to be added to the averaging sums."""
+        ends = [int(tally[learn.VISITED]) for tally in tallies]
+        walked = _Walked(
+            examples,
+            [o[:end] for (o, _), end in zip(own, ends, strict=True)],
+            [e if e.size == 1 else e[:end] for (_, e), end in zip(own, ends, strict=True)],
+            [s[:end] for s, end in zip(seen, ends, strict=True)],
+            times,
+        )
+        self._unsettled.append(walked)
+        if sum(s.nbytes for walked in self._unsettled for s in walked.seen) > _MOST_UNSETTLED:
+            self.settle()
+
+    def _sums(self, part: _Part) -> Array:
+        if part.U.shape != part.W.shape:
+            part.U = _taller(part.U, len(part.W), part.W.shape[1:], np.float64)
+        return part.U
+
+    def _mean(self, part: _Part) -> tuple[Array, Array]:
+        self.settle()
+        steps = max(float(part.book[learn.CLOCK, 0]), 1e-300)
+        out = np.empty_like(part.W)
+        learn.mean_weights(
+            part.W.reshape(-1), self._sums(part).reshape(-1), steps, out.reshape(-1)
+        )  # fmt: skip
+        return out, part.book[learn.BIAS] - part.book[learn.BIAS_SUM] / steps
+
+    # Layout
+
+    def _shape(self, problems: int, room: int | None = None) -> tuple[int, int]:
+        features = self.n_features if room is None else room
+        return (problems, features) if self.dense else (features, problems)
+
+    def _new_part(self, classes: tuple[int, int], problems: int) -> _Part:
+        shape = (self.n_features,) if problems == 1 else self._shape(problems)
+        if problems == 1 and self._kind != "one":
+            shape = self._shape(1)
+        return _Part(
+            classes, problems, zeros(shape, self.dtype), np.empty(0), np.zeros((3, problems)),
+            np.empty((3, problems)),
+        )  # fmt: skip
+
+    def _laid_out(self, weights: Array, dtype: Any) -> Array:
+        """A copy of (problems, features) weights as the kernels want them."""
+        if self._kind == "one":
+            return np.array(weights[0], dtype=dtype)
+        return np.array(weights if self.dense else weights.T, dtype=dtype, order="C")
+
+    def _shown(self, arrays: list[Array]) -> Array:
+        """The kernels' weights as (problems, features), without the room for more."""
+        d = self.n_features
+        if self._kind == "one":
+            rows = [W[None, :d] for W in arrays]
+        else:
+            rows = [W if self.dense else W[:d].T for W in arrays]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
+
+    # Scout
+
+    def _is_scouted(self, visits: int) -> bool:
+        return (
+            self._kind == "one" and len(self._parts) == 1 and self.threads > 1
+            and visits >= _WORTH_A_SCOUT
+        )  # fmt: skip
+
+    @contextmanager
+    def _scout(self, examples: Examples, order: Array, seen: Array) -> Iterator[Array]:
+        """A thread that scores rows ahead of the walk that is taken meanwhile."""
+        board = np.full(learn.STAMPS + len(order), -1, np.int64)
+        board[: learn.STAMPS] = 0
+        arguments = (examples.rows, order, self._parts[0].W, seen, board)
+        thread = Thread(target=learn.scout, args=arguments)
+        thread.start()
+        try:
+            yield board
+        finally:
+            board[learn.PLACE] = len(order)
+            thread.join()
+
+
+def votes(scores: Array, n_classes: int) -> Array:
+    """Votes per class from the scores of all pairs, plus a tie-break from the summed scores.
+
+    The tie-break lies in (-1/3, 1/3), so that it never outweighs a vote.
+
+    >>> votes(np.array([[1.0, -2.0, 3.0]]), 3).round(2)
+    array([[1.17, 0.78, 1.17]])
+    """
+    votes = np.zeros((scores.shape[0], n_classes))
+    sums = np.zeros_like(votes)
+    for column, (negative, positive) in enumerate(combinations(range(n_classes), 2)):
+        score = scores[:, column].astype(np.float64)
+        votes[:, positive] += score > 0
+        votes[:, negative] += score <= 0
+        sums[:, positive] += score
+        sums[:, negative] -= score
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+def n_problems(n_classes: int, multiclass: str) -> int:
+    """How many weight vectors a number of classes needs.
+
+    >>> n_problems(2, "ovr"), n_problems(4, "ovr"), n_problems(4, "ovo")
+    (1, 4, 6)
+    """
+    if n_classes <= 2:
+        return 1
+    return n_classes * (n_classes - 1) // 2 if multiclass == "ovo" else n_classes
+
+
+def _groups(n_classes: int, multiclass: str, threads: int) -> list[tuple[tuple[int, int], int]]:
+    """The classes and the number of problems of each part."""
+    if n_classes <= 2:
+        return [((0, 1), 1)]
+    if multiclass == "ovo":
+        return [(pair, 1) for pair in combinations(range(n_classes), 2)]
+    shares = min(threads, n_classes) if multiclass == "ovr" else 1
+    bounds = np.linspace(0, n_classes, shares + 1).astype(int).tolist()
+    return [((a, b), b - a) for a, b in pairwise(bounds)]
+
+
+def _tally(classes: tuple[int, int], limits: Limits) -> Array:
+    tally = np.zeros(learn.TALLY, np.int64)
+    tally[learn.ALLOWED], tally[learn.RUN], tally[learn.LONGEST] = limits
+    tally[learn.NEGATIVE], tally[learn.POSITIVE] = classes
+    return tally
+
+
+def _rivals(scores: Array, codes: Array) -> Array:
+    """The class of the largest score other than the right one, the first of equals."""
+    others = np.array(scores)
+    others[np.arange(len(codes)), codes] = -np.inf
+    return others.argmax(axis=1)
+
+
+def _chunks(rows: Array) -> Iterator[Array]:
+    for start in range(0, len(rows), _CHUNK):
+        yield rows[start : start + _CHUNK]
+
+
+def _taller(
+    array: Array, rows: int, rest: tuple[int, ...] | None = None, dtype: Any = None
+) -> Array:
+    grown = zeros((rows, *(array.shape[1:] if rest is None else rest)), dtype or array.dtype)
+    if array.size:
+        grown[: len(array)] = array
+    return grown

@@ -1,0 +1,159 @@
+"""The only loop over epochs: draw an order, walk, ask the stopping rules, record, yield."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+from rosenblatt.cycles import CycleFinder
+from rosenblatt.kernels.jit import compile_seconds
+from rosenblatt.learners.protocol import UNLIMITED, Learner, Limits
+from rosenblatt.training import stopping
+from rosenblatt.training.history import Epoch
+from rosenblatt.training.order import Data
+from rosenblatt.training.plan import Plan
+from rosenblatt.training.state import Counts, Kept, Progress
+
+
+def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterator[Epoch | None]:
+    """Train until a stopping rule ends the run; learner and progress change in place.
+
+    Yields after every walk, None or the epoch that it completed. Between two of these the learner
+    and the progress can be saved; a run taken up from there ends in the same weights, bit for bit.
+    Batch learners are not divided within an epoch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.learners.examples import examples_of
+    >>> from rosenblatt.learners.linear import Linear
+    >>> from rosenblatt.training.order import Drawn
+    >>> examples = examples_of(np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 0, 0, 1])
+    >>> data, progress = Drawn(examples, np.arange(4, dtype=np.uint64)), Progress()
+    >>> epochs = [e for e in run(Linear(2, 2, dense=True), data, Plan(tol=None), progress) if e]
+    >>> progress.stop_reason, len(epochs), progress.updates
+    ('separated', 6, 13)
+    """
+    repeats = data.repeats and not callable(plan.eta)
+    if progress.position == 0:
+        learner.mark()
+    if repeats and progress.cycle is None:
+        progress.cycle = CycleFinder(learner.snapshot())
+    while progress.stop_reason is None:
+        finished = True
+        for examples, order in data.parts(progress.epoch + 1, progress.position):
+            if plan.has_pocket and progress.kept is None:
+                error = learner.misclassified(*data.everything(), math.inf)
+                progress.kept = Kept(learner.snapshot(), error)
+            at, paused = 0, False
+            while at < order.size and finished:
+                began, compiled = perf_counter(), compile_seconds()
+                size = order.size - at if learner.batch else examples.rows_per_call
+                stop = at + 1 if paused else min(order.size, at + min(size, plan.most_visits))
+                pocket = None if paused or not plan.has_pocket else progress.kept
+                limits = Limits(
+                    plan.allowed(progress.updates), progress.run,
+                    UNLIMITED if pocket is None else pocket.run,
+                )  # fmt: skip
+                first = progress.epoch if learner.batch else progress.visits
+                etas = plan.etas(first + 1, stop - at)
+                tally = learner.walk(examples, order[at:stop], etas, limits)
+                at += tally.visits
+                seconds = perf_counter() - began - (compile_seconds() - compiled)
+                progress.count(tally, seconds)
+                spent = plan.is_spent(progress.updates)
+                finished = at == order.size or not spent
+                # The walk stopped before a mistake that ends a long run of right answers.
+                paused = at < stop and not spent
+                if paused:
+                    _ratchet(learner, data, progress)
+                yield None
+        yield _close(learner, data, plan, progress, finished, repeats)
+
+
+def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
+    """The weights that the plan wants in the end."""
+    if progress.kept is not None and (plan.keep == "best" or plan.early_stopping):
+        return progress.kept.weights
+    return learner.snapshot(plan.averages)
+
+
+def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
+    """Put the present weights into the pocket if they get more of the rows right (Gallant)."""
+    assert progress.kept is not None
+    wrong = learner.misclassified(*data.everything(), progress.kept.error)
+    if wrong < progress.kept.error:
+        progress.kept = Kept(learner.snapshot(), wrong, progress.run)
+
+
+def _close(
+    learner: Learner, data: Data, plan: Plan, progress: Progress, finished: bool, repeats: bool
+) -> Epoch:
+    """Record the epoch and see whether the run ends with it."""
+    began, counts = perf_counter(), progress.counts
+    norm, change = learner.measure()
+    if not math.isfinite(norm):
+        raise ValueError(
+            "The weights overflowed. Scale the features (for example with StandardScaler) or "
+            "choose a smaller eta0."
+        )
+    still = counts.updates == 0 and finished
+    train_error = _train_error(learner, data, plan, progress, still)
+    validation_error = math.nan
+    if plan.validate is not None:
+        validation_error = plan.validate(learner, plan.averages)
+        if stopping.remember_validation(validation_error, plan, progress):
+            progress.kept = Kept(learner.snapshot(plan.averages), validation_error)
+    cycle = 0
+    if repeats and finished and not still:
+        assert progress.cycle is not None
+        cycle = progress.cycle.length_at(learner.is_at, learner.snapshot)
+    progress.epoch += 1
+    record = Epoch(
+        epoch=progress.epoch,
+        updates=counts.updates,
+        updated_rows=counts.updated_rows,
+        mistakes=counts.mistakes,
+        progressive_error=counts.mistakes / max(1, progress.position),
+        train_error=train_error,
+        validation_error=validation_error,
+        weight_norm=norm,
+        relative_change=change / norm if norm > 0 else 0.0,
+        seconds=counts.seconds + perf_counter() - began,
+    )
+    progress.history.append(record)
+    progress.stop_reason = stopping.reason(
+        record, plan, progress, finished=finished, repeats=repeats, cycles=cycle > 0
+    )
+    if progress.stop_reason == "cycle":
+        [(examples, order)] = data.parts(progress.epoch, 0)
+        progress.row_updates = learner.row_updates(examples, order, plan.etas(1, 1), cycle)
+    for callback in plan.callbacks:
+        if callback(record) is True and progress.stop_reason is None:
+            progress.stop_reason = "callback"
+    progress.counts, progress.position = Counts(), 0
+    doubled = progress.epoch & (progress.epoch - 1) == 0
+    if plan.keep == "late_average" and doubled and progress.stop_reason is None:
+        learner.restart_average()
+    return record
+
+
+def _train_error(
+    learner: Learner, data: Data, plan: Plan, progress: Progress, still: bool
+) -> float:
+    """The share of rows that the present weights get wrong, where there is reason to count.
+
+    It is zero where the epoch shows that no row is left to correct.
+    """
+    if still and (data.visits_all or learner.is_separating(*data.everything())):
+        return 0.0
+    if not plan.has_pocket:
+        return math.nan
+    assert progress.kept is not None
+    examples, rows = data.everything()
+    wrong = learner.misclassified(examples, rows, math.inf)
+    if wrong < progress.kept.error:
+        progress.kept = Kept(learner.snapshot(), wrong, progress.run)
+    return wrong / examples.weight_of(rows)

@@ -1,0 +1,62 @@
+"""Why a run ends: the only stopping rules."""
+
+from __future__ import annotations
+
+from rosenblatt.training.history import Epoch
+from rosenblatt.training.plan import Plan
+from rosenblatt.training.state import Progress
+
+
+def reason(
+    record: Epoch, plan: Plan, progress: Progress, *, finished: bool, repeats: bool, cycles: bool
+) -> str | None:
+    """Why the run ends with this epoch, or None if it goes on.
+
+    Parameters
+    ----------
+    record : Epoch
+        The epoch that was just closed.
+    plan, progress
+        What the run is to do, and where it stands; what the rules remember is in `progress`.
+    finished : bool
+        Whether the epoch visited all of its rows.
+    repeats : bool
+        Whether every epoch visits the same rows in the same order at the same rate.
+    cycles : bool
+        Whether the weights are back where they were at an earlier epoch end.
+    """
+    still = record.updates == 0 and finished
+    if still and record.train_error == 0.0:
+        return "separated"
+    if plan.early_stopping and progress.validations_without >= plan.patience:
+        return "validation"
+    if cycles:
+        return "cycle"
+    if plan.tol is not None and finished and record.relative_change < plan.tol:
+        return "stable"
+    if still and repeats:
+        return "stable"
+    if plan.tol is not None and not plan.early_stopping and _stalls(record, plan, progress):
+        return "stalled"
+    if record.epoch >= plan.max_epochs or plan.is_spent(progress.updates):
+        return "budget"
+    return None
+
+
+def _stalls(record: Epoch, plan: Plan, progress: Progress) -> bool:
+    """Whether the updates per step have not fallen for too long."""
+    assert plan.tol is not None
+    rate = record.updates / max(progress.counts.weight, 1e-300)
+    fell = rate < progress.least_update_rate - plan.tol
+    progress.least_update_rate = min(rate, progress.least_update_rate)
+    progress.epochs_without = 0 if fell else progress.epochs_without + 1
+    return progress.epochs_without >= plan.patience
+
+
+def remember_validation(error: float, plan: Plan, progress: Progress) -> bool:
+    """Take in a validation error; whether it is the least so far."""
+    least = progress.least_validation
+    better = error < least - (plan.tol or 0.0)
+    progress.least_validation = min(error, least)
+    progress.validations_without = 0 if better else progress.validations_without + 1
+    return error < least
