@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.training import State
-from rosenblatt.training.log import DualState, Log
+from rosenblatt.learners.linear import State
+from rosenblatt.learners.problems import n_problems
 
 
 def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:
@@ -35,13 +34,6 @@ def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]
 def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The class number of each label; some number for a label that is not among the classes."""
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-
-
-def n_problems(n_classes: int, multiclass: str) -> int:
-    """How many weight vectors so many classes need."""
-    if n_classes <= 2:
-        return 1
-    return n_classes * (n_classes - 1) // 2 if multiclass == "ovo" else n_classes
 
 
 class Moves(NamedTuple):
@@ -74,13 +66,13 @@ def moves(old: np.ndarray, new: np.ndarray, multiclass: str) -> Moves:
     return Moves(places[:n], signs[:n], sources, n_problems(len(new), multiclass))
 
 
-def grow(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
+def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
     """The state with the weight vectors of classes that have come up, all zero."""
     if len(new) <= 2:
         return state
     places, signs, sources, total = moves(old, new, multiclass)
 
-    def spread(array: np.ndarray) -> Any:
+    def spread(array: np.ndarray) -> np.ndarray:
         out = np.zeros((total, *array.shape[1:]), array.dtype)
         shape = (-1,) + (1,) * (array.ndim - 1)
         out[places] = array[sources] * signs.astype(array.dtype).reshape(shape) + 0.0
@@ -88,57 +80,7 @@ def grow(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> Sta
 
     own_clock = multiclass == "ovo"
     clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
-    return replace(
-        state,
-        weights=spread(state.weights),
-        bias=spread(state.bias),
-        sums=spread(state.sums) if state.averaging else state.sums,
-        bias_sums=spread(state.bias_sums),
-        clock=clock,
-    )
-
-
-def signs_of(n_classes: int, multiclass: str) -> np.ndarray:
-    """What each class is to each problem: -1, +1, or 0 for none of its business.
-
-    >>> signs_of(3, "ovo")
-    array([[-1, -1,  0],
-           [ 1,  0, -1],
-           [ 0,  1,  1]], dtype=int8)
-    """
-    if n_classes <= 2:
-        return np.array([[-1], [1]], np.int8)
-    if multiclass != "ovo":
-        return (2 * np.eye(n_classes) - 1).astype(np.int8)
-    pairs = list(combinations(range(n_classes), 2))
-    signs = np.zeros((n_classes, len(pairs)), np.int8)
-    for problem, (negative, positive) in enumerate(pairs):
-        signs[negative, problem], signs[positive, problem] = -1, 1
-    return signs
-
-
-def grow_dual(state: DualState, old: np.ndarray, new: np.ndarray, multiclass: str) -> DualState:
-    """The same for the dual form, where weights are a log of mistakes."""
-    if len(new) <= 2 or len(new) == len(old):
-        return state
-    places, signs, sources, total = moves(old, new, multiclass)
-    parts, clock, squares = [], np.zeros(total), np.zeros(total)
-    mistakes, damage, longest = np.zeros(total, np.int64), np.zeros(total), np.zeros(total)
-    for place, sign, source in zip(places, signs, sources, strict=True):
-        own = np.flatnonzero(state.log.problems == source)
-        log = state.log[own]
-        parts.append((own, replace(log, problems=np.full(own.size, place), taus=sign * log.taus)))
-        clock[place], squares[place] = state.clock[source], state.squares[source]
-        mistakes[place], damage[place] = state.mistakes[source], state.damage[source]
-        longest[place] = state.longest[source]
-    log = Log.joined([part for _, part in parts])
-    if len(log):
-        log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
-    if multiclass != "ovo":
-        clock[:] = state.clock[0]
-    if multiclass == "joint":
-        mistakes = log.raised().updates(total)
-    return replace(
-        state, log=log, clock=clock, squares=squares, mistakes=mistakes, damage=damage,
-        longest=longest,
+    sums = spread(state.sums) if state.sums.size else state.sums
+    return State(
+        spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock
     )  # fmt: skip

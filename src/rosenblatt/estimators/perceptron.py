@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,19 +19,33 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules, training
-from rosenblatt.estimators._input import (
+from rosenblatt.estimators._checks import (
+    CONSTRAINTS,
     FLOATS,
+    callbacks_of,
+    check_named,
     check_options,
+    check_weights,
+    describe_run,
     example_weights,
+    held_out_rows,
+    initial_weights,
+    order_of,
+    seed_of,
+    threads_of,
+    uninterrupted,
     untouched_on_failure,
+    validation_codes,
+    warn_of_budget,
+    weighted_by_class,
 )
-from rosenblatt.estimators._options import CONSTRAINTS, plan_of, show_run
-from rosenblatt.estimators._preparation import hold_out, order_of, starting_state
-from rosenblatt.estimators._progress import progress
-from rosenblatt.estimators._row_by_row import learn, learns_online
-from rosenblatt.kernels.rows import rows_of
-from rosenblatt.kernels.tasks import Setting, Task, task_of, votes
-from rosenblatt.training import History, Plan, State
+from rosenblatt.estimators._classes import arrivals, grown
+from rosenblatt.estimators._progress import progress_bar
+from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.linear import ONE_RATE, Linear, State, Weights
+from rosenblatt.learners.problems import n_problems, votes
+from rosenblatt.learners.rates import idf_rates
+from rosenblatt.training import Drawn, History, Plan, Progress
 
 
 def _inverse(eta0: float, t: int) -> float:
@@ -40,6 +54,22 @@ def _inverse(eta0: float, t: int) -> float:
 
 def _inverse_root(eta0: float, t: int) -> float:
     return eta0 / t**0.5
+
+
+def _learns_online(estimator: Perceptron) -> bool:
+    """Learning row by row has no use for what looks at all examples together."""
+    together = (
+        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
+        ("feature_rates", "idf"),
+    )  # fmt: skip
+    for name, value in together:
+        given = getattr(estimator, name)
+        if isinstance(given, str) and given == value:
+            raise AttributeError(
+                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
+                f"by one. Use fit, or another {name}."
+            )
+    return True
 
 
 class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
@@ -59,13 +89,14 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     threshold : float, default=0.0
         δ: an example is mistaken when its margin ``y·s`` is at most this.
     mistake : {"margin", "sign"}, default="margin"
-        Whether a score of exactly zero is a mistake for both classes, or only for the positive.
+        Whether a score of exactly zero is corrected for both classes, or only for the positive.
     update : {"online", "batch"}, default="online"
         Correct each mistake at once, or all mistakes of an epoch together.
-    keep : {"last", "average", "best"}, default="last"
-        The weights to predict with: the last; the mean over all steps; or the best seen, by the
-        validation set if there is one, else by the training error (Gallant's pocket with ratchet;
-        the algorithm of the notes for ``update="batch"``; at epoch ends for ``"ovo"``).
+    keep : {"last", "average", "late_average", "best"}, default="last"
+        The weights to predict with: the last; the mean over all steps; the mean over about the
+        last half of the run (all steps since the number of epochs last doubled); or the best seen,
+        by the validation set if there is one, else by the training error (Gallant's pocket with
+        ratchet; the algorithm of the notes for ``update="batch"``; at epoch ends for ``"ovo"``).
     multiclass : {"ovr", "ovo", "joint"}, default="ovr"
         With three classes or more: one against the rest, largest score; one against one, majority
         vote, ties by summed scores; or all jointly, where one update moves the right class up and
@@ -74,9 +105,14 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         Whether to learn an offset b, or a classifier through the origin.
     intercept_scaling : float, default=1.0
         The padding constant c.
-    shuffle : bool, "random" or array of row numbers, default=True
-        The order of an epoch: a new permutation; as given (False); drawn with replacement; or
-        these rows, every epoch. With True the model depends on the examples as a set and on
+    feature_rates : "idf", array (n_features,) or None, default=None
+        A learning rate of its own for each feature. ``"idf"`` is the square of its inverse document
+        frequency in the first 4,096 rows, which is learning from idf-weighted rows; it pays for
+        text.
+    shuffle : bool, "after_first", "random" or array of row numbers, default=True
+        The order of an epoch: a new permutation; as given (False); as given in the first epoch and
+        permuted after it, as files are read; drawn with replacement; or these rows, every epoch.
+        With True the model depends on the examples as a set and on
         `random_state`, not on how the rows were sorted, and a row of weight 2 is the same as the
         row twice.
     max_iter : int, default=1000
@@ -85,7 +121,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         Most updates, all classes together.
     tol : float or None, default=1e-3
         Stop when the weights move less than this in an epoch, relative to their length, or when
-        the updates an epoch, as a share of the steps, have not fallen by more than this for
+        the updates per epoch, as a share of the steps, have not fallen by more than this for
         `n_iter_no_change` epochs. None: only an epoch without a mistake or the budget ends a run.
     early_stopping : bool, default=False
         Stop when the error on held-out rows has not fallen for `n_iter_no_change` epochs, and
@@ -97,9 +133,11 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes; they multiply the weights of their rows.
     n_jobs : int or None, default=None
-        Threads over which the classes (or pairs) are spread. None is 1, -1 all cores.
+        Threads over which the classes (or pairs) are spread; with two classes a second thread
+        scores rows ahead. The model is the same for any number. None is 1, -1 all cores.
     random_state : int, RandomState or None, default=None
-        Seed of the orders and of the validation split.
+        Seed of the orders and of the validation split; the order of an epoch is a function of the
+        seed and the number of the epoch.
     warm_start : bool, default=False
         Start from the weights of the last fit.
     verbose : int, default=0
@@ -112,8 +150,8 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     classes_ : array
         The labels, sorted.
     coef_, intercept_ : arrays (n_problems, n_features) and (n_problems,)
-        One row for two classes, one a class for ``"ovr"`` and ``"joint"``, one a pair for
-        ``"ovo"``.
+        One row for two classes, one per class for ``"ovr"`` and ``"joint"``, one per pair for
+        ``"ovo"``. Views of the weights in use: `partial_fit` changes them in place.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps of the last fit; `t_` goes on counting
         through `partial_fit`.
@@ -126,7 +164,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     converged_ : bool
         Whether the reason is ``separated``.
     state_ : State
-        All that training needs to go on.
+        What was learned, with the averaging sums.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -149,23 +187,24 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
     """
 
     classes_: np.ndarray
-    coef_: Any
-    intercept_: np.ndarray
-    state_: State
+    _learner: Linear
+    _progress: Progress
 
     _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
         **CONSTRAINTS,
         "eta0": [Interval(Real, 0, None, closed="neither")],
         "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
         "update": [StrOptions({"online", "batch"})],
-        "keep": [StrOptions({"last", "average", "best"})],
+        "keep": [StrOptions({"last", "average", "late_average", "best"})],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "feature_rates": [StrOptions({"idf"}), "array-like", None],
         "n_jobs": [Integral, None],
     }
 
     def __init__(
         self,
+        *,
         eta0=1.0,
         learning_rate="constant",
         threshold=0.0,
@@ -175,6 +214,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         multiclass="ovr",
         fit_intercept=True,
         intercept_scaling=1.0,
+        feature_rates=None,
         shuffle=True,
         max_iter=1000,
         max_updates=None,
@@ -198,6 +238,7 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         self.multiclass = multiclass
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.feature_rates = feature_rates
         self.shuffle = shuffle
         self.max_iter = max_iter
         self.max_updates = max_updates
@@ -248,31 +289,36 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         """
         with untouched_on_failure(self):
             self._check_parameters()
-            start = (
-                (self.coef_, self.intercept_) if self._goes_on() else (coef_init, intercept_init)
-            )
+            start = (self.coef_, self.intercept_) if self._goes_on() else (coef_init, intercept_init)
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
-            rows = rows_of(X)
-            validation, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
-            order, draw, omega = order_of(self, rows, codes, omega)
-            task = self._task(rows, codes, omega, len(self.classes_))
-            state = starting_state(self, start, task, int(random.randint(2**31)))
-            with progress("Perceptron", self.max_iter, self.verbose) as bar:
-                plan = self._plan(order, draw, validation, bar)
-                state, history = training.run(state, task, plan)
-            self._show(state, plan, history)
+            out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
+            examples = examples_of(X, codes, omega_in)
+            order, draw, merged = order_of(self.shuffle, examples)
+            examples = examples.packed().relabelled(codes, merged)
+            learner = self._new_learner(examples, len(self.classes_))
+            base = self._start(learner, examples, *start)
+            plan = self._plan(self._validation(X, examples, codes, omega, out, X_val, y_val))
+            data = Drawn(examples, order, draw, seed_of(self.random_state, random))
+            progress = Progress()
+            with progress_bar("Perceptron", self.max_iter, self.verbose) as bar:
+                plan = replace(plan, callbacks=(*bar, *plan.callbacks))
+                for _ in training.run(learner, data, plan, progress):
+                    pass
+            self._show(learner, examples, base, plan, progress)
+        warn_of_budget(self)
         return self
 
-    @available_if(learns_online)
+    @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
         Any split of the data into calls gives the same weights, bit for bit, and averaging goes on
-        across calls. Labels never seen before are welcome at any call; as in online learning, a
+        across calls. The cost of a call is that of its rows, however many features there are. Labels
+        never seen before may come at any call; as in online learning, a
         class is known from its first row on, unless `classes` named it in the first call.
 
         Parameters
@@ -294,11 +340,11 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
                [-2., -5.],
                [ 5.,  5.]])
         """
-        learn(self, X, y, classes, sample_weight)
+        self._learn(X, y, classes, sample_weight)
         return self
 
     def decision_function(self, X):
-        """The scores ``w·x + b``; for ``"ovo"`` the votes, with under half a vote for clearness.
+        """The scores ``w·x + b``; for ``"ovo"`` votes, plus a tie-break in (-1/3, 1/3).
 
         Parameters
         ----------
@@ -348,8 +394,8 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         found = theory.run_certificate(
             X,
             y,
-            self.state_.weights[0],
-            float(self.state_.bias[0]),
+            self._learned().weights[0],
+            float(self._learned().bias[0]),
             updates=self.n_updates_,
             eta=float(self.eta0),
             threshold=float(self.threshold),
@@ -375,44 +421,255 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
         self._validate_params()
         check_options(self)
 
+    @property
+    def coef_(self) -> Any:
+        """The weights to predict with, (problems, features)."""
+        return self._predicting().weights
+
+    @coef_.setter
+    def coef_(self, weights: Any) -> None:
+        self._shown = Weights(weights, self.intercept_ if hasattr(self, "_shown") else np.empty(0))
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The offsets to predict with, (problems,)."""
+        weights, bias = self._predicting()
+        return bias.astype(weights.dtype)
+
+    @property
+    def state_(self) -> State:
+        """What was learned: last weights, averaging sums, clock; views where they lie."""
+        if not hasattr(self, "_learner"):
+            raise AttributeError("The Perceptron is not fitted yet.")
+        self._unpack()
+        return self._learner.state()
+
+    def _predicting(self) -> Weights:
+        """The weights to predict with, made when they are asked for."""
+        if not hasattr(self, "_shown"):
+            raise AttributeError("The Perceptron is not fitted yet.")
+        if self._shown is None:
+            self._shown = self._learner.weights(averaged=self._averages())
+        return self._shown
+
+    def _learned(self) -> Weights:
+        """The last weights, whatever is predicted with."""
+        state = self.state_
+        return Weights(state.weights, state.bias)
+
+    def _learn(self, X, y, classes=None, sample_weight=None, foresee=False) -> np.ndarray:
+        """Learn online; with `foresee`, return the class numbers predicted before each label.
+
+        The number is -1 where no class was known yet.
+        """
+        with untouched_on_failure(self):
+            self._check_parameters()
+            first = not hasattr(self, "_learner")
+            dtype = FLOATS if first else self._learner.dtype
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first
+            )  # fmt: skip
+            if y.dtype.kind in "fcO":
+                check_classification_targets(y)
+            weights = check_weights(sample_weight, len(y))
+            examples = examples_of(X, np.zeros(len(y), np.int32))
+            if first:
+                self.classes_ = np.unique(y[:0] if classes is None else classes)
+                self._learner = self._new_learner(examples, len(self.classes_))
+                self._progress, self._places = Progress(), None
+            else:
+                check_named(classes, self.classes_)
+                self._unpack(examples.is_dense)
+            found = arrivals(y, self.classes_)
+            predicted = np.full(len(y), -1)
+            with uninterrupted():
+                for (start, known), (end, _) in pairwise([*found, (len(y), None)]):
+                    if start < end:
+                        self._learn_part(examples, y, weights, known, start, end, foresee, predicted)
+            self.classes_, self._shown = found[-1][1], None
+            progress, history = self._progress, self._progress.history
+            progress.history, progress.stop_reason = [], None
+            describe_run(self, progress)
+            self.n_iter_, progress.history = 1, history
+        return predicted
+
+    def _learn_part(self, examples, y, weights, known, start, end, foresee, predicted) -> None:
+        """Learn rows `start` to `end`, of which only the first may be of a new class."""
+        before, everything = self.classes_, np.union1d(self.classes_, y) if foresee else known
+        guess = -1
+        if foresee and len(before):
+            row = np.array([start], np.uint64)
+            guess = int(self._learner.decide(self._learner.scores(examples, row))[0])
+        if len(known) > len(before):
+            state = grown(self._learner.state(), before, known, self.multiclass)
+            self._learner = self._new_learner(examples, len(known))
+            self._learner.restore(state)
+            self.classes_ = known
+        codes = np.zeros(len(y), np.int32)
+        codes[start:end] = np.searchsorted(known, y[start:end])
+        omega = weighted_by_class(weights, self.class_weight, known, codes)
+        order = np.arange(start, end, dtype=np.uint64)
+        order = order[omega[start:end] > 0] if omega.size > 1 else order
+        some = examples.relabelled(codes, omega)
+        progress, seen = self._progress, np.zeros(order.size, np.int32)
+        if len(known) > 1:
+            etas = self._plan().etas(progress.visits + 1, order.size)
+            tally = self._learner.walk(some, order, etas, foresee=foresee)
+            self._learner.settle()  # the rows are the caller's, who may change them
+            progress.count(tally)
+            seen = tally.predictions
+        else:
+            weight = some.weight_of(order)
+            self._learner.idle(weight)
+            progress.steps, progress.visits = progress.steps + weight, progress.visits + order.size
+        if foresee:
+            predicted[order] = np.searchsorted(everything, known)[seen]
+            if len(known) > len(before):
+                known_before = np.searchsorted(everything, before)
+                predicted[start] = known_before[guess] if len(before) else -1
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        check_options(self)
+
     def _averages(self) -> bool:
-        return self.keep == "average"
-
-    def _threads(self) -> int:
-        jobs = 1 if self.n_jobs is None else self.n_jobs
-        threads = jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
-        one_book = self.max_updates is not None or self.keep == "best"
-        return 1 if one_book else threads
-
-    def _task(self, rows, codes, omega, n_classes) -> Task:
-        return task_of(self.multiclass, rows, codes, omega, n_classes, self._threads())
+        return self.keep in ("average", "late_average")
 
     def _goes_on(self) -> bool:
-        return self.warm_start and hasattr(self, "coef_")
+        return self.warm_start and hasattr(self, "_shown")
 
-    def _plan(self, order, draw, validation, bar) -> Plan:
+    def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
+        threads = threads_of(self.n_jobs)
+        one_book = self.max_updates is not None or self.keep == "best"
+        if threads > 1 and n_classes > 2 and self.multiclass == "ovr" and one_book:
+            name = "keep='best'" if self.keep == "best" else "max_updates"
+            raise ValueError(
+                f"{name} counts over all classes together, which cannot be spread over "
+                f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
+            )
+        return Linear(
+            n_classes,
+            examples.n_features,
+            multiclass=self.multiclass,
+            thresholds=rules.thresholds(self.mistake, self.threshold),
+            padding=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+            averaging=self._averages(),
+            rates=self._rates(examples),
+            dtype=examples.dtype,
+            dense=examples.is_dense,
+            batch=self.update == "batch",
+            threads=threads,
+        )
+
+    def _rates(self, examples: Examples) -> np.ndarray:
+        if self.feature_rates is None:
+            return ONE_RATE
+        if isinstance(self.feature_rates, str):
+            return idf_rates(examples)
+        rates = np.asarray(self.feature_rates, dtype=np.float32)
+        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
+            raise ValueError(
+                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
+                f"an array of shape {rates.shape}."
+            )
+        return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
+
+    def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
+        """Give the learner the weights to start at; they are returned, if there are any."""
+        if not self.fit_intercept and intercept is not None and np.any(intercept):
+            raise ValueError("intercept_init needs fit_intercept=True.")
+        n = n_problems(len(self.classes_), self.multiclass)
+        shape = (n, self.n_features_in_)
+        weights = initial_weights("coef_init", coef, shape, examples.dtype, n)
+        bias = initial_weights("intercept_init", intercept, shape[:1], np.float64, n)
+        if coef is None and intercept is None:
+            return None
+        own = weights if examples.columns is None else weights[:, examples.columns]
+        zero = State.zero(n, own.shape[1], averaging=self._averages())
+        learner.restore(replace(zero, weights=own, bias=bias))
+        return weights
+
+    def _held_out(self, codes, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+        """The rows held out, if any, and the weights of the rows with theirs set to zero."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val belong together: give both or neither.")
+        if X_val is not None or not self.early_stopping:
+            return None, omega
+        out = held_out_rows(self, codes, len(self.classes_), random)
+        remaining = np.array(np.broadcast_to(omega, codes.shape))
+        remaining[out] = 0.0
+        return out, remaining
+
+    def _validation(self, X, examples, codes, omega, out, X_val, y_val) -> Any:
+        """The error of a learner on held-out examples, or None if there are none."""
+        if out is not None:
+            held, rows = examples.relabelled(codes, omega), np.sort(out).astype(np.uint64)
+        elif X_val is not None:
+            X_val, y_val = validate_data(
+                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False
+            )  # fmt: skip
+            held = examples.alike(X_val, validation_codes(X_val, y_val, self.classes_))
+            rows = np.arange(len(held), dtype=np.uint64)
+        else:
+            return None
+        return lambda learner, averaged: learner.error(held, rows, averaged)
+
+    def _plan(self, validate=None) -> Plan:
         schedules: dict[str, Any] = {"inverse": _inverse, "sqrt": _inverse_root}
         eta: float | Callable[[int], float] = float(self.eta0)
         if callable(self.learning_rate):
             eta = self.learning_rate
         elif self.learning_rate != "constant":
             eta = partial(schedules[self.learning_rate], self.eta0)
-        below, above = rules.thresholds(self.mistake, self.threshold)
-        padding = self.intercept_scaling**2 if self.fit_intercept else 0.0
-        setting = Setting(below, above, padding, self._averages(), self.update == "online")
-        return plan_of(
-            self, setting, order, draw, bar, eta=eta, keep=self.keep, validation=validation
+        return Plan(
+            eta=eta,
+            keep=self.keep,
+            max_epochs=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            patience=self.n_iter_no_change,
+            early_stopping=self.early_stopping,
+            validate=validate,
+            callbacks=callbacks_of(self),
+        )
+
+    def _show(self, learner, examples, base, plan, progress) -> None:
+        """Keep the learner, and the weights that the plan wants in the end."""
+        learner.settle()
+        self._learner, self._places, self._base = learner, examples.columns, base
+        self._progress = progress
+        weights, bias = training.kept_weights(learner, plan, progress)
+        self._shown = Weights(self._in_columns(weights), bias)
+        describe_run(self, progress)
+        progress.kept = progress.cycle = None
+        if self.keep == "last" and not self.early_stopping and self._places is None:
+            self._shown = None  # the weights in use are those to predict with
+
+    def _in_columns(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of packed rows in the columns of X."""
+        if self._places is None:
+            return weights
+        shape = (weights.shape[0], self.n_features_in_)
+        full = np.zeros(shape, weights.dtype) if self._base is None else self._base.copy()
+        full[:, self._places] = weights
+        return full
+
+    def _unpack(self, dense: bool | None = None) -> None:
+        """Let the learner have the columns of X as features, for rows that are not packed."""
+        learner = self._learner
+        if self._places is None and dense in (None, learner.dense):
+            return
+        state = learner.state()
+        sums = state.sums
+        if self._places is not None and sums.size:
+            sums = np.zeros((len(sums), self.n_features_in_))
+            sums[:, self._places] = state.sums
+        state = replace(
+            state, weights=self._in_columns(state.weights), sums=sums, before=None
         )  # fmt: skip
-
-    def _show(self, state, plan, history) -> None:
-        wanted = training.kept(state, plan)
-        self.coef_ = wanted.weights
-        self.intercept_ = wanted.bias.astype(wanted.weights.dtype)
-        show_run(self, state, history)
-
-    def _show_online(self, state) -> None:
-        self._show(state, self._plan(np.empty(0, np.uint64), "fixed", None, ()), History())
-        self.n_iter_ = 1
+        self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
+        self._learner.restore(state)
+        self._places = self._base = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
