@@ -61,6 +61,23 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; compile it if this machine never ran it with such arguments."""
+        (function, slots, unpack), passed = self._called(arguments)
+        function(*passed, out := slots())
+        return unpack(out)
+
+    def bound(self, *arguments: Any) -> Callable[[], Any]:
+        """A call with these arrays, whose addresses are looked up once: 1 instead of 10 µs."""
+        (function, slots, unpack), passed = self._called(arguments)
+        out = slots()
+
+        def call(held: Any = arguments) -> Any:
+            function(*passed, out)
+            return unpack(out)
+
+        return call
+
+    def _called(self, arguments: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+        """The C function for arguments of these kinds, and what it is to be called with."""
         kinds: list[Any] = []
         passed: list[Any] = []
         take_apart(arguments, kinds, passed)
@@ -68,9 +85,7 @@ class Kernel:
         if bound is None:
             with _LOCK:
                 bound = self._bound[key] = self._bind(Entry(arguments))
-        function, slots, unpack = bound
-        function(*passed, out := slots())
-        return unpack(out)
+        return bound, passed
 
     def _bind(self, entry: Entry) -> Any:
         """The C function, the place for its results, and how to read them there."""
