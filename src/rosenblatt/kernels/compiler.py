@@ -30,8 +30,8 @@ def declare(undeclared: list[tuple[Any, Callable, Any, str]]) -> None:
     """Tell Numba what to compile where a kernel calls these, and forget the list."""
     while undeclared:
         called, compiled, fastmath, layout = undeclared.pop()
-        chosen = _chosen(compiled, layout)
-        overload(called, strict=False, jit_options={**_PARTS, "fastmath": fastmath})(chosen)
+        options: Any = {**_PARTS, "fastmath": fastmath}
+        overload(called, strict=False, jit_options=options)(_chosen(compiled, layout))
 
 
 def _chosen(compiled: Callable, layout: str) -> Callable:

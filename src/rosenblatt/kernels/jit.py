@@ -158,7 +158,7 @@ def _compile(kernel: Kernel, entry: Entry) -> bytes:
     global _seconds
     started, collecting = time.perf_counter(), gc.isenabled()
     if _announce is not None:
-        _announce(kernel.__name__)
+        _announce(kernel.py_func.__name__)
     elif _seconds == 0.0 and not os.environ.get("ROSENBLATT_QUIET"):
         print("rosenblatt: compiling, once on this machine ...", file=sys.stderr, flush=True)
     gc.disable()  # Numba makes many objects and little garbage: looking for it is 15 % of its time

@@ -12,7 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.kernels.text import PRIME, SEED, _mixed
+from rosenblatt.kernels.text import PRIME, SEED
+from rosenblatt.kernels.text import _mixed as mixed
+
+_mixed = inlined(mixed)
 
 FAULTS = {
     1: "expected a number",
