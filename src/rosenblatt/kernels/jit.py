@@ -59,6 +59,9 @@ class Kernel:
         self._bound: dict[Any, Any] = {}  # by the kinds of the arguments, and by their spelling
         _undeclared.append((self, function, fastmath, ""))
 
+    def __repr__(self) -> str:
+        return f"<kernel {self.py_func.__qualname__}>"
+
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; compile it if this machine never ran it with such arguments."""
         kinds: list[Any] = []
