@@ -65,7 +65,7 @@ class Entry:
             raise TypeError("a kernel takes C-contiguous, aligned arrays of 1 to 3 dimensions")
         self.words += [f"{word}*", *["i8"] * value.ndim]
         lengths = "".join(f"c{at + 1 + i}, " for i in range(value.ndim))
-        return f"{word}:{value.ndim}", f"carray(c{at}, ({lengths}))"
+        return f"{word}:{value.ndim}", f"array(c{at}, ({lengths}))"
 
     def prototype(self) -> Any:
         """The type of the C function; its last parameter is a place for the results."""

@@ -217,7 +217,7 @@ _digest(Path(__file__).parent)  # now: an upgrade under a running process must n
 
 
 @cache
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
     """Where kernels of these sources are kept, for this processor and these compilers."""
     chosen = os.environ.get("ROSENBLATT_CACHE_DIR")
     user = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
@@ -237,4 +237,4 @@ def _path(function: Callable, spelling: str) -> Path | None:
         _digest(file.parent) + f"{function.__module__} {function.__qualname__} {spelling}".encode()
     )
     name = hashlib.sha256(made_of).hexdigest()[:16]
-    return _cache_folder() / f"{function.__name__}-{name}"
+    return cache_folder() / f"{function.__name__}-{name}"
