@@ -22,6 +22,7 @@ from rosenblatt.cli.predict import predict
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.verify import verify
+from rosenblatt.cli.warm_up import warm_up
 
 app = typer.Typer(
     name="rosenblatt",
@@ -37,6 +38,7 @@ app.command()(certify)
 app.command()(verify)
 app.command()(trace)
 app.command()(lab)
+app.command()(warm_up)
 
 
 def _print_version(wanted: bool) -> None:
