@@ -84,7 +84,7 @@ function drawPlane(view, selected, [w, h]) {
       ${links(view, shares, x, y)}${dots.join("")}</g>`
 }
 
-// Points of one class that contradict the other are joined, so that one sees the crossing.
+// Join the contradicting points of each class: the segments cross.
 function links(view, shares, x, y) {
   if (shares.size < 2 || shares.size > 12) return ""
   return [1, -1].map((sign) => {
