@@ -131,7 +131,7 @@ def _step(session: Session) -> dict[str, Any]:
         "title": "".join(words.title(problem, step)),
         "lines": ["".join(line) for line in words.arithmetic(problem, step)],
         "mistake": step.mistake,
-        "verdict": "mistake" if step.mistake else "right",
+        "verdict": words.outcome(problem, step),
     }
 
 

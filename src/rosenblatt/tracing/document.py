@@ -140,9 +140,7 @@ def _prediction(problem: TraceProblem, step: TraceStep) -> list[Line]:
 def _verdict(problem: TraceProblem, step: TraceStep) -> str:
     if step.row is None and step.mistake:
         return counted(len(step.mistaken), "update")
-    if words.right_but_close(problem, step):
-        return "update"
-    return "mistake" if step.mistake else "right"
+    return words.outcome(problem, step)
 
 
 def _ending(trace: Trace) -> list[Line]:

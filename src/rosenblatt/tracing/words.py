@@ -178,22 +178,25 @@ def verdict(problem: TraceProblem, step: TraceStep) -> Line:
     if problem.mistake == "sign":
         holds = "holds" if step.score > 0 else "does not hold"
         predicted = problem.label(step.prediction or -1)
-        outcome = f", but y is {problem.label(y)}: a mistake" if step.mistake else ": right"
-        return [Math(f"{s} > 0"), f" {holds}, so the prediction is {predicted}{outcome}"]
+        then = f", but y is {problem.label(y)}: a mistake" if step.mistake else ": right"
+        return [Math(f"{s} > 0"), f" {holds}, so the prediction is {predicted}{then}"]
     margin, delta = number(y * step.score), number(problem.threshold)
     relation = "≤" if step.mistake else ">"
     product = f"y·s = {'+1' if y > 0 else '-1'}·{_factor(step.score)} = {margin}"
-    outcome = ": a mistake" if step.mistake else ": right"
-    if right_but_close(problem, step):
-        outcome = ": right, but not by more than the threshold"
-    return [Math(f"{product} {relation} {delta}"), outcome]
+    says = {
+        "mistake": ": a mistake",
+        "update": ": right, but not by more than the threshold",
+        "right": ": right",
+    }
+    return [Math(f"{product} {relation} {delta}"), says[outcome(problem, step)]]
 
 
-def right_but_close(problem: TraceProblem, step: TraceStep) -> bool:
-    """Whether a row was predicted correctly and is corrected all the same, by the threshold."""
-    if step.row is None or not step.mistake or not problem.threshold:
-        return False
-    return step.prediction == problem.signs[step.row]
+def outcome(problem: TraceProblem, step: TraceStep) -> str:
+    """``"mistake"``, ``"right"``, or ``"update"``: right, but within the threshold."""
+    if not step.mistake:
+        return "right"
+    close = bool(problem.threshold) and step.row is not None
+    return "update" if close and step.prediction == problem.signs[step.row or 0] else "mistake"
 
 
 def update(problem: TraceProblem, step: TraceStep) -> Line:

@@ -163,9 +163,9 @@ export function render({ model }) {
     const s = view.step
     $(".step-text").innerHTML = `<p class="row-title">${text(s.title)}</p>
       ${s.lines.map((line) => `<p class="sum">${text(line)}</p>`).join("")}
-      ${s.verdict ? `<p><span class="verdict ${s.verdict}">${s.mistake ? "✗ a mistake" : "✓ right"}</span></p>` : ""}`
+      ${s.verdict ? `<p><span class="verdict ${s.mistake ? "mistake" : "right"}">${{ mistake: "✗ a mistake", update: "✗ an update", right: "✓ right" }[s.verdict]}</span></p>` : ""}`
     const bound = view.proof.bound
-    const margin = view.margin && `<dt>margin γ*</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
+    const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
     $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias)}
       <dl><dt>updates</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
         ${bound ? `<meter min="0" max="${bound}" value="${view.updates}"></meter>` : ""}</dd>
