@@ -94,7 +94,7 @@ def text_file(console: Console) -> None:
     from rosenblatt.cli.train import train
 
     console.rule("[bold]3. A file of 4,000 reviews")
-    reviews = list(_reviews(5_000, random.Random(0)))
+    reviews = list(_reviews(5_000, random.Random(3)))
     _write("reviews.csv", "label,text", reviews[:4_000])
     _write("test.csv", "label,text", reviews[4_000:])
     console.print("[dim]The first three rows:[/dim]")
@@ -139,9 +139,18 @@ def _write(name: str, header: str, rows: Any) -> None:
     Path(name).write_text("\n".join(lines) + "\n", "utf-8")
 
 
-_PRAISE = "wonderful gripping funny moving clever beautiful superb charming fresh touching".split()
-_BLAME = "boring clumsy dull predictable awful tedious shallow noisy silly lifeless".split()
-_PARTS = "plot acting music script ending dialogue camera cast pace story".split()
+_PRAISE = (
+    "wonderful", "gripping", "funny", "moving", "clever",
+    "beautiful", "superb", "charming", "fresh", "touching",
+)  # fmt: skip
+_BLAME = (
+    "boring", "clumsy", "dull", "predictable", "awful",
+    "tedious", "shallow", "noisy", "silly", "lifeless",
+)  # fmt: skip
+_PARTS = (
+    "plot", "acting", "music", "script", "ending",
+    "dialogue", "camera", "cast", "pace", "story",
+)  # fmt: skip
 _REST = (
     "I saw it on Sunday", "it runs for two hours", "my sister came along", "the cinema was full",
     "it is based on a novel", "we sat in the last row", "a friend had told me about it",
@@ -205,8 +214,8 @@ def digits(console: Console) -> None:
             bars(console, models[0])
     console.print(table)
     console.print(
-        f"Means over {ORDERS} random orders. 60 % of the rows for training, 20 % to choose the best "
-        "epoch, 20 % for the test error and nothing else."
+        f"Means over {ORDERS} random orders. 60 % of the rows for training, 20 % to choose the "
+        "best epoch, 20 % for the test error and nothing else."
     )
 
 
