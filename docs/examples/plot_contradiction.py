@@ -2,8 +2,8 @@
 Rows that contradict each other
 ===============================
 
-When no line separates two classes, a few rows are enough to prove it: a mixture of rows of one
-class is the same point as a mixture of rows of the other.
+When no line separates two classes, a few rows are enough to prove it: a convex combination of rows
+of one class is the same point as a convex combination of rows of the other.
 """
 
 from sklearn.datasets import load_iris
