@@ -2,10 +2,10 @@
 Lifted by a kernel
 ==================
 
-The kernel perceptron learns a hyperplane in a feature space that is never computed; in the plane it
-is a curve. Left: the last weights. Right: a vote of all weight vectors of the run, with one vote per
-step that each survived. Misclassified points are ringed; dots mark the support rows, the points that
-caused an update.
+The kernel perceptron learns a hyperplane in a feature space that is never computed; in the plane
+it is a curve. Left: the last weights. Right: a vote of all weight vectors of the run, with one vote
+per step that each survived. Misclassified points are ringed; dots mark the support rows, the points
+that caused an update.
 """
 
 import matplotlib.pyplot as plt

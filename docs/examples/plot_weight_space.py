@@ -2,8 +2,8 @@
 Weight space
 ============
 
-Each row allows one side of a line through weight space; the intersection of these half-planes is the
-cone of solutions. The path shows the weights of the perceptron: every update adds one row.
+Each row allows one side of a line through weight space; the intersection of these half-planes is
+the cone of solutions. The path shows the weights of the perceptron: every update adds one row.
 """
 
 import matplotlib.pyplot as plt
