@@ -41,6 +41,8 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_title = "rosenblatt"
 html_show_sourcelink = False
 html_theme_options = {
