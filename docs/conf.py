@@ -49,7 +49,7 @@ html_theme_options = {
     "logo": {"text": "rosenblatt"},
     "show_nav_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"benchmarks/**": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
