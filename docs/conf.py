@@ -49,7 +49,11 @@ html_theme_options = {
     "logo": {"text": "rosenblatt"},
     "show_nav_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"benchmarks/**": []},
+    # Tables of figures take the width of the page's own table of contents.
+    "secondary_sidebar_items": {
+        **dict.fromkeys(["guide/**", "theory/**", "gallery/**", "reference/**"], ["page-toc"]),
+        "benchmarks/**": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }
