@@ -51,7 +51,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     # Tables of figures take the width of the page's own table of contents.
     "secondary_sidebar_items": {
-        **dict.fromkeys(["guide/**", "theory/**", "gallery/**", "reference/**"], ["page-toc"]),
+        **{f"{part}/**": ["page-toc"] for part in ("guide", "theory", "gallery", "reference")},
         "benchmarks/**": [],
     },
     "footer_start": ["copyright"],

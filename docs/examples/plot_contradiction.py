@@ -19,8 +19,8 @@ ContradictionDisplay.from_trace(run)
 # %%
 # A certificate finds the few among many: two kinds of iris that overlap.
 
-X, y = load_iris(return_X_y=True)
-petals, species = X[50:, 2:], y[50:]
+X, y = load_iris(return_X_y=True, as_frame=True)
+petals, species = X.iloc[50:, 2:], load_iris().target_names[y[50:]]
 certificate = certify(petals, species)
 ContradictionDisplay.from_certificate(certificate, petals, species)
 print(certificate)

@@ -137,12 +137,14 @@ class ContradictionDisplay(Display):
             drawn.set_alpha(0.35 if len(self.points) > len(self.shares) else 1)
         rows = list(self.shares)
         self.ring_ = ring(ax, self.points[rows], "contradict each other")
-        for row in rows if len(rows) <= 12 else []:
-            ax.annotate(
-                _written(self.shares[row]), self.points[row], xytext=(9, 7),
-                textcoords="offset points", color=INK,
-            )  # fmt: skip
         meeting = self.meeting_points
+        for row in rows if len(rows) <= 12 else []:
+            across, up = self._outward(row, meeting)
+            ax.annotate(
+                _written(self.shares[row]), self.points[row], xytext=(17 * across, 17 * up),
+                textcoords="offset points", color=INK, va="center",
+                ha="left" if across > 0 else "right",
+            )  # fmt: skip
         if np.ptp(meeting, axis=0).max() > 1e-9 * (1 + np.abs(self.points).max()):
             ax.axline((0, 0), meeting[0], color=GOOD, linestyle=":", linewidth=1.2)
         self.cross_ = ax.scatter(
@@ -154,6 +156,14 @@ class ContradictionDisplay(Display):
         if legend:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
         return self
+
+    def _outward(self, row: int, meeting: Any) -> tuple[float, float]:
+        """The direction from the common point to a row, as it is drawn, where its share fits."""
+        away = self.points[row] - meeting.mean(axis=0)
+        (x0, x1), (y0, y1) = frame(self.points)
+        away = away / [x1 - x0, y1 - y0]
+        length = float(np.hypot(*away))
+        return (away[0] / length, away[1] / length) if length else (0.8, 0.6)
 
     def _draw_hull(self, ax: Any, k: int) -> Any:
         corners = np.array([self.points[row] for row in self.shares if self.classes[row] == k])
