@@ -1,4 +1,4 @@
-"""A session goes forth and back, keeps what it is told to keep, and knows what is proven."""
+"""A session steps forward and back, keeps the weights it is told to, and knows what is proven."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A film shows every step, or as many as there is room for, and is whole or not there."""
+"""An animation shows every step, or evenly many, and is complete or absent."""
 
 import shutil
 from pathlib import Path
