@@ -89,10 +89,6 @@ def _counts(run: Any) -> str:
 
 def text_file(console: Console) -> None:
     """From a file of text to a model: train, evaluate, inspect."""
-    from rosenblatt.cli.evaluate import evaluate
-    from rosenblatt.cli.inspect import inspect
-    from rosenblatt.cli.train import train
-
     console.rule("[bold]3. A file of 4,000 reviews")
     reviews = list(_reviews(5_000, random.Random(3)))
     _write("reviews.csv", "label,text", reviews[:4_000])
@@ -100,12 +96,9 @@ def text_file(console: Console) -> None:
     console.print("[dim]The first three rows:[/dim]")
     for label, text in reviews[:3]:
         console.print(f"  {label},{text}", highlight=False)
-    _command(console, "train reviews.csv --label label")
-    train(["reviews.csv"], label="label", out=Path("reviews.model"))
-    _command(console, "evaluate reviews.model test.csv")
-    evaluate(Path("reviews.model"), ["test.csv"])
-    _command(console, "inspect reviews.model --top 4")
-    inspect(Path("reviews.model"), top=4)
+    _run(console, "train reviews.csv --label label")
+    _run(console, "evaluate reviews.model test.csv")
+    _run(console, "inspect reviews.model --top 4")
     console.print(
         "\nThe reviews are made up, and one label in fifty is wrong: no model can be perfect.\n"
     )
@@ -115,23 +108,22 @@ def certificate(console: Console) -> None:
     """Two kinds of iris that no line separates: the proof, and its check."""
     from sklearn.datasets import load_iris
 
-    from rosenblatt.cli.certify import certify
-    from rosenblatt.cli.verify import verify
-
     console.rule("[bold]4. Can any line separate these flowers?")
     measured, kinds = load_iris(return_X_y=True)
     names = ("setosa", "versicolor", "virginica")
     rows = [(*measured[i, 2:].tolist(), names[kinds[i]]) for i in range(len(kinds)) if kinds[i] > 0]
     _write("flowers.csv", "petal length,petal width,label", rows)
-    _command(console, "certify flowers.csv --out proof.json")
-    certify(Path("flowers.csv"), out=Path("proof.json"))
-    _command(console, "verify proof.json flowers.csv")
-    verify(Path("proof.json"), Path("flowers.csv"))
+    _run(console, "certify flowers.csv --label label --out proof.json")
+    _run(console, "verify proof.json flowers.csv")
     console.print()
 
 
-def _command(console: Console, words: str) -> None:
+def _run(console: Console, words: str) -> None:
+    """Show a command and run it, as if it had been typed."""
+    from rosenblatt.cli import app
+
     console.print(f"\n[bold]$ rosenblatt {words}[/bold]", highlight=False)
+    app(words.split(), standalone_mode=False)
 
 
 def _write(name: str, header: str, rows: Any) -> None:
