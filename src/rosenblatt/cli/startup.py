@@ -1,4 +1,4 @@
-"""What keeps the commands quick to start."""
+"""Keep the commands quick to start."""
 
 from __future__ import annotations
 
