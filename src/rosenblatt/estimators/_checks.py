@@ -1,4 +1,4 @@
-"""What every estimator does before and after a run: check input, draw an order, say what came of it."""
+"""What every estimator does before and after a run: check, draw an order, say what came of it."""
 
 from __future__ import annotations
 

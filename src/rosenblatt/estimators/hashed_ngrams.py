@@ -117,7 +117,11 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
             low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
         )
         chunks = [string_buffers(chunk) for chunk in _arrow_strings(X).chunks]
-        parts = [part for offsets, data in chunks for part in _split(offsets, data, threads_of(self.n_jobs))]
+        parts = [
+            part
+            for offsets, data in chunks
+            for part in _split(offsets, data, threads_of(self.n_jobs))
+        ]
         if len(parts) > 1:
             with ThreadPoolExecutor(threads_of(self.n_jobs)) as pool:
                 hashed = list(pool.map(lambda part: hash_ngrams(part[0], part[1], spec), parts))

@@ -3,10 +3,11 @@
 They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every layout
 (:mod:`rosenblatt.kernels.rows`). What they share:
 
-- ``rows, codes, omega`` are the examples: the class number of each row, and its weight or one weight
-  for all. ``order`` holds the rows to visit, ``etas`` the learning rate of each visit or one for all.
+- ``rows, codes, omega`` are the examples: the class number of each row, and its weight or one for
+  all. ``order`` holds the rows to visit, ``etas`` the learning rate of each visit or one for all.
 - ``book`` (4, problems) holds the biases, their averaging sums, in ``book[CLOCK, 0]`` the weighted
-  steps so far, and in ``book[TIME, 0]`` those before a walk that is to be settled. ``rule`` is (threshold for y = -1, threshold for y = +1, c²).
+  steps so far, and in ``book[TIME, 0]`` those before a walk that is to be settled. ``rule`` is
+  (threshold for y = -1, threshold for y = +1, c²).
 - ``seen`` gets the scores of each visit before learning. What a visit adds to the averaging sums
   follows from them, so that a walk leaves the sums alone; :func:`settle_one` and its siblings add
   it when the average is wanted (a lazy average).
@@ -25,18 +26,9 @@ import math
 import numpy as np
 
 from rosenblatt import rules
+from rosenblatt.kernels.fetch import AHEAD, FAR, fetch, fetch_weights
 from rosenblatt.kernels.jit import REORDER, fence, inlined, kernel, load_shared, store_shared
-from rosenblatt.kernels.rows import (
-    AHEAD,
-    FAR,
-    add,
-    add_each,
-    dot,
-    dots,
-    fetch,
-    fetch_weights,
-    square,
-)
+from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 
 BIAS, BIAS_SUM, CLOCK, TIME = 0, 1, 2, 3  # rows of a book
 BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
@@ -291,9 +283,7 @@ def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
         moves[0, c], moves[1, c], moves[2, c] = 0.0, 0.0, s[c]
     now = moves[2]
     rival = strongest_but(now, label)
-    while left > 0.0 and now[label] - now[rival] <= (
-        rule[ABOVE] if label > rival else rule[BELOW]
-    ):
+    while left > 0.0 and now[label] - now[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
         pull = min(left, 1.0) * eta
         for c in (label, rival):
             signed = pull if c == label else -pull

@@ -92,7 +92,6 @@ class Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
 
-
     def packed(self) -> Examples:
         """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
         if not isinstance(self.rows, Csr) or self.rows.data.dtype != np.float32:

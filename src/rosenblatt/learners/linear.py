@@ -253,7 +253,9 @@ class Linear:
         codes, updates = examples.codes[visited], sum(int(t[learn.UPDATES]) for t in tallies)
         predictions, mistakes = None, math.nan
         if foresee or not pairs:
-            scores = [s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)]
+            scores = [
+                s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)
+            ]
             predictions = self.decide(scores[0] if len(scores) == 1 else np.hstack(scores))
             mistakes = int(np.count_nonzero(predictions != codes))
         updated = int(tallies[0][learn.UPDATED])
@@ -296,9 +298,7 @@ class Linear:
         total = float(weight.sum())
         return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
 
-    def _batch_coefficients(
-        self, scores: Array, codes: Array, weight: Array
-    ) -> tuple[Array, int]:
+    def _batch_coefficients(self, scores: Array, codes: Array, weight: Array) -> tuple[Array, int]:
         """What each row adds to each problem, for a learning rate of one; the updates."""
         copies = np.maximum(1, np.ceil(weight)).astype(np.int64)
         if self._kind == "joint":
@@ -408,7 +408,9 @@ class Linear:
         """The present weights where they lie, or their average: a mean over all steps."""
         if averaged:
             means = [self._mean(part) for part in self._parts]
-            return Weights(self._shown([W for W, _ in means]), np.concatenate([b for _, b in means]))
+            return Weights(
+                self._shown([W for W, _ in means]), np.concatenate([b for _, b in means])
+            )
         return Weights(
             self._shown([part.W for part in self._parts]),
             np.concatenate([part.book[learn.BIAS] for part in self._parts]),
