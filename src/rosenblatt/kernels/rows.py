@@ -1,9 +1,9 @@
 """Three layouts of rows, and what a row of each answers to a walk.
 
 Dense rows are a matrix; their weights lie class by class, ``W`` is (problems, features). Sparse
-rows come in CSR form or packed; a feature's weights lie together, ``W`` is (features, problems), so that
-one pass over the entries of a row scores all problems. A single problem has its weights in a vector
-``w`` whatever the layout.
+rows come in CSR form or packed; a feature's weights lie together, ``W`` is (features, problems), so
+that one pass over the entries of a row scores all problems. A single problem has its weights in a
+vector ``w`` whatever the layout.
 
 Indices are unsigned (columns uint32, row pointers uint64), so that no index is checked for being
 negative. ``rates`` are the learning rates of the features, the last of them that of all features
