@@ -175,7 +175,7 @@ def test_random_orders(draw, data, layout, options, seed, packed):
     X, y = data
     examples = examples_of(LAYOUTS[layout](X), y)
     rows, omega = distinct(examples)
-    examples = examples.relabelled(examples.codes, omega)
+    examples = examples.reweighted(omega)
     drawn = Drawn(examples.packed() if packed else examples, rows, draw, seed)
     words = in_the_words_of_the_reference(options)
     learner = Linear(

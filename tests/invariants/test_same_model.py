@@ -137,7 +137,7 @@ def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(
     X, y = data
     examples = examples_of(sparse.csr_array(X) if len(pieces) % 2 else X, y)
     rows, omega = distinct(examples)
-    examples = examples.relabelled(examples.codes, omega)
+    examples = examples.reweighted(omega)
 
     def held_out(learner, averaged):
         return learner.error(examples, rows, averaged)

@@ -111,9 +111,9 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         """
         with untouched_on_failure(self):
             self._check_parameters()
-            start = (
-                (self.coef_, self.intercept_) if self._goes_on() else (coef_init, intercept_init)
-            )
+            start = (coef_init, intercept_init)
+            if self.warm_start and hasattr(self, "_shown"):
+                start = (self.coef_, self.intercept_)
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
@@ -122,10 +122,10 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
             examples = examples_of(X, codes, omega_in)
             order, draw, merged = order_of(self.shuffle, examples)
-            examples = examples.packed().relabelled(codes, merged)
+            examples = examples.packed().reweighted(merged)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
-            plan = self._plan(self._validation(X, examples, codes, omega, out, X_val, y_val))
+            plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
             data = Drawn(examples, order, draw, seed_of(self.random_state, random))
             progress = Progress()
             with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
@@ -313,10 +313,10 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         remaining[out] = 0.0
         return out, remaining
 
-    def _validation(self, X, examples, codes, omega, out, X_val, y_val) -> Any:
+    def _validation(self, X, examples, omega, out, X_val, y_val) -> Any:
         """The error of a learner on held-out examples, or None if there are none."""
         if out is not None:
-            held, rows = examples.relabelled(codes, omega), np.sort(out).astype(np.uint64)
+            held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
             X_val, y_val = validate_data(
                 self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False

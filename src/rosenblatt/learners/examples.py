@@ -88,6 +88,10 @@ class Examples:
             return float(self.omega[order].sum())
         return len(order) * float(self.omega[0])
 
+    def reweighted(self, omega: Array) -> Examples:
+        """The same rows with other weights."""
+        return replace(self, omega=omega)
+
     def relabelled(self, codes: Array, omega: Array = ONE) -> Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
