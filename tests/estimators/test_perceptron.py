@@ -269,7 +269,7 @@ class TestInput:
         mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
         seen = []
         monkeypatch.setattr(
-            "rosenblatt.estimators.perceptron.examples_of",
+            "rosenblatt.estimators._linear_training.examples_of",
             lambda X, *more: seen.append(X) or examples_of(X, *more),
         )
         Perceptron(max_iter=2).fit(mapped, y)
