@@ -6,6 +6,7 @@ import io
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,10 @@ def tiny_jobs(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
         for format, rows in _files(classes).items():
             path = folder / f"{classes}.{format}"
             path.write_text("".join(rows))
-            yield f"{format}, {classes} classes", lambda path=path: _file_job(path)
+            yield f"{format}, {classes} classes", partial(_file_job, path)
     for dtype in ("float64", "float32"):
         for layout in ("dense", "sparse"):
-            yield f"Perceptron, {layout} {dtype}", lambda d=dtype, x=layout: _perceptrons(d, x)
+            yield f"Perceptron, {layout} {dtype}", partial(_perceptrons, dtype, layout)
     yield "KernelPerceptron", _kernel_perceptrons
     yield "HashedNgrams", _ngrams
     yield "learn_online", _online
