@@ -31,7 +31,7 @@ print(mean_weights(np.ones((2, 1)), np.ones((2, 1)), 2.0)[1, 0], "numba" in sys.
 TIMES = """
 import numpy as np, sys
 from scipy import sparse
-from rosenblatt.theory.matrices import times
+from rosenblatt.theory.search.matrices import times
 print(times(sparse.csr_array(np.eye(2)), np.ones(2))[1], "numba" in sys.modules)
 """
 
@@ -104,7 +104,7 @@ def test_a_second_process_needs_no_compiler_unless_a_rule_was_edited(package):
 def test_an_edit_concerns_the_kernels_beside_it(package):
     assert run(package, TIMES) == (1.0, True)
     assert run(package, MEAN) == (0.5, True)
-    loops = package / "rosenblatt/theory/loops.py"
+    loops = package / "rosenblatt/theory/search/loops.py"
     loops.write_text(loops.read_text().replace("total += values[k] * x", "total += 7 * x"))
     assert run(package, MEAN) == (0.5, False)
     assert run(package, TIMES) == (7.0, True)

@@ -34,7 +34,7 @@ def certify(
     """
     from rosenblatt.cli._table import read_labelled
     from rosenblatt.theory import certify as decide
-    from rosenblatt.theory.certificate import Source
+    from rosenblatt.theory.checker.certificate import Source
 
     table = read_labelled(data, label, header)
     certificate = decide(

@@ -4,7 +4,16 @@ NumPy, SciPy, exact whole numbers, and compiled loops over sparse rows. Nothing 
 engine that trains.
 """
 
-from rosenblatt.theory.bounds import (
+from rosenblatt.theory.bounds.best_error_bounds import ErrorBracket, error_bracket
+from rosenblatt.theory.bounds.budgets import forgetron_bound, projection_bound, random_removal_bound
+from rosenblatt.theory.bounds.geometry import (
+    dataset_margin,
+    pad,
+    point_margins,
+    premultiply,
+    radius,
+)
+from rosenblatt.theory.bounds.mistake_bounds import (
     NonseparableBounds,
     best_padding,
     final_margin,
@@ -17,18 +26,7 @@ from rosenblatt.theory.bounds import (
     padding_bound,
     proof_curves,
 )
-from rosenblatt.theory.bracket import ErrorBracket, error_bracket
-from rosenblatt.theory.budgets import forgetron_bound, projection_bound, random_removal_bound
-from rosenblatt.theory.certificate import (
-    Certificate,
-    CertificateSet,
-    Combination,
-    load_certificate,
-)
-from rosenblatt.theory.certify import certify
-from rosenblatt.theory.geometry import dataset_margin, pad, point_margins, premultiply, radius
-from rosenblatt.theory.margin import MarginInterval, max_margin
-from rosenblatt.theory.risk import (
+from rosenblatt.theory.bounds.risk import (
     RiskReport,
     empirical_risk,
     holdout_interval,
@@ -37,8 +35,20 @@ from rosenblatt.theory.risk import (
     risk_report,
     vc_bound,
 )
-from rosenblatt.theory.run import RunCertificate, cycle_certificate, run_certificate
-from rosenblatt.theory.verify import Verification, verify
+from rosenblatt.theory.bounds.run_certificates import (
+    RunCertificate,
+    cycle_certificate,
+    run_certificate,
+)
+from rosenblatt.theory.checker.certificate import (
+    Certificate,
+    CertificateSet,
+    Combination,
+    load_certificate,
+)
+from rosenblatt.theory.checker.verify import Verification, verify
+from rosenblatt.theory.margin.max_margin import MarginInterval, max_margin
+from rosenblatt.theory.search.certify import certify
 
 __all__ = [
     "Certificate",

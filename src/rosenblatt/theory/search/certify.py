@@ -1,0 +1,271 @@
+"""Certify whether a hyperplane separates two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rosenblatt.theory.checker.certificate import (
+    Certificate,
+    CertificateSet,
+    ColumnRule,
+    Combination,
+    Margin,
+    Replacement,
+)
+from rosenblatt.theory.checker.fingerprint import fingerprint
+from rosenblatt.theory.checker.labels import check_labels, label_name
+from rosenblatt.theory.margin.max_margin import MarginInterval, enclose
+from rosenblatt.theory.margin.rounded_bounds import radius_end
+from rosenblatt.theory.search.blas_threads import few_threads
+from rosenblatt.theory.search.clock import Clock, OutOfTimeError
+from rosenblatt.theory.search.column_dependencies import Blind
+from rosenblatt.theory.search.decision_ladder import decide, suggest
+from rosenblatt.theory.search.exact_alternatives import Contradiction, Decision
+from rosenblatt.theory.search.exact_table import Table, check_matrix
+from rosenblatt.theory.search.matrices import Indices, prepare
+from rosenblatt.theory.search.problem import Problem
+
+STRATEGIES = ("ovr", "ovo")
+# A minimal set has up to two rows more than there are columns; a longer list nobody reads.
+READABLE_COLUMNS = 65
+# The fingerprint of fewer numbers takes no longer than a thread gets in the way.
+_MANY = 1 << 17
+
+
+def certify(
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool = True,
+    exact: bool = True,
+    time_limit: float | None = None,
+    strategy: str = "ovr",
+    margin_rtol: float | None = 1e-6,
+    minimal: bool | None = None,
+) -> Certificate | CertificateSet:
+    """Decide whether a hyperplane separates the classes, and prove it.
+
+    Either some v has ``Zv > 0`` for the rows ``z_i = y_i·(x_i, 1)``, or some λ >= 0, not zero, has
+    ``Z'λ = 0`` (P. Gordan, 1873); v or λ is the proof. Floating point, on a growing part of the
+    rows, proposes one; whole numbers confirm it, or an exact simplex method finds it.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Rows of floats, integers of any size, booleans, or objects such as fractions; each value
+        counts exactly as it stands.
+    y : array of shape (n,)
+        Labels of two or more classes.
+    fit_intercept : bool
+        Whether hyperplanes may miss the origin.
+    exact : bool
+        False skips the exact confirmation: faster on hard problems, but nothing is proven.
+    time_limit : float, optional
+        Seconds after which the verdict is ``"undecided"``, with what is known by then.
+    strategy : {"ovr", "ovo"}
+        For more than two classes: one certificate a class against the rest, or one a pair.
+    margin_rtol : float or None
+        Precision of the margin intervals of separable data; None leaves them out.
+    minimal : bool, optional
+        What proves that nothing separates: True, a minimal set of rows that contradict each other;
+        False, a balance of more rows, found much sooner if there are many columns. Unless given, a
+        minimal set for up to 64 columns, if it is not hard to find. (Where there is no balance, or
+        a column separates weakly alone and a minimal set is soon found, always such a set.)
+
+    Returns
+    -------
+    Certificate or CertificateSet
+        The latter for more than two classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> certificate = certify(X[:100, 2:], y[:100])
+    >>> certificate.verdict, certificate.mistake_bound, round(certificate.augmented.lower, 4)
+    ('separable', 410, 0.2685)
+    >>> print(certify([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]))
+    INSEPARABLE: no hyperplane has class 0 on one side and class 1 on the other.
+    Data: 4 rows, numbered from 0, and 2 columns.
+    These 4 rows contradict each other: 0, 1, 2 and 3.
+    1/4·row 0 + 1/4·row 3 (class 0) = 1/4·row 1 + 1/4·row 2 (class 1): the same point twice.
+    Drop any one of them, and a hyperplane separates the rest of them.
+    The classes overlap: none does even if rows may lie on the hyperplane.
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
+    values = check_matrix(X)
+    classes, codes = check_labels(y, values.shape[0])
+    prepare(values)
+    clock = Clock(time_limit)
+    with _marking(values, classes, codes) as mark:
+        shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
+        if len(classes) == 2:
+            return shared.certificate([0], [1], clock)
+        everyone = range(len(classes))
+        if strategy == "ovo":
+            return CertificateSet(
+                {
+                    (classes[a], classes[b]): shared.certificate([a], [b], clock)
+                    for a, b in combinations(everyone, 2)
+                }
+            )
+        return CertificateSet(
+            {
+                classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
+                for k in everyone
+            }
+        )
+
+
+@contextmanager
+def _marking(values: Any, classes: list[Any], codes: Indices) -> Iterator[Callable[[], str]]:
+    """What gives the fingerprint; that of many numbers is taken beside the rest of the work."""
+    if (values.nnz if sparse.issparse(values) else values.size) < _MANY:
+        mark = fingerprint(values, classes, codes)
+        yield lambda: mark
+        return
+    with ThreadPoolExecutor(1) as beside:
+        yield beside.submit(fingerprint, values, classes, codes).result
+
+
+class _Shared:
+    """What the certificates of one call have in common."""
+
+    def __init__(
+        self,
+        values: Any,
+        classes: list[Any],
+        codes: Indices,
+        mark: Callable[[], str],
+        fit_intercept: bool,
+        exact: bool,
+        margin_rtol: float | None,
+        minimal: bool | None,
+    ) -> None:
+        self.values, self.classes, self.codes, self.mark = values, classes, codes, mark
+        self.fit_intercept, self.exact, self.margin_rtol = fit_intercept, exact, margin_rtol
+        width = values.shape[1] + int(fit_intercept)
+        self.minimal = False if minimal is None and width > READABLE_COLUMNS else minimal
+
+    def certificate(
+        self, negative: Sequence[int], positive: Sequence[int], clock: Clock
+    ) -> Certificate:
+        """The certificate of some classes against some others."""
+        side = np.zeros(len(self.classes))
+        side[list(positive)], side[list(negative)] = 1.0, -1.0
+        y = side[self.codes]
+        rows = np.flatnonzero(y)
+        everyone = len(rows) == len(y)
+        table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
+        problem = Problem(table, y[rows])
+        with few_threads(problem.n, problem.width, table.is_sparse):
+            decision = self._decision(problem, clock)
+            intervals = margins(problem, decision, self.margin_rtol, clock)
+        return assemble(
+            problem,
+            decision,
+            rows,
+            intervals,
+            fingerprint=self.mark(),
+            n_rows=self.values.shape[0],
+            exact=self.exact,
+            negative=tuple(label_name(self.classes[k]) for k in negative),
+            positive=tuple(label_name(self.classes[k]) for k in positive),
+        )
+
+    def _decision(self, problem: Problem, clock: Clock) -> Decision:
+        return decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
+
+
+def margins(
+    problem: Problem, decision: Decision, rtol: float | None, clock: Clock
+) -> tuple[MarginInterval, MarginInterval] | None:
+    """The augmented and the geometric margin of separable rows, if asked for and in time.
+
+    None too if they are beyond the range of doubles.
+    """
+    if decision.verdict != "separable" or decision.weights is None or rtol is None:
+        return None
+    try:
+        clock.left()
+    except OutOfTimeError:
+        return None
+    start = list(decision.weights)
+    try:
+        augmented = enclose(problem, "augmented", start, rtol, clock)
+        if not problem.table.padded:
+            return augmented, augmented
+        return augmented, enclose(problem, "geometric", start, rtol, clock)
+    except OverflowError:
+        return None
+
+
+def _replacement(b: Blind) -> Replacement:
+    columns = tuple(j for j, x in enumerate(b.vector) if x)
+    return Replacement(b.lead, columns, tuple(b.vector[j] for j in columns))
+
+
+def _representable(length: Callable[[Problem], float], problem: Problem) -> float | None:
+    """A length of the problem, or None if it is beyond the range of doubles."""
+    try:
+        return length(problem)
+    except OverflowError:
+        return None
+
+
+def assemble(
+    problem: Problem,
+    decision: Decision,
+    rows: Indices,
+    intervals: tuple[MarginInterval, MarginInterval] | None,
+    **data: Any,
+) -> Certificate:
+    """A decision about a problem as a certificate about the data it was taken from."""
+
+    def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
+        if found is None:
+            return None
+        listed = np.array(found.rows, dtype=np.intp)
+        signs = problem.y[listed].astype(np.int64)
+        return Combination(tuple(rows[listed].tolist()), tuple(signs.tolist()), found.coefficients)
+
+    def margin(found: MarginInterval) -> Margin:
+        support = combination(found)
+        assert support is not None
+        return Margin(found.lower, found.upper, found.weights, found.bias, support)
+
+    d, padded = problem.table.d, problem.table.padded
+    v = decision.weights
+    radius = _representable(radius_end, problem)
+    augmented = margin(intervals[0]) if intervals else None
+    bound = None
+    if augmented is not None and augmented.lower > 0 and radius is not None:
+        bound = int(Fraction(radius) ** 2 / Fraction(augmented.lower) ** 2)
+    return Certificate(
+        verdict=decision.verdict,
+        n_columns=d,
+        fit_intercept=padded,
+        weights=None if v is None else tuple(v[:d]),
+        bias=0 if v is None or not padded else v[d],
+        contradiction=combination(decision.contradiction),
+        spanning=combination(decision.spanning),
+        balance=combination(decision.balance),
+        replaced=tuple(_replacement(b) for b in decision.blind),
+        columns=tuple(
+            ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
+        ),
+        radius=radius,
+        augmented=augmented,
+        geometric=margin(intervals[1]) if intervals else None,
+        mistake_bound=bound,
+        **data,
+    )  # fmt: skip

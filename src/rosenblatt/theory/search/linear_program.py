@@ -1,0 +1,187 @@
+"""A linear program in doubles proposes a separator or a contradiction; it proves nothing.
+
+Maximise t subject to ``z_i·v >= t`` for the rows, ``z_h·v = 0`` for the rows held to the
+hyperplane, and ``-1 <= v <= 1``. The program is solved on a few rows, the rows that its answer
+gets most wrong are added, and so on. If t > 0 gets through all rows, v separates; if t = 0 on the
+few, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contradict each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.column_dependencies import Blind, Replaced
+from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
+from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.squared_hinge_newton import fit
+
+# From this many columns on, least squares are tried before the linear program.
+_MANY_COLUMNS = 32
+# Rows added at a time, however many columns there are.
+_LARGE_BATCH = 1536
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the doubles suggest.
+
+    Attributes
+    ----------
+    v
+        Scaled weights: the best for the rows looked at.
+    clear
+        Whether every row has a positive score under `v` beyond doubt.
+    rows, weights
+        The rows with positive dual values and these values: a contradiction if nothing is clear.
+    balanced
+        Whether these rows and weights are proven to be a balance.
+    blind, weak
+        Vectors that these rows are proven to be orthogonal to; they are a balance but for them. And
+        exact weights that have no row of the problem on the wrong side, and not all on it.
+    replaced
+        The problem without columns that are combinations of others: better to be looked at.
+    """
+
+    v: Floats
+    clear: bool
+    rows: Indices
+    weights: Floats
+    balanced: bool = False
+    blind: tuple[Blind, ...] = ()
+    weak: tuple[int, ...] | None = None
+    replaced: Replaced | None = None
+
+
+def propose(
+    problem: Problem,
+    clock: Clock,
+    held: Indices | None = None,
+    outside: Any = None,
+    quick: bool = True,
+) -> Proposal:
+    """Solve the linear program by adding rows.
+
+    `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
+    (all, unless given). With `quick`, least squares come first where there are many columns.
+    """
+    held = np.empty(0, dtype=np.intp) if held is None else held
+    candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
+    batch = max(64, min(2 * problem.width, _LARGE_BATCH))
+    working = _first_rows(problem, candidates, 2 * batch)
+    while True:
+        v, weights, contradicted = _solve(problem, working, held, clock, quick)
+        support = weights > 1e-9 * weights.max(initial=0.0)
+        here = Proposal(v, False, working[support], weights[support])
+        if contradicted:
+            return here
+        scores, slack = problem.scores(v), problem.slack(v)
+        wrong = ~(scores > slack)
+        if outside is not None:
+            wrong &= outside
+        if not wrong.any():
+            return Proposal(v, True, here.rows, here.weights)
+        wrong[working] = False
+        if not wrong.any():
+            return here
+        # Besides the rows that are wrong come those that would be next.
+        depth = scores / np.maximum(problem.norms, 1e-300)
+        depth[working] = np.inf
+        if outside is not None:
+            depth[~outside] = np.inf
+        fresh = np.argpartition(depth, min(batch, problem.n - 1))[:batch]
+        fresh = fresh[np.isfinite(depth[fresh])]
+        working = np.concatenate([working, fresh])
+
+
+def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
+    """Rows near the border between the classes, by a perceptron on a sample of them."""
+    if len(candidates) <= count:
+        return candidates
+    sample = candidates[:: max(1, len(candidates) // 4096)][:8192]
+    Z = problem.block(sample)
+    norms = np.maximum(problem.norms[sample], 1e-300)
+    v = Z.T @ (1.0 / norms)
+    for _ in range(10):
+        wrong = (Z @ v) <= 0
+        if not wrong.any():
+            break
+        v = v + Z[wrong].T @ (1.0 / norms[wrong])
+    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
+    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
+    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
+    return np.union1d(worst, rest)
+
+
+def _solve(
+    problem: Problem, working: Indices, held: Indices, clock: Clock, quick: bool
+) -> tuple[Floats, Floats, bool]:
+    """On some rows: v, the weights of the rows, and whether these are a contradiction."""
+    Z = problem.block(np.concatenate([working, held]))
+    Z, columns, scale, rows_scale = equilibrate(Z)
+    if quick and Z.shape[1] >= _MANY_COLUMNS and len(held) == 0:
+        outcome, w, weights = fit(Z, clock.left)
+        if outcome == "unsure":
+            # The rows that contradict each other, if any do, are most likely among these.
+            hard = np.flatnonzero(weights > 1e-4 * weights.max())
+            w, t, duals = _program(Z[hard], len(hard), clock)
+            outcome = "contradicted" if t <= 1e-9 else outcome
+            weights = np.zeros(len(working))
+            weights[hard] = duals
+        if outcome != "unsure":
+            v = _spread(w * scale, columns, problem.width)
+            return v, weights * rows_scale, outcome == "contradicted"
+    x, t, weights = _program(Z, len(working), clock)
+    return (
+        _spread(x * scale, columns, problem.width),
+        weights * rows_scale[: len(working)],
+        t <= 1e-9,
+    )
+
+
+def _spread(part: Floats, columns: Indices, width: int) -> Floats:
+    """Weights of some columns as weights of all, the largest of them one."""
+    v = np.zeros(width)
+    v[columns] = part
+    return v / max(float(np.abs(v).max()), 1e-300)
+
+
+def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
+    """The linear program: v, t and the dual values of the first m rows; the others are held."""
+    k, held = Z.shape[1], Z.shape[0] - m
+    A = _with_column(-Z[:m], 1.0)
+    E = _with_column(Z[m:], 0.0) if held else None
+    options: dict[str, Any] = {
+        "primal_feasibility_tolerance": 1e-10,
+        "dual_feasibility_tolerance": 1e-10,
+    }
+    left = clock.left()
+    if left is not None:
+        options["time_limit"] = left
+    result = linprog(
+        np.append(np.zeros(k), -1.0),
+        A_ub=A,
+        b_ub=np.zeros(m),
+        A_eq=E,
+        b_eq=np.zeros(held) if held else None,
+        bounds=[(-1.0, 1.0)] * k + [(0.0, None)],
+        method="highs-ds",
+        options=options,
+    )
+    if result.x is None:
+        clock.left()
+        return np.zeros(k), 0.0, np.ones(m)
+    return result.x[:-1], float(result.x[-1]), np.maximum(-result.ineqlin.marginals, 0.0)
+
+
+def _with_column(Z: Any, value: float) -> Any:
+    """The matrix with one more column, all of one value: the coefficients of t."""
+    column = np.full((Z.shape[0], 1), value)
+    if sparse.issparse(Z):
+        return sparse.hstack([Z, column], format="csr")
+    return np.hstack([Z, column])
