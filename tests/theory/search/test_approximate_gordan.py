@@ -30,12 +30,22 @@ def weakly_separable(Z):
     return False
 
 
-@settings(max_examples=60, deadline=None)
-@given(matrices, st.integers(0, 2**32 - 1))
-def test_rows_of_a_balance_have_no_hyperplane_even_a_weak_one(Z, seed):
-    weights = np.random.default_rng(seed).integers(1, 9, len(Z)).astype(float)
-    if balance(Z.astype(float), weights) is not None:
-        assert not weakly_separable(Z)
+def test_rows_of_a_balance_have_no_hyperplane_even_a_weak_one():
+    balances = []
+
+    @settings(max_examples=60, deadline=None)
+    @given(matrices, st.booleans(), st.integers(0, 2**32 - 1))
+    def check(Z, mirrored, seed):
+        generator = np.random.default_rng(seed)
+        if mirrored:
+            Z = np.vstack([4 * Z, generator.integers(-2, 3, Z.shape) - 4 * Z])
+        weights = generator.integers(4, 9, len(Z)).astype(float)
+        if balance(Z.astype(float), weights) is not None:
+            assert not weakly_separable(Z)
+            balances.append(len(Z))
+
+    check()
+    assert len(balances) >= 6
 
 
 @settings(max_examples=60, deadline=None)

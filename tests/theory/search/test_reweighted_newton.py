@@ -7,7 +7,7 @@ from scipy import sparse
 from rosenblatt import certify, verify
 from rosenblatt.theory.search.approximate_gordan import balance
 from rosenblatt.theory.search.descent import descend
-from rosenblatt.theory.search.reweighted_newton import insist
+from rosenblatt.theory.search.reweighted_newton import reweighted_newton
 
 
 def sparse_rows(n, d, seed, flip=True):
@@ -31,27 +31,27 @@ def test_rows_that_a_descent_leaves_unsure_balance_once_wrong_rows_pull_harder()
     Z = signed(*sparse_rows(12_000, 150, 1))
     unsure = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert unsure.outcome == "unsure"
-    found = insist(Z, unsure.w, lambda pulls: balance(Z, pulls))
+    found = reweighted_newton(Z, unsure.w, lambda pulls: balance(Z, pulls))
     assert found.outcome == "balanced"
     assert np.count_nonzero(found.losses) > np.count_nonzero(unsure.losses)
 
 
 def test_rows_that_can_be_separated_are():
     Z = signed(*sparse_rows(3000, 100, 0, flip=False))
-    found = insist(Z, np.zeros(101), lambda pulls: None)
+    found = reweighted_newton(Z, np.zeros(101), lambda pulls: None)
     assert found.outcome == "separated"
     assert (Z @ found.w > 0).all()
 
 
 def test_steps_that_lead_nowhere_end():
     both = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    assert insist(both, np.zeros(2), lambda pulls: None).outcome == "unsure"
+    assert reweighted_newton(both, np.zeros(2), lambda pulls: None).outcome == "unsure"
 
 
 def test_pulls_cancel_in_columns_of_small_numbers_too():
     Z = np.random.default_rng(0).normal(size=(600, 8))
     Z[:, 7] *= 1e-7
-    found = insist(Z, np.zeros(8), lambda pulls: None)
+    found = reweighted_newton(Z, np.zeros(8), lambda pulls: None)
     assert found.outcome == "unsure"
     assert np.abs(found.losses @ Z / np.abs(Z).max(axis=0)).max() < 1e-6 * found.losses.sum()
 

@@ -13,11 +13,10 @@ rows with a loss ends after finitely many steps (O. Mangasarian, 2002; S. Keerth
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
 from scipy.optimize import nnls
 
 from rosenblatt.theory.search.matrices import Floats
-from rosenblatt.theory.search.squared_hinge_newton import line_search
+from rosenblatt.theory.search.squared_hinge_newton import advance, pulls
 
 # From this many rows on, Newton's method is the faster one.
 _MANY_ROWS = 128
@@ -88,10 +87,7 @@ def by_newton(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats, float
         penalty[-1] = _FREE
     w, best, found = np.zeros(Z.shape[1]), np.inf, None
     for exponent in range(2, 16):
-        try:
-            w, losses = _minimise(Z, w, 10.0**-exponent * penalty)
-        except linalg.LinAlgError:
-            break
+        w, losses = _minimise(Z, w, 10.0**-exponent * penalty)
         if not losses.any():
             break
         upper = float(np.sqrt((losses @ Z) ** 2 @ (1.0 / penalty))) / float(losses.sum())
@@ -116,12 +112,5 @@ def _minimise(Z: Floats, w: Floats, penalty: Floats) -> tuple[Floats, Floats]:
         if last is not None and np.array_equal(active, last):
             break
         last = active
-        part = Z[active]
-        gram = part.T @ part
-        gram[np.diag_indices_from(gram)] += penalty
-        factor = linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
-        step = linalg.cho_solve(factor, part.sum(axis=0), check_finite=False) - w
-        slopes = Z @ step
-        length = line_search(w, step, scores, slopes, penalty)
-        w, scores = w + length * step, scores + length * slopes
-    return w, np.maximum(0.0, 1.0 - scores)
+        w, scores, _ = advance(Z, w, scores, penalty)
+    return w, pulls(scores)

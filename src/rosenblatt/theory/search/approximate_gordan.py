@@ -39,7 +39,7 @@ from rosenblatt.theory.search.matrices import (
     squared_lengths,
     times,
 )
-from rosenblatt.theory.search.verified_cholesky import Factor, factors
+from rosenblatt.theory.search.verified_cholesky import Factor, verified_factor
 
 # Beyond, the square matrix takes more memory than is reasonable.
 MOST_COLUMNS = 4096
@@ -114,19 +114,17 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
     held = np.argpartition(squared_lengths(B), few)[few:]
     part = picked(B, held)
-    for factor in factors(part, least / longer**2):
-        moved, left = tilt.copy(), rest
-        for _ in range(_MOVES):
-            moved[held] += _tilt_by(factor, part, longer, left, least)
-            found[rows] = _rounded(weights * (1.0 - moved) * scale)
-            change = found[rows] / scale / weights
-            if change.min() <= 0:
-                return None
-            left = combine(B, change)
-            if _is_little(left * longer, change, least, room):
-                if factor.proves():
-                    return found
-                break
+    factor = verified_factor(part, least / longer**2)
+    for _ in range(_MOVES if factor is not None else 0):
+        assert factor is not None
+        tilt[held] += _tilt_by(factor, part, longer, rest, least)
+        found[rows] = _rounded(weights * (1.0 - tilt) * scale)
+        change = found[rows] / scale / weights
+        if change.min() <= 0:
+            return None
+        rest = combine(B, change)
+        if _is_little(rest * longer, change, least, room):
+            return found
     return None
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rosenblatt.theory.checker.certificate import (
     Certificate,
@@ -30,14 +27,12 @@ from rosenblatt.theory.search.column_dependencies import Blind
 from rosenblatt.theory.search.decision_ladder import decide, suggest
 from rosenblatt.theory.search.exact_alternatives import Contradiction, Decision
 from rosenblatt.theory.search.exact_table import Table, check_matrix
-from rosenblatt.theory.search.matrices import Indices, prepare
+from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import Problem
 
 STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; a longer list nobody reads.
 READABLE_COLUMNS = 65
-# The fingerprint of fewer numbers takes no longer than a thread gets in the way.
-_MANY = 1 << 17
 
 
 def certify(
@@ -104,37 +99,25 @@ def certify(
         raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
-    prepare(values)
     clock = Clock(time_limit)
-    with _marking(values, classes, codes) as mark:
-        shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
-        if len(classes) == 2:
-            return shared.certificate([0], [1], clock)
-        everyone = range(len(classes))
-        if strategy == "ovo":
-            return CertificateSet(
-                {
-                    (classes[a], classes[b]): shared.certificate([a], [b], clock)
-                    for a, b in combinations(everyone, 2)
-                }
-            )
+    mark = fingerprint(values, classes, codes)
+    shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
+    if len(classes) == 2:
+        return shared.certificate([0], [1], clock)
+    everyone = range(len(classes))
+    if strategy == "ovo":
         return CertificateSet(
             {
-                classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
-                for k in everyone
+                (classes[a], classes[b]): shared.certificate([a], [b], clock)
+                for a, b in combinations(everyone, 2)
             }
         )
-
-
-@contextmanager
-def _marking(values: Any, classes: list[Any], codes: Indices) -> Iterator[Callable[[], str]]:
-    """What gives the fingerprint; that of many numbers is taken beside the rest of the work."""
-    if (values.nnz if sparse.issparse(values) else values.size) < _MANY:
-        mark = fingerprint(values, classes, codes)
-        yield lambda: mark
-        return
-    with ThreadPoolExecutor(1) as beside:
-        yield beside.submit(fingerprint, values, classes, codes).result
+    return CertificateSet(
+        {
+            classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
+            for k in everyone
+        }
+    )
 
 
 class _Shared:
@@ -145,7 +128,7 @@ class _Shared:
         values: Any,
         classes: list[Any],
         codes: Indices,
-        mark: Callable[[], str],
+        mark: str,
         fit_intercept: bool,
         exact: bool,
         margin_rtol: float | None,
@@ -175,7 +158,7 @@ class _Shared:
             decision,
             rows,
             intervals,
-            fingerprint=self.mark(),
+            fingerprint=self.mark,
             n_rows=self.values.shape[0],
             exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from rosenblatt.theory.search.matrices import Floats, column_lengths, combine, times
+from rosenblatt.theory.search.squared_hinge_newton import newton_step
 
 # Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
@@ -77,8 +78,9 @@ def descend(
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
         tick()
-        direction = _newton(Z, losses, gradient) if narrow else None
-        if direction is None:
+        if narrow and np.count_nonzero(losses) > Z.shape[1]:
+            direction = newton_step(Z, w, 1.0 - lacks)
+        else:
             direction = memory.direction(gradient)
         slopes = times(Z, direction)
         size = float(gradient @ (worth * gradient))
@@ -101,15 +103,6 @@ def _worth(Z: Any) -> Floats:
     """How far to go along each column: less along those that are much longer than the others."""
     sizes = column_lengths(Z) ** 2
     return np.asarray(1.0 / np.maximum(sizes / max(_LONG * sizes.mean(), 1e-300), 1.0))
-
-
-def _newton(Z: Floats, losses: Floats, gradient: Floats) -> Floats | None:
-    """Newton's direction, if the rows with a loss determine it."""
-    near = Z[losses > 0]
-    if len(near) <= Z.shape[1]:
-        return None
-    _, found, failed = linalg.lapack.dposv(near.T @ near, -gradient)
-    return None if failed else np.asarray(found)
 
 
 def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:

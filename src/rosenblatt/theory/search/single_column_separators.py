@@ -11,10 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt.theory.search.exact_table import clear_denominators, fraction
-from rosenblatt.theory.search.matrices import CHUNK, column_extremes, count_signs
+from rosenblatt.theory.search.matrices import CHUNK, column_extremes
 from rosenblatt.theory.search.problem import Problem
 
-_FEW = 2048
+# Rows of each class that rule out most columns before all rows are looked at.
+_FEW = 1024
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,10 @@ class LoneColumn:
 def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
     """The columns that separate the classes alone, at least weakly."""
     values, y, padded = problem.table.values, problem.y, problem.table.padded
-    columns = np.arange(problem.table.d)
-    if sparse.issparse(values):
-        columns = _candidates(values, y)
-        sides = _sparse_sides(values[:, columns], y) if len(columns) else None
-    else:
-        sides = _sides(values, y, padded)
-    if sides is None:
+    columns = _candidates(values, y, padded)
+    if len(columns) == 0:
         return
+    sides = _sides(values if len(columns) == values.shape[1] else values[:, columns], y)
     varies = _varies(*sides, padded)
     for direction in (1, -1):
         below, above = sides[::direction]
@@ -82,6 +79,14 @@ def _varies(one: _Side, other: _Side, padded: bool) -> Any:
     return (one.low != same) | (one.high != same) | (other.low != same) | (other.high != same)
 
 
+def _candidates(values: Any, y: Any, padded: bool) -> Any:
+    """The columns that the first rows of each class do not rule out."""
+    few = np.concatenate([np.flatnonzero(y == side)[:_FEW] for side in (-1, 1)])
+    below, above = _sides(values[few], y[few])
+    apart = _is_apart(below, above, padded) | _is_apart(above, below, padded)
+    return np.flatnonzero(apart)
+
+
 def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
     """The fraction of smallest denominator strictly between two numbers.
 
@@ -105,58 +110,18 @@ def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
     return whole + 1 / simplest_between(1 / (upper - whole), 1 / (lower - whole))
 
 
-def _candidates(values: Any, y: Any) -> Any:
-    """The columns of a CSR matrix that the signs of their values, zeros too, do not rule out.
-
-    The first rows rule out most of them; when all are, the rest is not looked at.
-    """
-    n, d = values.shape
-    sides, count = (y > 0).astype(np.uint8), np.zeros((2, 2, d), dtype=np.int64)
-    seen = 0
-    while True:
-        last = min(n, max(_FEW, 4 * seen))
-        count_signs(values, sides, slice(seen, last), count)
-        seen = last
-        columns = _not_ruled_out(count, np.bincount(sides[:seen], minlength=2))
-        if seen == n or len(columns) == 0:
-            return columns
+def _sides(values: Any, y: Any) -> tuple[_Side, _Side]:
+    """The ranges of each column among the rows of -1 and of +1."""
+    below, above = (_side(values, np.flatnonzero(y == side)) for side in (-1, 1))
+    return below, above
 
 
-def _not_ruled_out(count: Any, rows: Any) -> Any:
-    """The columns that may separate, from the signs counted in so many rows of either side."""
-    above, below, many = count[:, 0], count[:, 1], rows[:, None]
-    # The least value of each side is at most, and the greatest at least, of this sign.
-    low = np.where(below > 0, -1, np.where(above < many, 0, 1))
-    high = np.where(above > 0, 1, np.where(below < many, 0, -1))
-    return np.flatnonzero((low[1] >= high[0]) | (low[0] >= high[1]))
-
-
-def _sides(values: Any, y: Any, padded: bool) -> tuple[_Side, _Side] | None:
-    """The sides of -1 and +1 of a dense matrix, or None if no column tells them apart.
-
-    The first rows rule out most columns; when all are, the rest is not looked at.
-    """
-    start, size = 0, _FEW
-    sides = [_Side(row, row) for row in (values[np.argmax(y == side)] for side in (-1, 1))]
-    while start < len(y):
-        part, of = values[start : start + size], y[start : start + size]
-        for k, side in enumerate((-1, 1)):
-            rows = part[of == side]
-            if len(rows):
-                low, high = column_extremes(rows)
-                sides[k] = _Side(np.minimum(sides[k].low, low), np.maximum(sides[k].high, high))
-        below, above = sides
-        apart = _is_apart(below, above, padded) | _is_apart(above, below, padded)
-        if not apart.any():
-            return None
-        start, size = start + size, min(4 * size, CHUNK)
-    return sides[0], sides[1]
-
-
-def _sparse_sides(values: Any, y: Any) -> tuple[_Side, _Side]:
-    """The sides of -1 and +1 of a sparse matrix."""
-
-    def side(rows: Any) -> _Side:
-        return _Side(rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel())
-
-    return side(values[np.flatnonzero(y < 0)]), side(values[np.flatnonzero(y > 0)])
+def _side(values: Any, rows: Any) -> _Side:
+    if sparse.issparse(values):
+        part = values[rows]
+        return _Side(part.min(axis=0).toarray().ravel(), part.max(axis=0).toarray().ravel())
+    low = high = values[rows[0]]
+    for start in range(0, len(rows), CHUNK):
+        lowest, highest = column_extremes(values[rows[start : start + CHUNK]])
+        low, high = np.minimum(low, lowest), np.maximum(high, highest)
+    return _Side(low, high)

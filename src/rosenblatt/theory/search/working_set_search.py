@@ -19,7 +19,7 @@ from rosenblatt.theory.search.descent import MOST_STEPS, Descent, descend
 from rosenblatt.theory.search.linear_program import Proposal
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import Problem
-from rosenblatt.theory.search.reweighted_newton import insist
+from rosenblatt.theory.search.reweighted_newton import reweighted_newton
 
 # Numbers in the first part of the rows; it has at least four rows a column.
 _PART = 1 << 13
@@ -127,7 +127,9 @@ class _Part:
             if outcome != "unsure":
                 return outcome, here
             w = here.v[self.columns] / self.scale
-            outcome, here = self._proposal(insist(self.Z, w, self._balanced, self.clock.left))
+            outcome, here = self._proposal(
+                reweighted_newton(self.Z, w, self._balanced, self.clock.left)
+            )
             if outcome != "unsure":
                 return outcome, here
             found = self._past_blindness(here)
