@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from rosenblatt import certify, verify
-from rosenblatt.theory.search.approximate_gordan import balance, short, whole
+from rosenblatt.theory.search.approximate_gordan import balance, integer_weights, round_weights
 from rosenblatt.theory.search.descent import descend
 from tests.theory.rows import unit_rows
 
@@ -79,7 +79,7 @@ def test_weights_that_hardly_cancel_are_moved_until_they_do(kind, seed):
     assert np.linalg.norm(weights @ Z) > 1e-3 * np.linalg.norm(weights)
     assert np.linalg.norm((found / scale) @ Z) < 1e-6 * np.linalg.norm(weights)
     np.testing.assert_array_equal(found > 0, weights > 0)
-    np.testing.assert_array_equal(found, short(found))
+    np.testing.assert_array_equal(found, round_weights(found))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -113,9 +113,9 @@ def test_the_length_of_rows_and_their_layout_do_not_matter(size):
 
 def test_short_weights_have_24_bits_and_no_dust():
     weights = np.array([1.0, 1 / 3, 1e-9, 0.0])
-    found = short(weights)
+    found = round_weights(weights)
     assert found[2] == found[3] == 0.0
     assert abs(found[1] - 1 / 3) < 2.0**-25
-    numbers = whole(found)
+    numbers = integer_weights(found)
     assert numbers[0] % 2**24 == 0
     assert numbers[1].bit_length() <= 24

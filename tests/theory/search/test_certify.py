@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 from rosenblatt import certify, verify
 from rosenblatt.errors import DataError
 from rosenblatt.theory import Certificate, CertificateSet, Combination, load_certificate
-from rosenblatt.theory.checker.certificate import seal
+from rosenblatt.theory.checker.certificate_file import seal
 
 XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
 
@@ -272,7 +272,7 @@ def test_what_is_not_a_certificate_is_refused(tmp_path, text):
 
 
 def test_a_record_without_a_field_is_refused():
-    from rosenblatt.theory.checker.certificate import seal
+    from rosenblatt.theory.checker.certificate_file import seal
 
     record = certify(*XOR).to_dict()
     del record["radius"]
@@ -304,7 +304,7 @@ def test_a_certificate_for_other_data_is_refused():
         (np.array([["a"], [1]], dtype=object), [0, 1], "expected a number, found 'a'"),
         (np.array([[1j], [2]]), [0, 1], "real numbers"),
         ([[1.0], [2.0]], [np.nan, 1.0], "NaN"),
-        ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label a row"),
+        ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label per row"),
         ([[1.0], [2.0]], np.array([1, "a"], dtype=object), "cannot be sorted"),
     ],
 )

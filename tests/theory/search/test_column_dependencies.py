@@ -10,9 +10,14 @@ from scipy import sparse
 
 from rosenblatt import certify, verify
 from rosenblatt.theory.checker.certificate import Certificate, Replacement
-from rosenblatt.theory.search.column_dependencies import blind_to, replaced, weak_separator
-from rosenblatt.theory.search.exact_table import Table, check_matrix
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.checker.input_data import check_matrix
+from rosenblatt.theory.search.column_dependencies import (
+    null_space_of,
+    reduce_columns,
+    weak_separator,
+)
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
 
 LAYOUTS = [np.asarray, sparse.csr_array]
 
@@ -25,7 +30,9 @@ def noisy(n, d, seed, density=1.0):
 
 
 def problem(X, y, padded=True):
-    return Problem(Table(check_matrix(X), padded), np.where(np.asarray(y) == 1, 1.0, -1.0))
+    return BinaryProblem(
+        ExactTable(check_matrix(X), padded), np.where(np.asarray(y) == 1, 1.0, -1.0)
+    )
 
 
 def one_hot(n, generator):
@@ -36,13 +43,13 @@ def one_hot(n, generator):
 def test_columns_that_are_combinations_of_others_are_left_out(layout):
     X, y, generator = noisy(600, 6, 0)
     X = np.hstack([X, one_hot(600, generator), -2 * X[:, [2]], X[:, [1]] * 4])
-    found = replaced(problem(layout(X), y))
+    found = reduce_columns(problem(layout(X), y))
     assert found is not None
     assert not found.rounded
-    assert len(found.blind) == 3
+    assert len(found.vectors) == 3
     assert len(found.columns) == X.shape[1] + 1 - 3
     rows = np.hstack([X, np.ones((600, 1))])
-    for b in found.blind:
+    for b in found.vectors:
         assert b.vector[b.lead] != 0
         assert b.lead < X.shape[1]
         np.testing.assert_allclose(rows @ np.array(b.vector, dtype=float), 0.0, atol=1e-12)
@@ -50,26 +57,22 @@ def test_columns_that_are_combinations_of_others_are_left_out(layout):
 
 def test_independent_columns_stay():
     X, y, _ = noisy(500, 8, 1)
-    assert replaced(problem(X, y)) is None
+    assert reduce_columns(problem(X, y)) is None
 
 
 @pytest.mark.parametrize("tries", [1, 2, 5])
-def test_what_is_left_of_a_rounded_combination_takes_its_place_and_vectors_find_back(
-    tries, monkeypatch
-):
-    # However often the vector is refined, the column is what rows see of the last one.
-    monkeypatch.setattr("rosenblatt.theory.search.column_dependencies._REFINEMENTS", tries)
-    monkeypatch.setattr("rosenblatt.theory.search.column_dependencies._CLEAR", 2.0)
+def test_the_residual_of_a_rounded_combination_replaces_it_and_vectors_find_back(tries):
+    # However often the vector is refined, the column is the residual of the last one.
     X, y, _ = noisy(500, 5, 2)
     X = np.hstack([X, (X[:, [0]] / 3.0 + X[:, [1]] * 0.1)])
     before = problem(X, y)
-    found = replaced(before)
+    found = reduce_columns(before, tries=tries, clear=2.0)
     assert found is not None
     assert found.rounded == (tries > 1)
-    (b,) = found.blind
+    (b,) = found.vectors
     products, exponent = before.exact_products(b.vector)
     assert any(products)
-    (seen,) = found.seen.values()
+    (seen,) = found.residuals.values()
     assert seen.exact == (not found.rounded)
     scale = Fraction(2) ** (exponent - seen.exponent)
     np.testing.assert_array_equal(seen.column, [float(x * scale) for x in products])
@@ -82,7 +85,7 @@ def test_weights_of_replaced_columns_score_rows_as_before(fifth):
     X = np.round(X, 2)
     X = np.hstack([X, X[:, :3].sum(axis=1, keepdims=True) * fifth, 4 * X[:, [1]]])
     before = problem(X, y)
-    found = replaced(before)
+    found = reduce_columns(before)
     assert found is not None
     assert not found.rounded
     rows = [[Fraction(x) for x in row] + [Fraction(1)] for row in X.tolist()]
@@ -100,7 +103,7 @@ def test_weights_of_replaced_columns_score_rows_as_before(fifth):
 def test_roundings_are_a_column_as_good_as_any_other():
     X, y, _ = noisy(500, 5, 2)
     X = np.hstack([X, (X[:, [0]] / 3.0 + X[:, [1]] * 0.1)])
-    found = replaced(problem(X, y))
+    found = reduce_columns(problem(X, y))
     assert np.linalg.cond(found.problem.table.values / found.problem.table.column_top) < 1e6
 
 
@@ -109,11 +112,11 @@ def test_rows_see_nothing_of_the_vectors_they_are_blind_to():
     X[:, 4] = 2 * X[:, 3]
     X[200:, 4] += 1
     p = problem(X, y)
-    (b,) = blind_to(p, np.arange(200))
+    (b,) = null_space_of(p, np.arange(200))
     assert not any(p.exact_dots(b.vector, np.arange(200)))
     assert any(p.exact_dots(b.vector, np.arange(200, 300)))
-    assert blind_to(p, np.arange(300)) == []
-    assert blind_to(problem(np.zeros((4, 2)), [0, 1, 0, 1], padded=False), np.arange(4)) == []
+    assert null_space_of(p, np.arange(300)) == []
+    assert null_space_of(problem(np.zeros((4, 2)), [0, 1, 0, 1], padded=False), np.arange(4)) == []
 
 
 def test_two_vectors_may_separate_weakly_only_together():
@@ -126,7 +129,7 @@ def test_two_vectors_may_separate_weakly_only_together():
     b = np.where(y == 1, np.maximum(b, -a), np.minimum(b, -a))
     X = np.column_stack([np.arange(200) < 20, a, b]).astype(int)
     p = problem(X, y, padded=False)
-    vectors = blind_to(p, np.arange(20))
+    vectors = null_space_of(p, np.arange(20))
     v = weak_separator(p, vectors)
     assert v is not None
     assert v[1] == v[2] > 0
@@ -202,14 +205,14 @@ def test_copies_are_seen_to_be_copies_without_long_numbers(layout, monkeypatch):
     X, y, _ = noisy(400, 6, 9)
     X = np.hstack([X, -4 * X[:, [1]], X[:, [2]] / 8])
     p = problem(layout(X), y)
-    monkeypatch.setattr(Problem, "exact_products", None)
-    found = replaced(p)
+    monkeypatch.setattr(BinaryProblem, "exact_products", None)
+    found = reduce_columns(p)
     assert found is not None
     assert not found.rounded
-    assert len(found.blind) == 2
+    assert len(found.vectors) == 2
     # One bit of one row is enough to be no copy.
     X[7, 7] = np.nextafter(X[7, 7], 1.0)
     monkeypatch.undo()
-    (seen,) = replaced(problem(layout(X), y)).seen.values()
+    (seen,) = reduce_columns(problem(layout(X), y)).residuals.values()
     assert seen.exact
     assert np.flatnonzero(seen.column).tolist() == [7]

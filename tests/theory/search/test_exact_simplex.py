@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rosenblatt.theory.checker.input_data import check_matrix
 from rosenblatt.theory.search import exact_simplex as simplex
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.exact_table import Table, check_matrix
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
 
 NOTHING = np.empty(0, dtype=np.intp)
 
@@ -19,7 +20,7 @@ def degenerate(seed):
     y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
     y[generator.random(n) < generator.choice([0.0, 0.0, 0.1])] *= -1
     held = np.sort(generator.choice(n, int(generator.integers(0, 3)), replace=False))
-    return Problem(Table(check_matrix(X), bool(generator.integers(2))), y), held
+    return BinaryProblem(ExactTable(check_matrix(X), bool(generator.integers(2))), y), held
 
 
 def is_proven(problem, held, answer):
@@ -71,7 +72,7 @@ def test_a_misleading_first_basis_changes_no_answer(seed, monkeypatch):
 def test_where_doubles_end_nothing_is_left_to_do(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(150, 20))
-    problem = Problem(Table(check_matrix(X), True), generator.choice([-1.0, 1.0], 150))
+    problem = BinaryProblem(ExactTable(check_matrix(X), True), generator.choice([-1.0, 1.0], 150))
     pivots = []
     monkeypatch.setattr(simplex._Basis, "enter", lambda *column: pivots.append(column))
     answer = simplex.decide_exactly(problem, Clock(None), NOTHING)

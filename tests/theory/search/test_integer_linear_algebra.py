@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rosenblatt.theory.checker.input_data import check_matrix
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.exact_simplex import decide_exactly
-from rosenblatt.theory.search.exact_table import Table, check_matrix, integer_rows
+from rosenblatt.theory.search.exact_table import ExactTable, integer_rows
 from rosenblatt.theory.search.integer_linear_algebra import (
     minimal_combination,
     null_space,
@@ -16,7 +17,7 @@ from rosenblatt.theory.search.integer_linear_algebra import (
     positive_combination,
     vanishes,
 )
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
 
 matrices = st.integers(1, 4).flatmap(
     lambda d: st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=1, max_size=6)
@@ -93,7 +94,7 @@ def test_the_exact_simplex_answers_with_a_proof_from_nothing(seed):
     n, d = generator.integers(2, 30), generator.integers(1, 6)
     X = generator.integers(-2, 3, size=(n, d)) * generator.choice([1.0, 0.1])
     y = np.where(generator.random(n) < 0.5, 1.0, -1.0)
-    problem = Problem(Table(check_matrix(X), True), y)
+    problem = BinaryProblem(ExactTable(check_matrix(X), True), y)
     answer = decide_exactly(problem, Clock(None), np.empty(0, dtype=np.intp))
     if answer.v is not None:
         assert (problem.exact_signs(answer.v) > 0).all()
@@ -103,7 +104,7 @@ def test_the_exact_simplex_answers_with_a_proof_from_nothing(seed):
 
 
 def test_the_exact_simplex_heeds_the_clock():
-    problem = Problem(Table(check_matrix([[0.0], [1.0]]), True), np.array([1.0, -1.0]))
+    problem = BinaryProblem(ExactTable(check_matrix([[0.0], [1.0]]), True), np.array([1.0, -1.0]))
     with pytest.raises(OutOfTimeError):
         decide_exactly(problem, Clock(-1.0), np.empty(0, dtype=np.intp))
 
@@ -115,7 +116,7 @@ def test_exact_signs_are_those_of_whole_numbers(seed):
     n, d = 20, int(generator.integers(1, 6))
     X = generator.integers(-2, 3, size=(n, d)) * 0.1 * 10.0 ** generator.integers(-200, 200)
     y = np.where(generator.random(n) < 0.5, 1.0, -1.0)
-    problem = Problem(Table(check_matrix(X), bool(generator.integers(2))), y)
+    problem = BinaryProblem(ExactTable(check_matrix(X), bool(generator.integers(2))), y)
     v = generator.integers(-3, 4, size=problem.width).tolist()
     rows = problem.integers(np.arange(n))
     expected = np.sign([sum(a * b for a, b in zip(row, v, strict=True)) for row in rows])

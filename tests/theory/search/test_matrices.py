@@ -72,8 +72,8 @@ def test_rows_are_picked_in_any_order_with_their_pads(seed, wide, padded):
     dense, thin = twins(seed, wide)
     rows = np.random.default_rng(seed).integers(0, len(dense), 5)
     pads = numbers(seed, 5) if padded else None
-    found = matrices.picked(thin, rows, pads)
-    expected = matrices.picked(dense, rows, pads)
+    found = matrices.take_rows(thin, rows, pads)
+    expected = matrices.take_rows(dense, rows, pads)
     np.testing.assert_array_equal(found.toarray(), expected)
     np.testing.assert_array_equal(expected[:, : dense.shape[1]], dense[rows])
     assert padded == (expected.shape[1] > dense.shape[1])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from rosenblatt.theory.search.exact_table import Table
-from rosenblatt.theory.search.problem import Problem
-from rosenblatt.theory.search.single_column_separators import LoneColumn, lone_columns
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
 
 matrices = st.tuples(st.integers(2, 9), st.integers(1, 4)).flatmap(
     lambda shape: hnp.arrays(
@@ -21,7 +21,7 @@ matrices = st.tuples(st.integers(2, 9), st.integers(1, 4)).flatmap(
 
 
 def found(X, y, padded=True):
-    return list(lone_columns(Problem(Table(X, padded), y)))
+    return list(column_separators(BinaryProblem(ExactTable(X, padded), y)))
 
 
 @settings(max_examples=200, deadline=None)
@@ -50,4 +50,4 @@ def test_a_few_rows_rule_out_no_lone_column(seed):
         (8, -1, False),
         (11, 1, True),
     }
-    assert LoneColumn(11, 1, Fraction(2), True) in listed
+    assert ColumnSeparator(11, 1, Fraction(2), True) in listed

@@ -8,12 +8,12 @@ from scipy import sparse
 
 from rosenblatt import certify, verify
 from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.decision import Contradiction, Decision
 from rosenblatt.theory.search.decision_ladder import decide
-from rosenblatt.theory.search.exact_alternatives import Contradiction, Decision
-from rosenblatt.theory.search.exact_table import Table
-from rosenblatt.theory.search.problem import Problem
-from rosenblatt.theory.search.single_column_separators import lone_columns
-from rosenblatt.theory.search.threshold_reduction import OnThresholds
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.single_column_separators import column_separators
+from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
 
 
 def noisy(n, d, seed):
@@ -34,8 +34,8 @@ def with_weak_column(X, y, generator, threshold=0.0):
 def test_only_the_rows_on_the_threshold_and_the_other_columns_are_left(threshold):
     X, y, generator = noisy(200, 3, 0)
     X, beyond = with_weak_column(X, y, generator, threshold)
-    problem = Problem(Table(X, True), y)
-    on = OnThresholds(problem, list(lone_columns(problem)))
+    problem = BinaryProblem(ExactTable(X, True), y)
+    on = ThresholdReduction(problem, list(column_separators(problem)))
     assert on.rows.tolist() == np.flatnonzero(~beyond).tolist()
     assert on.problem is not None
     np.testing.assert_array_equal(on.problem.table.values, X[~beyond, :3])
@@ -45,8 +45,8 @@ def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
     X, y, generator = noisy(200, 3, 1)
     X, beyond = with_weak_column(X, y, generator)
     y[~beyond] = np.where(X[~beyond, 0] > 1e-9, 1.0, -1.0)
-    problem = Problem(Table(X, True), y)
-    on = OnThresholds(problem, list(lone_columns(problem)))
+    problem = BinaryProblem(ExactTable(X, True), y)
+    on = ThresholdReduction(problem, list(column_separators(problem)))
     found = on.lifted(Decision("separable", (10**9, 0, 0, -1)))
     assert found.verdict == "separable"
     assert (problem.exact_signs(found.weights) > 0).all()
@@ -55,8 +55,8 @@ def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
 def test_a_contradiction_on_the_threshold_makes_a_quasi_separable_verdict_with_the_rows_by_name():
     X, y, generator = noisy(200, 3, 2)
     X, beyond = with_weak_column(X, y, generator)
-    problem = Problem(Table(X, True), y)
-    on = OnThresholds(problem, list(lone_columns(problem)))
+    problem = BinaryProblem(ExactTable(X, True), y)
+    on = ThresholdReduction(problem, list(column_separators(problem)))
     inner = Decision("undecided", contradiction=Contradiction((0, 5), (1, 1)))
     found = on.lifted(inner)
     assert found.verdict == "quasi-separable"
@@ -72,8 +72,8 @@ NO_ROW = [[1, 0], [0, 1]], [[0, -1], [-1, 0]]
 @pytest.mark.parametrize(("positive", "negative"), [ONE_CLASS, NO_ROW])
 def test_rows_of_one_class_or_none_on_the_thresholds_are_separated_at_once(positive, negative):
     X = np.array([*positive, *negative], dtype=float)
-    problem = Problem(Table(X, True), np.array([1.0, 1.0, -1.0, -1.0]))
-    on = OnThresholds(problem, list(lone_columns(problem)))
+    problem = BinaryProblem(ExactTable(X, True), np.array([1.0, 1.0, -1.0, -1.0]))
+    on = ThresholdReduction(problem, list(column_separators(problem)))
     assert on.problem is None
     found = on.without_problem()
     assert found.verdict == "separable"
@@ -105,11 +105,12 @@ def test_verdicts_are_those_of_the_columns_in_other_directions(seed, padded, min
     turned = X.copy()
     turned[:, 0], turned[:, 1] = X[:, 0] + 5 * X[:, 1], X[:, 1] - 5 * X[:, 0]
     found, other = (
-        decide(Problem(Table(values, padded), y), Clock(None), minimal) for values in (X, turned)
+        decide(BinaryProblem(ExactTable(values, padded), y), Clock(None), minimal)
+        for values in (X, turned)
     )
     assert found.verdict == other.verdict
     for values, decision in ((X, found), (turned, other)):
-        problem = Problem(Table(values, padded), y)
+        problem = BinaryProblem(ExactTable(values, padded), y)
         if decision.weights is not None:
             signs = problem.exact_signs(decision.weights)
             assert (signs > 0).all() if decision.verdict == "separable" else (signs >= 0).all()

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.exact_table import Table
-from rosenblatt.theory.search.problem import Problem
-from rosenblatt.theory.search.working_set_search import explore, vertex
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.working_set_search import explore, nnls_contradiction
 
 
 def problem(seed, n, d, noise, layout=np.asarray):
@@ -15,7 +15,7 @@ def problem(seed, n, d, noise, layout=np.asarray):
     X = generator.normal(size=(n, d))
     y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
     y[generator.random(n) < noise] *= -1
-    return Problem(Table(layout(X), True), y)
+    return BinaryProblem(ExactTable(layout(X), True), y)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
@@ -38,7 +38,7 @@ def test_noise_is_found_in_a_part_of_the_rows(layout):
 
 def test_a_vertex_has_as_many_rows_as_columns_and_one_and_adds_up_to_nothing():
     noisy = problem(2, 3000, 8, 0.1)
-    found = vertex(noisy, explore(noisy, Clock(None)))
+    found = nnls_contradiction(noisy, explore(noisy, Clock(None)))
     assert found is not None
     assert len(found.rows) == noisy.width + 1
     total = found.weights @ noisy.block(found.rows)
@@ -47,5 +47,7 @@ def test_a_vertex_has_as_many_rows_as_columns_and_one_and_adds_up_to_nothing():
 
 def test_rows_of_extreme_size_are_left_to_the_exact_methods():
     X = np.array([[1e-300, 1e300], [1e300, 1e-300], [1.0, 1.0], [2.0, 3.0]])
-    found = explore(Problem(Table(X, True), np.array([1.0, -1.0, 1.0, -1.0])), Clock(None))
+    found = explore(
+        BinaryProblem(ExactTable(X, True), np.array([1.0, -1.0, 1.0, -1.0])), Clock(None)
+    )
     assert not found.balanced

@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.counts import counted
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.checker.labels import binary_signs
+from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
+from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.exact_alternatives import Contradiction, separate
-from rosenblatt.theory.search.exact_table import Table, check_matrix
+from rosenblatt.theory.search.decision import Contradiction
+from rosenblatt.theory.search.exact_alternatives import separate
+from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.matrices import Floats, Indices
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
 
-# Rows worth putting back one by one, each at the price of a linear program; steps of a pocket.
+# Rows scaling putting back one by one, each at the price of a linear program; steps of a pocket.
 _FEW = 200
 _STEPS = 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorBracket:
     """How many rows the best hyperplane gets wrong: at least `lower`, at most `upper`.
 
@@ -54,6 +55,12 @@ class ErrorBracket:
         if self.lower == self.upper:
             return f"The best hyperplane gets exactly {counted(self.lower, 'row')} wrong."
         return f"The best hyperplane gets between {self.lower:,} and {self.upper:,} rows wrong."
+
+    def __repr__(self) -> str:
+        return f"<ErrorBracket: {self.lower:,} to {self.upper:,} errors>"
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self))
 
 
 def error_bracket(
@@ -98,7 +105,7 @@ def error_bracket(
     (1, 1)
     """
     values = check_matrix(X)
-    problem = Problem(Table(values, fit_intercept), binary_signs(y, values.shape[0]))
+    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
     search = _Search(problem, Clock(time_limit))
     try:
         search.peel()
@@ -122,7 +129,7 @@ def error_bracket(
 class _Search:
     """The sets found so far and the best hyperplane met."""
 
-    def __init__(self, problem: Problem, clock: Clock) -> None:
+    def __init__(self, problem: BinaryProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
         self.sets: list[Combination] = []
         self.weights = [0] * problem.width
@@ -147,7 +154,7 @@ class _Search:
 
     def separate(self, rows: Indices) -> list[int] | Contradiction:
         """Exact weights for some rows, or rows among them that contradict each other."""
-        part = Problem(self.problem.table.part(rows), self.problem.y[rows])
+        part = BinaryProblem(self.problem.table.part(rows), self.problem.y[rows])
         return separate(part, self.clock)
 
     def peel(self) -> None:

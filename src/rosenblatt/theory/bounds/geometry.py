@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt.theory.checker.labels import binary_signs
+from rosenblatt.theory.checker.input_data import binary_signs
 
 Floats = NDArray[np.float64]
 

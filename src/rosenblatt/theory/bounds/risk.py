@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from rosenblatt.theory.bounds.geometry import radius
 from rosenblatt.theory.margin.max_margin import max_margin
@@ -87,8 +88,8 @@ def holdout_interval(errors: int, n: int, confidence: float = 0.95) -> tuple[flo
     if not 0 <= errors <= n or n < 1:
         raise ValueError(f"{errors} errors of {n} rows make no sense")
     tail = (1.0 - confidence) / 2.0
-    low = float(beta.ppf(tail, errors, n - errors + 1)) if errors > 0 else 0.0
-    high = float(beta.ppf(1.0 - tail, errors + 1, n - errors)) if errors < n else 1.0
+    low = float(betaincinv(errors, n - errors + 1, tail)) if errors > 0 else 0.0
+    high = float(betaincinv(errors + 1, n - errors, 1.0 - tail)) if errors < n else 1.0
     return low, high
 
 
@@ -146,8 +147,16 @@ class RiskEstimate:
     vacuous: bool
     remark: str
 
+    def shown(self) -> str:
+        """The value as a percentage."""
+        return f"{self.value:.2%}" if math.isfinite(self.value) else "inf"
 
-@dataclass(frozen=True)
+    def shown_interval(self) -> str:
+        """The interval in brackets after a space, or nothing."""
+        return f" [{self.interval[0]:.2%}, {self.interval[1]:.2%}]" if self.interval else ""
+
+
+@dataclass(frozen=True, repr=False)
 class RiskReport:
     """Estimates of the risk side by side; ``print`` shows them as a table."""
 
@@ -161,15 +170,24 @@ class RiskReport:
 
     def report(self) -> str:
         """The table in plain English."""
-        lines = []
-        for e in self.estimates:
-            value = f"{e.value:8.2%}" if math.isfinite(e.value) else "     inf"
-            where = f" [{e.interval[0]:.2%}, {e.interval[1]:.2%}]" if e.interval else ""
-            lines.append(f"{e.name:<18}{value}{where}  {'VACUOUS: ' * e.vacuous}{e.remark}")
-        return "\n".join(lines)
+        return "\n".join(
+            f"{e.name:<18}{e.shown():>8}{e.shown_interval()}  {'VACUOUS: ' * e.vacuous}{e.remark}"
+            for e in self.estimates
+        )
 
     def __str__(self) -> str:
         return self.report()
+
+    def __repr__(self) -> str:
+        return f"<RiskReport: {', '.join(f'{e.name} {e.shown()}' for e in self.estimates)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(e.name)}</th><td>{e.shown()}</td><td>{e.shown_interval().strip()}</td>"
+            f"<td>{'vacuous' * e.vacuous}</td><td>{escape(e.remark)}</td></tr>"
+            for e in self.estimates
+        )
+        return f"<table>{rows}</table>"
 
 
 def risk_report(

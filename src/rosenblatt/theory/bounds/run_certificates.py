@@ -14,14 +14,20 @@ from rosenblatt.theory.bounds.geometry import premultiply, radius
 from rosenblatt.theory.bounds.mistake_bounds import general_bound, margin_gap
 from rosenblatt.theory.checker.certificate import Certificate
 from rosenblatt.theory.checker.fingerprint import fingerprint
-from rosenblatt.theory.checker.labels import binary_signs, check_labels, label_name
+from rosenblatt.theory.checker.input_data import (
+    binary_signs,
+    check_labels,
+    check_matrix,
+    label_name,
+)
+from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.search.certify import assemble
 from rosenblatt.theory.search.clock import ENDLESS, Clock
 from rosenblatt.theory.search.exact_alternatives import minimal, settle
-from rosenblatt.theory.search.exact_table import Table, check_matrix, clear_denominators
+from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators
 from rosenblatt.theory.search.integer_linear_algebra import vanishes
-from rosenblatt.theory.search.problem import Problem, primitive
-from rosenblatt.theory.search.single_column_separators import lone_columns
+from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.single_column_separators import column_separators
 
 _HEADLINES = {
     "separable": "The weights have every row on its side.",
@@ -41,7 +47,7 @@ class Bound:
     holds: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunCertificate:
     """What a finished run shows, at the cost of a few passes over the rows.
 
@@ -88,6 +94,12 @@ class RunCertificate:
     def __str__(self) -> str:
         return self.report()
 
+    def __repr__(self) -> str:
+        return f"<RunCertificate: {self.verdict}, {counted(self.updates, 'update')}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.report())
+
 
 def run_certificate(
     X: Any,
@@ -133,7 +145,7 @@ def run_certificate(
     """
     values = check_matrix(X)
     signs = binary_signs(y, values.shape[0])
-    problem = Problem(Table(values, fit_intercept), signs)
+    problem = BinaryProblem(ExactTable(values, fit_intercept), signs)
     w = np.asarray(weights, dtype=np.float64).ravel()
     exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
     separates = any(exact) and bool((problem.exact_signs(exact) > 0).all())
@@ -209,7 +221,7 @@ def cycle_certificate(
     """
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
-    problem = Problem(Table(values, fit_intercept), binary_signs(y, values.shape[0]))
+    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
     counts = np.asarray(row_updates)
     if counts.shape != (problem.n,) or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ValueError("row_updates must be one whole number, not negative, for each row")
@@ -223,7 +235,7 @@ def cycle_certificate(
     if len(rows) == 0 or not vanishes(problem.integers(rows), weights):
         raise ValueError("the updates do not add up to zero: this is not a cycle")
     contradiction = minimal(problem, rows, weights, ENDLESS)
-    decision = settle(problem, Clock(time_limit), contradiction, list(lone_columns(problem)))
+    decision = settle(problem, Clock(time_limit), contradiction, list(column_separators(problem)))
     return assemble(
         problem,
         decision,

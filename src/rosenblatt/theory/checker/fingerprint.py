@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt.theory.checker.labels import label_name
+from rosenblatt.theory.checker.input_data import label_name
 
 _ROWS = 1 << 15
 

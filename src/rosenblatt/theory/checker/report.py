@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from html import escape
 from typing import TYPE_CHECKING
-
-from rosenblatt.counts import counted
 
 if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, Combination
@@ -13,8 +12,27 @@ if TYPE_CHECKING:
 SHOWN = 8
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "row"), counted(25_000, "row")
+    ('1 row', '25,000 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def as_html(text: str) -> str:
+    """A report for a notebook: the first line as a heading, the others below each other.
+
+    >>> as_html("SEPARABLE: a < b.\\nData: 2 rows.")
+    '<div><strong>SEPARABLE: a &lt; b.</strong><br>Data: 2 rows.</div>'
+    """
+    first, *rest = [escape(line) for line in text.split("\n")]
+    return f"<div>{'<br>'.join([f'<strong>{first}</strong>', *rest])}</div>"
+
+
 def report(certificate: Certificate) -> str:
-    """A short report for people who are not mathematicians."""
+    """A short report for readers who are not mathematicians."""
     c = certificate
     one, other = _side(c.negative), _side(c.positive)
     rows = f"{counted(c.n_rows, 'row')}, numbered from 0, and {counted(c.n_columns, 'column')}"
@@ -35,10 +53,14 @@ def report(certificate: Certificate) -> str:
     if c.balance is not None:
         rows = _listed([str(i) for i in c.balance.rows])
         lines.append(f"These {len(c.balance.rows):,} rows contradict each other: {rows}.")
-        weighed = "Weighed as the certificate says, they cancel"
-        lines.append(f"{weighed}: what a hyperplane gains on some of them, it loses on others.")
+        lines.append(
+            "With the weights in the certificate they cancel: "
+            "what a hyperplane gains on some of them, it loses on others."
+        )
     if c.verdict == "inseparable" and c.exact:
-        lines.append("The classes overlap: none does even if rows may lie on the hyperplane.")
+        lines.append(
+            "The classes overlap: even a hyperplane that may touch rows cannot separate them."
+        )
     return "\n".join(lines)
 
 
@@ -56,13 +78,13 @@ def _headline(c: Certificate, one: str, other: str) -> str:
     if c.contradiction is not None:
         return (
             f"no hyperplane{through} keeps {one} and {other} apart; "
-            "whether one has neither on the wrong side was not settled in time."
+            "whether one has neither on the wrong side was not decided within the time limit."
         )
-    return f"the time limit ended the search for a hyperplane between {one} and {other}."
+    return f"the time limit was reached; whether one separates {one} and {other} is not known."
 
 
 def _column(c: Certificate, j: int) -> str:
-    """The name of a column, told from a number if it is one, as where a file names none."""
+    """The name of a column; a name that is a number is written as "column 3"."""
     if c.source is None:
         return f"column {j}"
     name = c.source.columns[j]
@@ -124,7 +146,7 @@ def _term(w: int, name: str, first: bool) -> str:
 
 def _contradiction(c: Certificate, found: Combination, one: str, other: str) -> list[str]:
     if len(found.rows) == 1:
-        return [f"Row {found.rows[0]} is zero: every hyperplane through the origin holds it."]
+        return [f"Row {found.rows[0]} is zero: it lies on every hyperplane through the origin."]
     rows = _listed([str(i) for i in found.rows])
     lines = [f"These {len(found.rows):,} rows contradict each other: {rows}."]
     if len(found.rows) <= SHOWN and c.fit_intercept:
@@ -137,7 +159,7 @@ def _contradiction(c: Certificate, found: Combination, one: str, other: str) -> 
             ]
             sides.append(" + ".join(parts))
         lines.append(f"{sides[0]} ({one}) = {sides[1]} ({other}): the same point twice.")
-    lines.append("Drop any one of them, and a hyperplane separates the rest of them.")
+    lines.append("Without any one of them, a hyperplane separates the others.")
     return lines
 
 

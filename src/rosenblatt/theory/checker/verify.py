@@ -20,9 +20,8 @@ import numpy as np
 from rosenblatt.theory.checker.certificate import Certificate, CertificateSet, Combination, Margin
 from rosenblatt.theory.checker.checker_rows import RefutedError, SignedRows, require
 from rosenblatt.theory.checker.fingerprint import fingerprint
-from rosenblatt.theory.checker.labels import check_labels, label_name
+from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
 from rosenblatt.theory.checker.verify_balance import check_balance
-from rosenblatt.theory.search.exact_table import check_matrix
 
 
 @dataclass(frozen=True)

@@ -17,20 +17,16 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from rosenblatt.theory.checker.labels import binary_signs
+from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
+from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.margin.min_norm_point import shortest
 from rosenblatt.theory.margin.rounded_bounds import lower_end, upper_end
 from rosenblatt.theory.search.blas_threads import few_threads
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.exact_table import (
-    Table,
-    check_matrix,
-    clear_denominators,
-    scaled_double,
-)
+from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators, scaled_double
 from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices, column_top
-from rosenblatt.theory.search.problem import Problem, primitive
+from rosenblatt.theory.search.problem import BinaryProblem, primitive
 
 # Numbers in a block of rows that is worked on at a time.
 _BLOCK = 20_000_000
@@ -38,7 +34,7 @@ _BLOCK = 20_000_000
 KINDS = ("augmented", "geometric")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MarginInterval:
     """An interval that holds the largest margin, with a witness for each end.
 
@@ -68,6 +64,19 @@ class MarginInterval:
     def gap(self) -> float:
         """The width of the interval, relative to its upper end."""
         return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
+
+    def __repr__(self) -> str:
+        return f"<MarginInterval: {self.kind}, {self.lower:.6g} to {self.upper:.6g}>"
+
+    def __str__(self) -> str:
+        rows = counted(len(self.rows), "row")
+        return (
+            f"The largest {self.kind} margin is between {self.lower:.6g} and {self.upper:.6g}.\n"
+            f"The upper end is proven by a combination of {rows}, the lower by a hyperplane."
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self))
 
 
 def max_margin(
@@ -122,7 +131,7 @@ def max_margin(
         raise ValueError(f"rtol must be positive, got {rtol}")
     values = check_matrix(X)
     signs = binary_signs(y, values.shape[0])
-    problem = Problem(Table(values, fit_intercept), signs)
+    problem = BinaryProblem(ExactTable(values, fit_intercept), signs)
     clock = Clock(time_limit)
     try:
         v = propose(problem, clock).v
@@ -133,7 +142,7 @@ def max_margin(
 
 
 def enclose(
-    problem: Problem, kind: str, start: list[int], rtol: float, clock: Clock
+    problem: BinaryProblem, kind: str, start: list[int], rtol: float, clock: Clock
 ) -> MarginInterval:
     """The interval for a problem, from exact weights to start with."""
     if not problem.table.padded:
@@ -187,7 +196,7 @@ def _out_of_time(clock: Clock) -> bool:
 class _Plane:
     """The geometry of one problem in doubles, unscaled but for one common power of two."""
 
-    def __init__(self, problem: Problem, kind: str) -> None:
+    def __init__(self, problem: BinaryProblem, kind: str) -> None:
         self.problem, self.kind = problem, kind
         table = problem.table
         self.d, self.padded = table.d, table.padded
@@ -317,7 +326,7 @@ def _lstsq(A: Floats, right: Floats) -> Floats:
     return np.asarray(found[0] if found is not None else np.zeros(A.shape[1]))
 
 
-def _common_scale(table: Table, floor: int) -> tuple[int, Any]:
+def _common_scale(table: ExactTable, floor: int) -> tuple[int, Any]:
     """All values times one power of two that brings the largest to about one.
 
     The power is at most ``2**-floor``, for the sake of the pad.
@@ -351,7 +360,7 @@ def _balanced(weights: Floats, y: Floats) -> Floats:
 
 
 def _certified(
-    problem: Problem,
+    problem: BinaryProblem,
     kind: str,
     start: list[int],
     found: list[int],

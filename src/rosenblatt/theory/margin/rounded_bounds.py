@@ -9,12 +9,12 @@ import flint
 import numpy as np
 
 from rosenblatt.theory.search.matrices import Indices
-from rosenblatt.theory.search.problem import Problem, active_columns
+from rosenblatt.theory.search.problem import BinaryProblem, active_columns
 
 _FEW = 64
 
 
-def lower_end(problem: Problem, exact: list[int], size: int) -> float:
+def lower_end(problem: BinaryProblem, exact: list[int], size: int) -> float:
     """min z·v/√size, rounded down; the rows that may hold the minimum are looked at exactly."""
     v = problem.scaled_weights(exact)
     s, slack = problem.scores(v), problem.slack(v)
@@ -29,7 +29,7 @@ def lower_end(problem: Problem, exact: list[int], size: int) -> float:
     return -end if least < 0 else end
 
 
-def _factors(problem: Problem, rows: Indices, exact: list[int]) -> list[Fraction]:
+def _factors(problem: BinaryProblem, rows: Indices, exact: list[int]) -> list[Fraction]:
     """What `exact_dots` multiplies each of these rows by."""
     table = problem.table
     if table.values.dtype.kind in "iu":
@@ -40,7 +40,7 @@ def _factors(problem: Problem, rows: Indices, exact: list[int]) -> list[Fraction
     return [Fraction(lcm(*(x.as_integer_ratio()[1] for x in row))) for row in part.tolist()]
 
 
-def upper_end(problem: Problem, kind: str, rows: Indices, coefficients: list[int]) -> float:
+def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: list[int]) -> float:
     """The length of the exact combination of the rows, rounded up."""
     by_class = kind == "geometric"
     signs = problem.y[rows].tolist()
@@ -73,7 +73,7 @@ def root(square: Fraction, up: bool) -> float:
     return near if Fraction(near) ** 2 <= square else nextafter(near, 0.0)
 
 
-def radius_end(problem: Problem) -> float:
+def radius_end(problem: BinaryProblem) -> float:
     """The length of the longest row with its pad, at most a few roundings too large."""
     rows = np.arange(problem.n)
     if problem.table.row_exponent is None:
@@ -84,7 +84,7 @@ def radius_end(problem: Problem) -> float:
     return root(max(_square(problem, i) for i in rows.tolist()), up=True)
 
 
-def _square(problem: Problem, i: int) -> Fraction:
+def _square(problem: BinaryProblem, i: int) -> Fraction:
     values = problem.table.values
     if problem.table.is_sparse:
         entries = values.data[values.indptr[i] : values.indptr[i + 1]].tolist()

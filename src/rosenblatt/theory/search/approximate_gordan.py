@@ -33,10 +33,10 @@ from rosenblatt.theory.search.matrices import (
     column_lengths,
     column_top,
     combine,
-    picked,
     scale_columns,
     scale_rows,
     squared_lengths,
+    take_rows,
     times,
 )
 from rosenblatt.theory.search.verified_cholesky import Factor, verified_factor
@@ -52,7 +52,7 @@ _ENOUGH, _FEWEST = 1.75, 1024
 _MOVES, _STEPS = 3, 12
 
 
-def short(weights: Floats) -> Floats:
+def round_weights(weights: Floats) -> Floats:
     """Weights rounded to 24 bits each, and to zero where they hardly count."""
     return _rounded(np.where(weights >= 2.0**-20 * weights.max(initial=0.0), weights, 0.0))
 
@@ -62,10 +62,10 @@ def _rounded(weights: Floats) -> Floats:
     return np.asarray(np.ldexp(np.rint(np.ldexp(weights, 24 - exponent)), exponent - 24))
 
 
-def whole(weights: Floats) -> list[int]:
+def integer_weights(weights: Floats) -> list[int]:
     """Short weights as whole numbers without a common factor, in proportion.
 
-    >>> whole(np.array([0.75, 0.5, 3.0]))
+    >>> integer_weights(np.array([0.75, 0.5, 3.0]))
     [3, 2, 12]
     """
     lowest = int(np.frexp(weights)[1].min())
@@ -89,14 +89,14 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     True
     """
     found = np.zeros(len(weights))
-    given = short(weights * scale)
+    given = round_weights(weights * scale)
     rows = np.flatnonzero(given)
     m, k = len(rows), Z.shape[1]
     if not 0 < k < m or k > MOST_COLUMNS:
         return None
     scale = np.broadcast_to(scale, len(given))[rows]
     weights = given[rows] / scale
-    B = scale_rows(picked(Z, rows), weights)
+    B = scale_rows(take_rows(Z, rows), weights)
     top, lengths = column_top(B), column_lengths(B)
     if lengths.min() == 0:
         return None
@@ -113,7 +113,7 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     # count for most in their columns.
     few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
     held = np.argpartition(squared_lengths(B), few)[few:]
-    part = picked(B, held)
+    part = take_rows(B, held)
     factor = verified_factor(part, least / longer**2)
     for _ in range(_MOVES if factor is not None else 0):
         assert factor is not None

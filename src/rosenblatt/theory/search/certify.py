@@ -12,26 +12,27 @@ import numpy as np
 from rosenblatt.theory.checker.certificate import (
     Certificate,
     CertificateSet,
+    CertificateSource,
     ColumnRule,
     Combination,
     Margin,
     Replacement,
 )
 from rosenblatt.theory.checker.fingerprint import fingerprint
-from rosenblatt.theory.checker.labels import check_labels, label_name
+from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
 from rosenblatt.theory.margin.max_margin import MarginInterval, enclose
 from rosenblatt.theory.margin.rounded_bounds import radius_end
 from rosenblatt.theory.search.blas_threads import few_threads
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.column_dependencies import Blind
+from rosenblatt.theory.search.decision import Contradiction, Decision
 from rosenblatt.theory.search.decision_ladder import decide, suggest
-from rosenblatt.theory.search.exact_alternatives import Contradiction, Decision
-from rosenblatt.theory.search.exact_table import Table, check_matrix
+from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.matrices import Indices
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.rounded_dependencies import NullVector
 
 STRATEGIES = ("ovr", "ovo")
-# A minimal set has up to two rows more than there are columns; a longer list nobody reads.
+# A minimal set has up to two rows more than there are columns; longer lists are not readable.
 READABLE_COLUMNS = 65
 
 
@@ -49,14 +50,14 @@ def certify(
     """Decide whether a hyperplane separates the classes, and prove it.
 
     Either some v has ``Zv > 0`` for the rows ``z_i = y_i·(x_i, 1)``, or some λ >= 0, not zero, has
-    ``Z'λ = 0`` (P. Gordan, 1873); v or λ is the proof. Floating point, on a growing part of the
-    rows, proposes one; whole numbers confirm it, or an exact simplex method finds it.
+    ``Z'λ = 0`` (P. Gordan, 1873); v or λ is the proof. Floating point, on a growing working set of
+    rows, proposes one; integers confirm it, or an exact simplex method finds it.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        Rows of floats, integers of any size, booleans, or objects such as fractions; each value
-        counts exactly as it stands.
+    X : array, sparse matrix or data frame of shape (n, d)
+        Rows of floats, integers of any size, booleans, or objects such as fractions; no value is
+        rounded. The report uses the column names of a data frame.
     y : array of shape (n,)
         Labels of two or more classes.
     fit_intercept : bool
@@ -66,14 +67,15 @@ def certify(
     time_limit : float, optional
         Seconds after which the verdict is ``"undecided"``, with what is known by then.
     strategy : {"ovr", "ovo"}
-        For more than two classes: one certificate a class against the rest, or one a pair.
+        For more than two classes: one certificate per class against the rest, or one per pair.
     margin_rtol : float or None
         Precision of the margin intervals of separable data; None leaves them out.
     minimal : bool, optional
-        What proves that nothing separates: True, a minimal set of rows that contradict each other;
-        False, a balance of more rows, found much sooner if there are many columns. Unless given, a
-        minimal set for up to 64 columns, if it is not hard to find. (Where there is no balance, or
-        a column separates weakly alone and a minimal set is soon found, always such a set.)
+        The kind of proof that nothing separates: True, a minimal set of rows that contradict each
+        other; False, a balance of more rows, which is found much faster if there are many columns.
+        By default a minimal set for up to 64 columns, unless it is hard to find. (A minimal set
+        always where there is no balance, or where a column separates weakly alone and a minimal
+        set is found quickly.)
 
     Returns
     -------
@@ -92,16 +94,17 @@ def certify(
     Data: 4 rows, numbered from 0, and 2 columns.
     These 4 rows contradict each other: 0, 1, 2 and 3.
     1/4·row 0 + 1/4·row 3 (class 0) = 1/4·row 1 + 1/4·row 2 (class 1): the same point twice.
-    Drop any one of them, and a hyperplane separates the rest of them.
-    The classes overlap: none does even if rows may lie on the hyperplane.
+    Without any one of them, a hyperplane separates the others.
+    The classes overlap: even a hyperplane that may touch rows cannot separate them.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
     clock = Clock(time_limit)
-    mark = fingerprint(values, classes, codes)
-    shared = _Shared(values, classes, codes, mark, fit_intercept, exact, margin_rtol, minimal)
+    shared = _Shared(
+        values, classes, codes, _source(X, y), fit_intercept, exact, margin_rtol, minimal
+    )
     if len(classes) == 2:
         return shared.certificate([0], [1], clock)
     everyone = range(len(classes))
@@ -120,6 +123,15 @@ def certify(
     )
 
 
+def _source(X: Any, y: Any) -> CertificateSource | None:
+    """The column names of a data frame, if X is one whose names are text."""
+    names = list(getattr(X, "columns", ()))
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    label = getattr(y, "name", None)
+    return CertificateSource(label if isinstance(label, str) else "", True, tuple(names))
+
+
 class _Shared:
     """What the certificates of one call have in common."""
 
@@ -128,13 +140,14 @@ class _Shared:
         values: Any,
         classes: list[Any],
         codes: Indices,
-        mark: str,
+        source: CertificateSource | None,
         fit_intercept: bool,
         exact: bool,
         margin_rtol: float | None,
         minimal: bool | None,
     ) -> None:
-        self.values, self.classes, self.codes, self.mark = values, classes, codes, mark
+        self.values, self.classes, self.codes, self.source = values, classes, codes, source
+        self.fingerprint = fingerprint(values, classes, codes)
         self.fit_intercept, self.exact, self.margin_rtol = fit_intercept, exact, margin_rtol
         width = values.shape[1] + int(fit_intercept)
         self.minimal = False if minimal is None and width > READABLE_COLUMNS else minimal
@@ -148,8 +161,8 @@ class _Shared:
         y = side[self.codes]
         rows = np.flatnonzero(y)
         everyone = len(rows) == len(y)
-        table = Table(self.values if everyone else self.values[rows], self.fit_intercept)
-        problem = Problem(table, y[rows])
+        table = ExactTable(self.values if everyone else self.values[rows], self.fit_intercept)
+        problem = BinaryProblem(table, y[rows])
         with few_threads(problem.n, problem.width, table.is_sparse):
             decision = self._decision(problem, clock)
             intervals = margins(problem, decision, self.margin_rtol, clock)
@@ -158,23 +171,24 @@ class _Shared:
             decision,
             rows,
             intervals,
-            fingerprint=self.mark,
+            fingerprint=self.fingerprint,
+            source=self.source,
             n_rows=self.values.shape[0],
             exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),
             positive=tuple(label_name(self.classes[k]) for k in positive),
         )
 
-    def _decision(self, problem: Problem, clock: Clock) -> Decision:
+    def _decision(self, problem: BinaryProblem, clock: Clock) -> Decision:
         return decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
 
 
 def margins(
-    problem: Problem, decision: Decision, rtol: float | None, clock: Clock
+    problem: BinaryProblem, decision: Decision, rtol: float | None, clock: Clock
 ) -> tuple[MarginInterval, MarginInterval] | None:
     """The augmented and the geometric margin of separable rows, if asked for and in time.
 
-    None too if they are beyond the range of doubles.
+    None if they are beyond the range of doubles.
     """
     if decision.verdict != "separable" or decision.weights is None or rtol is None:
         return None
@@ -192,12 +206,14 @@ def margins(
         return None
 
 
-def _replacement(b: Blind) -> Replacement:
+def _replacement(b: NullVector) -> Replacement:
     columns = tuple(j for j, x in enumerate(b.vector) if x)
     return Replacement(b.lead, columns, tuple(b.vector[j] for j in columns))
 
 
-def _representable(length: Callable[[Problem], float], problem: Problem) -> float | None:
+def _representable(
+    length: Callable[[BinaryProblem], float], problem: BinaryProblem
+) -> float | None:
     """A length of the problem, or None if it is beyond the range of doubles."""
     try:
         return length(problem)
@@ -206,13 +222,13 @@ def _representable(length: Callable[[Problem], float], problem: Problem) -> floa
 
 
 def assemble(
-    problem: Problem,
+    problem: BinaryProblem,
     decision: Decision,
     rows: Indices,
     intervals: tuple[MarginInterval, MarginInterval] | None,
     **data: Any,
 ) -> Certificate:
-    """A decision about a problem as a certificate about the data it was taken from."""
+    """A decision about a problem as a certificate about the data."""
 
     def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
         if found is None:
@@ -242,7 +258,7 @@ def assemble(
         contradiction=combination(decision.contradiction),
         spanning=combination(decision.spanning),
         balance=combination(decision.balance),
-        replaced=tuple(_replacement(b) for b in decision.blind),
+        replaced=tuple(_replacement(b) for b in decision.null_vectors),
         columns=tuple(
             ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
         ),

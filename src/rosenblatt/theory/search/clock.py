@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 
+# Seconds of exact work that an impatient clock allows at a time.
+_PATIENCE = 1.0
+
 
 class OutOfTimeError(Exception):
-    """The time limit has passed, or would before the next piece of work is done."""
+    """The time limit has passed, or would pass before the next step is done."""
 
 
-class StuckError(Exception):
-    """What is left to be tried takes too long, and there may be other ways."""
+class TooSlowError(Exception):
+    """The next step would take too long, and another way may be faster."""
 
 
 class Clock:
-    """Counts down a time limit in seconds; None never ends.
+    """Counts down a time limit in seconds; None has no end.
 
-    Without patience, exact work that would take more than a second is not begun either. (How long
-    it would take is computed, not measured: so the same is begun on every machine.)
+    An impatient clock does not begin exact work that would take more than a second either. (The
+    time is estimated, not measured, so that every machine begins the same work.)
     """
 
     def __init__(self, limit: float | None) -> None:
@@ -40,7 +43,7 @@ class Clock:
         return left
 
     def allow(self, seconds: float) -> None:
-        """Raise unless work of about so many seconds, which nothing can stop, ends in time."""
+        """Raise unless uninterruptible work of about this many seconds would end in time."""
         left = self.left()
         if left is not None and seconds > left:
             raise OutOfTimeError
@@ -48,10 +51,9 @@ class Clock:
             self.need_patience()
 
     def need_patience(self) -> None:
-        """Raise unless there is patience for work of any length."""
+        """Raise unless work of any length may be begun."""
         if not self.patient:
-            raise StuckError
+            raise TooSlowError
 
 
-_PATIENCE = 1.0
 ENDLESS = Clock(None)

@@ -1,7 +1,15 @@
-"""From proposals in doubles to verdicts in whole numbers.
+"""The ladder of tests, from the cheapest to exact simplex: proposals in doubles, exact verdicts.
 
-Exploring the rows ends with a separator, with rows in balance, or with neither; then the stages of
-exact solving follow (:mod:`rosenblatt.theory.search.exact_alternatives`).
+1. A single column that separates the classes (`single_column_separators`); if one does weakly, only
+   the rows on its threshold remain (`threshold_reduction`).
+2. Descent on a growing working set (`working_set_search`): it ends with a separator, with rows in
+   balance (`approximate_gordan`), or with neither.
+3. Columns that are combinations of others are left out (`column_dependencies`), and the ladder
+   starts again; misclassified rows are weighted more (`reweighted_newton`).
+4. Exact solving (`exact_alternatives`): least squares or a linear program propose contradicting
+   rows, integers confirm them, and exact simplex decides what is left.
+
+``docs/theory/map.md`` shows the same as a diagram.
 """
 
 from __future__ import annotations
@@ -11,27 +19,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from rosenblatt.theory.search.approximate_gordan import whole
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError, StuckError
-from rosenblatt.theory.search.column_dependencies import Blind, Replaced, is_weak
-from rosenblatt.theory.search.exact_alternatives import Contradiction, Decision, separate, settle
-from rosenblatt.theory.search.linear_program import Proposal, propose
-from rosenblatt.theory.search.problem import Problem
-from rosenblatt.theory.search.single_column_separators import LoneColumn, lone_columns
-from rosenblatt.theory.search.threshold_reduction import OnThresholds
+from rosenblatt.theory.search.approximate_gordan import integer_weights
+from rosenblatt.theory.search.clock import Clock, OutOfTimeError, TooSlowError
+from rosenblatt.theory.search.column_dependencies import Reduced
+from rosenblatt.theory.search.decision import Contradiction, Decision, Proposal
+from rosenblatt.theory.search.exact_alternatives import separate, settle
+from rosenblatt.theory.search.linear_program import propose
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.rounded_dependencies import NullVector, survives
+from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
+from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
 from rosenblatt.theory.search.working_set_search import explore
 
 
 def decide(
-    problem: Problem, clock: Clock, minimal: bool | None = True, weakly: bool = True
+    problem: BinaryProblem, clock: Clock, minimal: bool | None = True, weakly: bool = True
 ) -> Decision:
-    """Decide a binary problem exactly; `undecided` only when the clock runs out.
+    """Decide a binary problem exactly; `undecided` only if the time limit is reached.
 
-    Without `minimal`, a balance may take the place of a minimal contradiction; with None, it does
-    where a minimal contradiction is hard to find. Unless `weakly`, a contradiction is enough: the
-    verdict may be `undecided` then, as nobody has asked for a weak separator.
+    Without `minimal`, a balance may replace a minimal contradiction; with None, it does where a
+    minimal contradiction is hard to find. Unless `weakly`, a contradiction suffices, and the
+    verdict may be `undecided`, as no weak separator was asked for.
     """
-    columns = list(lone_columns(problem))
+    columns = list(column_separators(problem))
     strict = tuple(c for c in columns if c.strict)
     if strict:
         v = strict[0].exact_weights(problem.width, problem.table.padded)
@@ -41,37 +51,41 @@ def decide(
         if found is not None:
             return found
         if minimal is None:
-            with suppress(StuckError):
+            with suppress(TooSlowError):
                 hint = explore(problem, clock)
-                found = _by_other_columns(problem, clock, hint, minimal, weakly)
-                return found or _by_stages(problem, clock.impatient(), hint, columns, weakly)
+                found = _by_fewer_columns(problem, clock, hint, minimal, weakly)
+                return found or _exactly(problem, clock.impatient(), hint, columns, weakly)
         hint = explore(problem, clock, thorough=not minimal)
-        found = _by_other_columns(problem, clock, hint, minimal, weakly)
+        found = _by_fewer_columns(problem, clock, hint, minimal, weakly)
         if found is None and not minimal:
             found = _by_balance(hint)
         if found is None and problem.rounded and not hint.clear:
-            # Exact solving would decide about the nearest doubles, not about what they stand for.
-            raise StuckError
-        return found or _by_stages(problem, clock, hint, columns, weakly)
+            # Exact solving would decide about the rounded values, not about the exact ones.
+            raise TooSlowError
+        return found or _exactly(problem, clock, hint, columns, weakly)
     except OutOfTimeError:
         return Decision("undecided")
 
 
 def _by_thresholds(
-    problem: Problem, clock: Clock, columns: list[LoneColumn], minimal: bool | None
+    problem: BinaryProblem, clock: Clock, columns: list[ColumnSeparator], minimal: bool | None
 ) -> Decision | None:
-    """What a small set of rows decides, or else the rows on the thresholds of weak columns."""
-    hint = explore(problem, clock, ties=False)
-    with suppress(StuckError):
-        return _by_stages(problem, clock.impatient(), hint, columns, weakly=False)
-    on = OnThresholds(problem, columns)
+    """Decide by a small set of rows, or else by the rows on the thresholds of weak columns."""
+    hint = explore(problem, clock, dependencies=False)
+    with suppress(TooSlowError):
+        return _exactly(problem, clock.impatient(), hint, columns, weakly=False)
+    on = ThresholdReduction(problem, columns)
     if on.problem is None:
         return on.without_problem()
     return on.lifted(decide(on.problem, clock, minimal or None, weakly=False))
 
 
-def _by_stages(
-    problem: Problem, clock: Clock, hint: Proposal, columns: list[LoneColumn], weakly: bool
+def _exactly(
+    problem: BinaryProblem,
+    clock: Clock,
+    hint: Proposal,
+    columns: list[ColumnSeparator],
+    weakly: bool,
 ) -> Decision:
     answer = separate(problem, clock, hint)
     if isinstance(answer, list):
@@ -82,67 +96,56 @@ def _by_stages(
 
 
 def _by_balance(hint: Proposal) -> Decision | None:
-    """What rows in balance decide, even if they are blind to some directions."""
+    """Decide by rows in balance, even if they have null vectors."""
     if hint.clear:
         return None
     if hint.balanced:
         return Decision("inseparable", balance=_listed(hint))
     if hint.weak is not None:
-        return Decision("quasi-separable", hint.weak, balance=_listed(hint), blind=hint.blind)
+        return Decision(
+            "quasi-separable", hint.weak, balance=_listed(hint), null_vectors=hint.null_vectors
+        )
     return None
 
 
-def _by_other_columns(
-    problem: Problem, clock: Clock, hint: Proposal, minimal: bool | None, weakly: bool
+def _by_fewer_columns(
+    problem: BinaryProblem, clock: Clock, hint: Proposal, minimal: bool | None, weakly: bool
 ) -> Decision | None:
-    """What is decided without columns that are combinations of others."""
-    changed = hint.replaced
+    """Decide without the columns that are combinations of others."""
+    changed = hint.reduced
     if changed is None or (changed.rounded and minimal):
         return None
-    with suppress(StuckError):
+    with suppress(TooSlowError):
         inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
-        return _as_before(problem, inner, changed)
+        return _in_original_columns(problem, inner, changed)
     return None
 
 
 def _listed(hint: Proposal) -> Contradiction:
     order = np.argsort(hint.rows)
-    return Contradiction(tuple(hint.rows[order].tolist()), tuple(whole(hint.weights[order])))
+    weights = integer_weights(hint.weights[order])
+    return Contradiction(tuple(hint.rows[order].tolist()), tuple(weights))
 
 
-def _as_before(problem: Problem, decision: Decision, changed: Replaced) -> Decision | None:
-    """A decision about replaced columns as one about the columns as they were, if it is sound."""
+def _in_original_columns(
+    problem: BinaryProblem, decision: Decision, changed: Reduced
+) -> Decision | None:
+    """A decision about the reduced problem as one about the original columns, if it is sound."""
     weights = None if decision.weights is None else tuple(changed.original(decision.weights))
-    blind = [
-        Blind(changed.columns[b.lead], tuple(changed.spread(b.vector))) for b in decision.blind
+    vectors = [
+        NullVector(changed.columns[b.lead], tuple(changed.spread(b.vector)))
+        for b in decision.null_vectors
     ]
-    if changed.rounded and not _survives(problem, decision, changed, weights):
+    if changed.rounded and not survives(problem, decision, changed, weights):
         return None
     if decision.balance is not None:
-        blind = [*changed.blind, *blind]
-    return replace(decision, weights=weights, blind=tuple(blind))
+        vectors = [*changed.vectors, *vectors]
+    return replace(decision, weights=weights, null_vectors=tuple(vectors))
 
 
-def _survives(
-    problem: Problem, decision: Decision, changed: Replaced, weights: tuple[int, ...] | None
-) -> bool:
-    """Whether a decision about rounded columns holds for what they stand for.
-
-    Balances leave room for roundings; anything else is looked at again.
-    """
-    if decision.verdict == "separable" and weights is not None:
-        return bool((problem.exact_signs(weights) > 0).all())
-    if decision.balance is None:
-        return decision.verdict == "undecided" and decision.contradiction is None
-    rows = np.array(decision.balance.rows, dtype=np.intp)
-    return (weights is None or is_weak(problem, weights)) and not any(
-        problem.signs(changed.original(b.vector), rows).any() for b in decision.blind
-    )
-
-
-def suggest(problem: Problem, clock: Clock) -> Decision:
-    """The verdict that doubles suggest, with nothing proven but what comes for free."""
-    columns = tuple(c for c in lone_columns(problem) if c.strict)
+def suggest(problem: BinaryProblem, clock: Clock) -> Decision:
+    """The verdict that doubles suggest; only what costs nothing extra is proven."""
+    columns = tuple(c for c in column_separators(problem) if c.strict)
     try:
         proposal = explore(problem, clock)
         if not proposal.clear and not proposal.balanced:

@@ -68,38 +68,38 @@ def descend(
     'separated'
     """
     w = np.zeros(Z.shape[1]) if start is None else start
-    lacks = 1.0 - times(Z, w) if w.any() else np.ones(Z.shape[0])
-    losses = np.maximum(lacks, 0.0)
+    deficits = 1.0 - times(Z, w) if w.any() else np.ones(Z.shape[0])
+    losses = np.maximum(deficits, 0.0)
     gradient = -combine(Z, losses)
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
-    worth = _worth(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
-    memory = _Memory(worth)
+    scaling = _column_scaling(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
+    memory = _Memory(scaling)
     again, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
         tick()
         if narrow and np.count_nonzero(losses) > Z.shape[1]:
-            direction = newton_step(Z, w, 1.0 - lacks)
+            direction = newton_step(Z, w, 1.0 - deficits)
         else:
             direction = memory.direction(gradient)
         slopes = times(Z, direction)
-        size = float(gradient @ (worth * gradient))
+        size = float(gradient @ (scaling * gradient))
         if size < again and _is_near(losses, slopes, share):
             found = balanced(losses)
             if found is not None:
                 return Descent("balanced", w, found)
             again = _AGAIN * size
-        length, lacks, losses = _line_search(lacks, losses, slopes)
+        length, deficits, losses = _line_search(deficits, losses, slopes)
         step = length * direction
         w = w + step
-        if lacks.max() < 1.0 - CLEAR:
+        if deficits.max() < 1.0 - CLEAR:
             return Descent("separated", w, losses)
         last, gradient = gradient, -combine(Z, losses)
         memory.add(step, gradient - last)
     return Descent("unsure", w, losses)
 
 
-def _worth(Z: Any) -> Floats:
+def _column_scaling(Z: Any) -> Floats:
     """How far to go along each column: less along those that are much longer than the others."""
     sizes = column_lengths(Z) ** 2
     return np.asarray(1.0 / np.maximum(sizes / max(_LONG * sizes.mean(), 1e-300), 1.0))
@@ -118,7 +118,7 @@ def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
     return bool(max(total * pulls.max(), total * pulls.min()) <= _FAR * size)
 
 
-def _line_search(lacks: Floats, losses: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
+def _line_search(deficits: Floats, losses: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
     """How far to go, nearly to where the objective is least along the slopes, and what is there.
 
     Scores lack so much to one; losses are what is positive of it. By Newton's method on the
@@ -126,19 +126,19 @@ def _line_search(lacks: Floats, losses: Floats, slopes: Floats) -> tuple[float, 
     objective falls enough and its slope has lessened (Wolfe).
     """
     value, slope = float(losses @ losses), -float(losses @ slopes)
-    length, there, here = 0.0, lacks, losses
+    length, there, here = 0.0, deficits, losses
     for _ in range(_TRIES):
         curvature = float((slopes * (here > 0)) @ slopes)
         if not curvature > 0:
             break
         length += float(here @ slopes) / curvature
-        there = lacks - length * slopes
+        there = deficits - length * slopes
         here = np.maximum(there, 0.0)
     if length > 0 and float(here @ here) < value + 2e-4 * length * slope:
         return length, there, here
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(30):
-        here = np.maximum(lacks - length * slopes, 0.0)
+        here = np.maximum(deficits - length * slopes, 0.0)
         rise = -float(here @ slopes)
         if float(here @ here) > value + 2e-4 * length * slope or rise > 0.5 * abs(slope):
             high = length
@@ -147,18 +147,18 @@ def _line_search(lacks: Floats, losses: Floats, slopes: Floats) -> tuple[float, 
         else:
             break
         length = 2.0 * low if high == np.inf else (low + high) / 2
-    there = lacks - length * slopes
+    there = deficits - length * slopes
     return length, there, np.maximum(there, 0.0)
 
 
 class _Memory:
     """The last few steps and what they did to the gradient: a model of the curvature.
 
-    It starts from a diagonal one, up to a factor; `worth` is the inverse of that.
+    It starts from a diagonal one, up to a factor; `scaling` is the inverse of that.
     """
 
-    def __init__(self, worth: Floats) -> None:
-        self.worth = worth
+    def __init__(self, scaling: Floats) -> None:
+        self.scaling = scaling
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
 
     def add(self, step: Floats, change: Floats) -> None:
@@ -170,14 +170,14 @@ class _Memory:
         """The quasi-Newton direction: the two loops of L-BFGS."""
         q = -gradient
         if not self.pairs:
-            q = self.worth * q
+            q = self.scaling * q
             return q / max(float(np.linalg.norm(q)), 1e-300)
         shares = []
         for step, change, rho in reversed(self.pairs):
             shares.append(rho * float(step @ q))
             q = q - shares[-1] * change
         _, change, rho = self.pairs[-1]
-        q = self.worth * q / (rho * float(change @ (self.worth * change)))
+        q = self.scaling * q / (rho * float(change @ (self.scaling * change)))
         for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
             q = q + (share - rho * float(change @ q)) * step
         return q

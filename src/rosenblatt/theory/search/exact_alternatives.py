@@ -9,14 +9,13 @@ row; then Zv >= 0 only where Zv = 0 (inseparable, Stiemke's alternative).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.column_dependencies import Blind
+from rosenblatt.theory.search.decision import Contradiction, Decision, Proposal
 from rosenblatt.theory.search.exact_simplex import decide_exactly
 from rosenblatt.theory.search.exact_table import clear_denominators
 from rosenblatt.theory.search.integer_linear_algebra import (
@@ -25,63 +24,18 @@ from rosenblatt.theory.search.integer_linear_algebra import (
     orthogonal_vector,
     positive_combination,
 )
-from rosenblatt.theory.search.linear_program import Proposal, propose
+from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices
-from rosenblatt.theory.search.problem import Problem, active_columns, primitive
-from rosenblatt.theory.search.single_column_separators import LoneColumn
-from rosenblatt.theory.search.working_set_search import explore, vertex
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Rows and positive whole numbers c with ``Σ c_i·y_i·(x_i, 1) = 0`` for the values as given.
-
-    (In a balance, nearly zero.)
-    """
-
-    rows: tuple[int, ...]
-    coefficients: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A verdict and what proves it.
-
-    Attributes
-    ----------
-    verdict
-        ``separable``, ``quasi-separable``, ``inseparable`` or ``undecided``.
-    weights
-        Exact weights (whole numbers; the offset last): positive on every row if separable,
-        nowhere negative and somewhere positive if quasi-separable.
-    contradiction
-        Minimal set of rows that contradict each other, unless separable.
-    spanning
-        If inseparable: contradicting rows whose span holds every row.
-    columns
-        Columns that separate the classes alone, strictly.
-    balance
-        Unless separable, in place of the contradiction: rows that cancel nearly enough
-        (:mod:`rosenblatt.theory.search.approximate_gordan`).
-    blind
-        Vectors whose combination of columns replaces the column of their lead, one after the other,
-        before the rows are in balance (:mod:`rosenblatt.theory.search.column_dependencies`).
-    """
-
-    verdict: str
-    weights: tuple[int, ...] | None = None
-    contradiction: Contradiction | None = None
-    spanning: Contradiction | None = None
-    columns: tuple[LoneColumn, ...] = ()
-    balance: Contradiction | None = None
-    blind: tuple[Blind, ...] = ()
+from rosenblatt.theory.search.problem import BinaryProblem, active_columns, primitive
+from rosenblatt.theory.search.single_column_separators import ColumnSeparator
+from rosenblatt.theory.search.working_set_search import explore, nnls_contradiction
 
 
 def settle(
-    problem: Problem,
+    problem: BinaryProblem,
     clock: Clock,
     contradiction: Contradiction,
-    columns: list[LoneColumn],
+    columns: list[ColumnSeparator],
 ) -> Decision:
     """Decide between quasi-separable and inseparable, given a contradiction."""
     if columns:
@@ -97,7 +51,7 @@ def settle(
 
 
 def separate(
-    problem: Problem, clock: Clock, hint: Proposal | None = None
+    problem: BinaryProblem, clock: Clock, hint: Proposal | None = None
 ) -> list[int] | Contradiction:
     """Exact weights that separate every row, or a minimal set of rows that contradict.
 
@@ -110,15 +64,15 @@ def separate(
             return Contradiction((int(zero[0]),), (1,))
     hint = explore(problem, clock) if hint is None else hint
     if hint.clear:
-        return simplest(problem, hint.v)
-    few = vertex(problem, hint)
+        return short_separator(problem, hint.v)
+    few = nnls_contradiction(problem, hint)
     found = None if few is None else _confirm(problem, few.rows, few.weights, clock)
     if found is not None:
         return found
     for quick in (True, False):
         proposal = propose(problem, clock, quick=quick)
         if proposal.clear:
-            return simplest(problem, proposal.v)
+            return short_separator(problem, proposal.v)
         found = _confirm(problem, proposal.rows, proposal.weights, clock)
         if found is not None:
             return found
@@ -132,7 +86,7 @@ def separate(
 
 
 def _confirm(
-    problem: Problem, rows: Indices, weights: Floats, clock: Clock
+    problem: BinaryProblem, rows: Indices, weights: Floats, clock: Clock
 ) -> Contradiction | None:
     """An exact minimal contradiction among the proposed rows, if they hold one."""
     if len(rows) == 0 or weights.max() <= 0:
@@ -148,7 +102,7 @@ def _confirm(
 
 
 def minimal(
-    problem: Problem, rows: Indices, coefficients: list[int], clock: Clock
+    problem: BinaryProblem, rows: Indices, coefficients: list[int], clock: Clock
 ) -> Contradiction:
     """A contradiction thinned out until no row of it can be spared."""
     matrix = problem.integers(rows, active_columns(problem, rows))
@@ -156,7 +110,7 @@ def minimal(
     return as_given(problem, rows[kept], weights)
 
 
-def as_given(problem: Problem, rows: Indices, coefficients: list[int]) -> Contradiction:
+def as_given(problem: BinaryProblem, rows: Indices, coefficients: list[int]) -> Contradiction:
     """Coefficients of integer rows turned into coefficients of the rows as they were given."""
     factors = problem.table.row_factors(rows)
     weights = [c * f for c, f in zip(coefficients, factors, strict=True)]
@@ -165,7 +119,7 @@ def as_given(problem: Problem, rows: Indices, coefficients: list[int]) -> Contra
     return Contradiction(tuple(int(rows[k]) for k in order), tuple(whole))
 
 
-def simplest(problem: Problem, v: Floats) -> list[int]:
+def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
     """Weights with few digits that still separate every row, near a v that does so clearly."""
     scores = problem.scores(v) / problem.norms
     few = min(64, problem.n)
@@ -181,7 +135,7 @@ def simplest(problem: Problem, v: Floats) -> list[int]:
 
 
 def _weak_stage(
-    problem: Problem, clock: Clock, contradiction: Contradiction
+    problem: BinaryProblem, clock: Clock, contradiction: Contradiction
 ) -> list[int] | Contradiction:
     """A weak separator, or contradicting rows that span every row."""
     rows = np.array(contradiction.rows, dtype=np.intp)
@@ -200,7 +154,7 @@ def _weak_stage(
         rows, weights = answer
 
 
-def _outside_span(problem: Problem, rows: Indices, clock: Clock) -> NDArray[np.bool_]:
+def _outside_span(problem: BinaryProblem, rows: Indices, clock: Clock) -> NDArray[np.bool_]:
     """Which rows of the problem are not linear combinations of these rows, exactly."""
     outside = np.zeros(problem.n, dtype=bool)
     if problem.table.is_sparse:
@@ -220,7 +174,7 @@ def _outside_span(problem: Problem, rows: Indices, clock: Clock) -> NDArray[np.b
 
 
 def _widen(
-    problem: Problem,
+    problem: BinaryProblem,
     clock: Clock,
     rows: Indices,
     weights: list[int],
@@ -250,7 +204,7 @@ def _widen(
 
 
 def _confirm_weak(
-    problem: Problem, rows: Indices, proposal: Proposal, clock: Clock
+    problem: BinaryProblem, rows: Indices, proposal: Proposal, clock: Clock
 ) -> list[int] | None:
     """The proposed separator moved onto the held rows' hyperplanes, if it proves itself there."""
     for bits in (4, 10, 20, 40):
@@ -267,7 +221,7 @@ def _confirm_weak(
 
 
 def _merge(
-    problem: Problem,
+    problem: BinaryProblem,
     rows: Indices,
     weights: list[int],
     found: list[int],

@@ -28,7 +28,7 @@ from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.float_simplex import likely_basis
 from rosenblatt.theory.search.integer_linear_algebra import inverting_seconds
 from rosenblatt.theory.search.matrices import Floats, Indices
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
 
 # With fewer columns no first basis is looked for. Numbers of the rows that are looked at for one.
 _FEW_COLUMNS, _NUMBERS = 8, 1 << 21
@@ -47,7 +47,7 @@ class ExactAnswer:
 
 
 def decide_exactly(
-    problem: Problem,
+    problem: BinaryProblem,
     clock: Clock,
     prefer: Indices,
     held: Indices | None = None,
@@ -74,7 +74,7 @@ def decide_exactly(
 
 
 def _first_basis(
-    problem: Problem, pool: _Pool, held: Indices, outside: Any, clock: Clock
+    problem: BinaryProblem, pool: _Pool, held: Indices, outside: Any, clock: Clock
 ) -> _Basis:
     """Where the method ends in doubles, or nothing but artificial variables."""
     basis = _Basis(problem.width + 1)
@@ -98,8 +98,8 @@ def _first_basis(
     return basis if basis.invert(clock) else _Basis(problem.width + 1)
 
 
-def _padded(problem: Problem, rows: Indices, last: float) -> Floats:
-    """The doubles of rows in the proportions of `Problem.integers`, and a last number."""
+def _padded(problem: BinaryProblem, rows: Indices, last: float) -> Floats:
+    """The doubles of rows in the proportions of `BinaryProblem.integers`, and a last number."""
     Z = problem.block(rows)
     Z = Z.toarray() if sparse.issparse(Z) else Z
     factors = np.array([float(f) for f in problem.table.row_factors(rows)])
@@ -123,7 +123,7 @@ Column = tuple[Label, list[int]]
 class _Pool:
     """The columns met so far, and how to find one that improves."""
 
-    def __init__(self, problem: Problem, held: Indices, prefer: Indices) -> None:
+    def __init__(self, problem: BinaryProblem, held: Indices, prefer: Indices) -> None:
         self.problem = problem
         self.strict: dict[int, list[int]] = {}
         self.held = dict(zip(held.tolist(), problem.integers(held), strict=True))

@@ -17,81 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt.theory.search.matrices import Floats, Indices, column_top, picked, squared_lengths
+from rosenblatt.theory.search.matrices import (
+    Floats,
+    Indices,
+    column_top,
+    squared_lengths,
+    take_rows,
+)
 
 # Columns and rows whose largest entry lies within these bounds need no scaling: neither their
 # squares nor their products with weights of ordinary size leave the range of doubles.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
 
 
-def check_matrix(X: Any) -> Any:
-    """X as a two-dimensional array or CSR matrix of finite numbers, without rounding any.
-
-    Floats become float64 (exactly), integers stay integers, objects become fractions.
-    """
-    if sparse.issparse(X):
-        X = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
-        X.check_format(full_check=True)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        values = X.data
-    else:
-        X = np.asarray(X)
-        values = X
-    if X.ndim != 2:
-        raise ValueError(f"Expected a 2D array, got {X.ndim}D; reshape your data.")
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(f"Found array with shape {X.shape}; at least one row and column needed.")
-    kind = values.dtype.kind
-    if kind == "b":
-        return X.astype(np.uint8)
-    if kind in "iu":
-        return X
-    if kind == "f" and values.dtype.itemsize <= 8:
-        X = X.astype(np.float64, copy=False)
-        _check_finite(X)
-        return X
-    if kind in "fO" and not sparse.issparse(X):
-        return _fractions(X)
-    raise ValueError(f"X must hold real numbers, found the type {values.dtype}")
-
-
-def _check_finite(X: Any) -> None:
-    values = X.data if sparse.issparse(X) else X
-    if math.isfinite(float(values.sum())) or np.isfinite(values).all():
-        return
-    place = np.argwhere(~np.isfinite(X.toarray() if sparse.issparse(X) else X))[0]
-    raise ValueError(
-        f"Input X contains NaN or infinity, first at row {place[0]}, column {place[1]}"
-    )
-
-
-def _fractions(X: NDArray[Any]) -> NDArray[Any]:
-    exact = np.empty(X.shape, dtype=object)
-    for i, row in enumerate(X):
-        for j, value in enumerate(row):
-            try:
-                exact[i, j] = fraction(value)
-            except AttributeError:
-                raise ValueError(
-                    f"row {i}, column {j}: expected a number, found {value!r}"
-                ) from None
-            except (ValueError, OverflowError):
-                raise ValueError(
-                    f"Input X contains NaN or infinity, first at row {i}, column {j}"
-                ) from None
-    return exact
-
-
-def fraction(value: Any) -> Fraction:
-    """A number of any type as the fraction it is."""
-    if isinstance(value, (np.integer, np.bool_)):
-        return Fraction(int(value))
-    return Fraction(*value.as_integer_ratio())
-
-
-class Table:
+class ExactTable:
     """A checked matrix with its double approximation, scaled by powers of two where needed.
 
     Attributes
@@ -119,9 +58,9 @@ class Table:
         if self._needs_scaling():
             self._scale_doubles(self.column_top)
 
-    def part(self, rows: Indices) -> Table:
+    def part(self, rows: Indices) -> ExactTable:
         """Some of the rows as a table of their own."""
-        return Table(self.values[rows], self.padded)
+        return ExactTable(self.values[rows], self.padded)
 
     @property
     def is_sparse(self) -> bool:
@@ -208,9 +147,9 @@ class Table:
     def block(self, rows: Indices) -> Any:
         """The doubles of some rows with their pad, as a new dense array or CSR matrix."""
         if not self.padded:
-            return picked(self.approx, rows)
+            return take_rows(self.approx, rows)
         pads = np.ones(len(rows)) if self.row_exponent is None else self.pad_column()[rows]
-        return picked(self.approx, rows, pads)
+        return take_rows(self.approx, rows, pads)
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
         """Some rows with their pad, exactly, each times a positive whole number.

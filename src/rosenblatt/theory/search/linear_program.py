@@ -8,7 +8,6 @@ few, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.column_dependencies import Blind, Replaced
+from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.squared_hinge_newton import fit
 
 # From this many columns on, least squares are tried before the linear program.
@@ -27,39 +26,8 @@ _MANY_COLUMNS = 32
 _LARGE_BATCH = 1536
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """What the doubles suggest.
-
-    Attributes
-    ----------
-    v
-        Scaled weights: the best for the rows looked at.
-    clear
-        Whether every row has a positive score under `v` beyond doubt.
-    rows, weights
-        The rows with positive dual values and these values: a contradiction if nothing is clear.
-    balanced
-        Whether these rows and weights are proven to be a balance.
-    blind, weak
-        Vectors that these rows are proven to be orthogonal to; they are a balance but for them. And
-        exact weights that have no row of the problem on the wrong side, and not all on it.
-    replaced
-        The problem without columns that are combinations of others: better to be looked at.
-    """
-
-    v: Floats
-    clear: bool
-    rows: Indices
-    weights: Floats
-    balanced: bool = False
-    blind: tuple[Blind, ...] = ()
-    weak: tuple[int, ...] | None = None
-    replaced: Replaced | None = None
-
-
 def propose(
-    problem: Problem,
+    problem: BinaryProblem,
     clock: Clock,
     held: Indices | None = None,
     outside: Any = None,
@@ -99,7 +67,7 @@ def propose(
         working = np.concatenate([working, fresh])
 
 
-def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
+def _first_rows(problem: BinaryProblem, candidates: Indices, count: int) -> Indices:
     """Rows near the border between the classes, by a perceptron on a sample of them."""
     if len(candidates) <= count:
         return candidates
@@ -119,7 +87,7 @@ def _first_rows(problem: Problem, candidates: Indices, count: int) -> Indices:
 
 
 def _solve(
-    problem: Problem, working: Indices, held: Indices, clock: Clock, quick: bool
+    problem: BinaryProblem, working: Indices, held: Indices, clock: Clock, quick: bool
 ) -> tuple[Floats, Floats, bool]:
     """On some rows: v, the weights of the rows, and whether these are a contradiction."""
     Z = problem.block(np.concatenate([working, held]))

@@ -65,7 +65,7 @@ def _rows_of_equal_length(A: Any) -> Iterator[Indices]:
             yield first[:, None] + np.arange(count)
 
 
-def picked(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
+def take_rows(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
     """A copy of some rows; if `pads` are given, each row is extended by its pad."""
     part = A[rows]
     if pads is None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.theory.search import exact_sign_products as limbs
-from rosenblatt.theory.search.exact_table import Table, scaled_double
+from rosenblatt.theory.search.exact_table import ExactTable, scaled_double
 from rosenblatt.theory.search.matrices import CHUNK, Floats, Indices, combine, scale_rows, times
 
 Signs = NDArray[np.int8]
@@ -24,12 +24,12 @@ Signs = NDArray[np.int8]
 _MANY = 64
 
 
-class Problem:
+class BinaryProblem:
     """The premultiplied, padded rows of two classes.
 
     Parameters
     ----------
-    table : Table
+    table : ExactTable
         The rows.
     y : array of -1 and +1
         The class of each row.
@@ -37,7 +37,7 @@ class Problem:
         Whether values of the table stand for others, whose nearest doubles they are.
     """
 
-    def __init__(self, table: Table, y: Floats, rounded: bool = False) -> None:
+    def __init__(self, table: ExactTable, y: Floats, rounded: bool = False) -> None:
         self.table, self.y, self.rounded = table, y, rounded
         self.n, self.width, self.norms = table.n, table.width, table.norms
 
@@ -132,6 +132,11 @@ class Problem:
                 return (found * self.y[rows]).astype(np.int8)
         return np.array([(x > 0) - (x < 0) for x in self.exact_dots(exact, rows)], dtype=np.int8)
 
+    def is_weak_separator(self, exact: Sequence[int]) -> bool:
+        """Whether no row is on the wrong side, and some row is not on the hyperplane, exactly."""
+        signs = self.exact_signs(exact)
+        return bool((signs >= 0).all() and (signs > 0).any())
+
     def exact_dots(self, exact: Sequence[int], rows: Indices) -> list[int]:
         """``z_i·v`` for some rows in whole numbers, each up to a positive factor."""
         if self.table.is_sparse:
@@ -182,7 +187,7 @@ class Problem:
         return held and one and all(abs(x) < 2**53 for x in exact)
 
 
-def active_columns(problem: Problem, rows: Indices) -> Indices:
+def active_columns(problem: BinaryProblem, rows: Indices) -> Indices:
     """The columns that are not zero in all of these rows, of a sparse table; all of a dense one."""
     table = problem.table
     if not table.is_sparse:

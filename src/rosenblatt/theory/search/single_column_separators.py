@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.search.exact_table import clear_denominators, fraction
+from rosenblatt.theory.checker.input_data import fraction
+from rosenblatt.theory.search.exact_table import clear_denominators
 from rosenblatt.theory.search.matrices import CHUNK, column_extremes
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
 
 # Rows of each class that rule out most columns before all rows are looked at.
 _FEW = 1024
 
 
 @dataclass(frozen=True)
-class LoneColumn:
+class ColumnSeparator:
     """``direction·x_column`` against a threshold puts every row on its side.
 
     With ``strict`` no row lies on the threshold itself.
@@ -40,7 +41,7 @@ class LoneColumn:
         return weights
 
 
-def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
+def column_separators(problem: BinaryProblem) -> Iterator[ColumnSeparator]:
     """The columns that separate the classes alone, at least weakly."""
     values, y, padded = problem.table.values, problem.y, problem.table.padded
     columns = _candidates(values, y, padded)
@@ -54,11 +55,11 @@ def lone_columns(problem: Problem) -> Iterator[LoneColumn]:
             lower, upper = fraction(below.high[j]), fraction(above.low[j])
             column = int(columns[j])
             if not padded:
-                yield LoneColumn(column, direction, Fraction(0), bool(lower < 0 < upper))
+                yield ColumnSeparator(column, direction, Fraction(0), bool(lower < 0 < upper))
             elif lower < upper:
-                yield LoneColumn(column, direction, simplest_between(lower, upper), True)
+                yield ColumnSeparator(column, direction, simplest_between(lower, upper), True)
             else:
-                yield LoneColumn(column, direction, lower, False)
+                yield ColumnSeparator(column, direction, lower, False)
 
 
 class _Side(NamedTuple):

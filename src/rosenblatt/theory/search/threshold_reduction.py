@@ -1,9 +1,9 @@
-"""Columns that separate the classes weakly alone: only the rows on their thresholds are open.
+"""Columns that separate the classes weakly alone: only the rows on their thresholds remain.
 
 Let v be the sum of the hyperplanes of such columns: no row is on its wrong side. If some u
-separates the rows that lie on v, then ``m·v + u`` separates all rows, for m large enough. And if
-those rows contradict each other, so do all. On them, the columns are constant, and can be left out:
-a smaller question is left.
+separates the rows that lie on v, then ``m·v + u`` separates all rows for m large enough. And if
+those rows contradict each other, so do all. On them the columns are constant and can be left out,
+which leaves a smaller problem.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from rosenblatt.theory.search.column_dependencies import Blind
-from rosenblatt.theory.search.exact_alternatives import Contradiction, Decision
-from rosenblatt.theory.search.exact_table import Table
-from rosenblatt.theory.search.problem import Problem, primitive
-from rosenblatt.theory.search.single_column_separators import LoneColumn
+from rosenblatt.theory.search.decision import Contradiction, Decision
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.rounded_dependencies import NullVector
+from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 
 
-class OnThresholds:
+class ThresholdReduction:
     """The rows on the thresholds of weak columns, as a problem without these columns.
 
     `problem` is None if no column or only one class is left.
     """
 
-    def __init__(self, whole: Problem, columns: Sequence[LoneColumn]) -> None:
+    def __init__(self, whole: BinaryProblem, columns: Sequence[ColumnSeparator]) -> None:
         d, padded = whole.table.d, whole.table.padded
         self.whole, self.columns = whole, {c.column: c for c in columns}
         self.hyperplanes = {
@@ -35,14 +35,14 @@ class OnThresholds:
         self.v = primitive([sum(x) for x in zip(*self.hyperplanes.values(), strict=True)])
         self.rows = np.flatnonzero(whole.exact_signs(self.v) == 0)
         self.kept = np.setdiff1d(np.arange(d), list(self.columns))
-        self.problem: Problem | None = None
+        self.problem: BinaryProblem | None = None
         y = whole.y[self.rows]
         if len(self.kept) and len(set(y.tolist())) == 2:
             part = whole.table.values[self.rows][:, self.kept]
-            self.problem = Problem(Table(part, padded), y, rounded=whole.rounded)
+            self.problem = BinaryProblem(ExactTable(part, padded), y, rounded=whole.rounded)
 
     def without_problem(self) -> Decision | None:
-        """The decision where rows of one class or none are left, if it is easy."""
+        """The decision if at most one class is left, where it is easy."""
         sides = set(self.whole.y[self.rows].tolist())
         if len(sides) == 2 or (sides and not self.whole.table.padded):
             return None
@@ -57,9 +57,9 @@ class OnThresholds:
         if contradiction is None and balance is None:
             return Decision("undecided")
         found = Decision("quasi-separable", tuple(self.v), contradiction)
-        return (
-            found if balance is None else replace(found, balance=balance, blind=self._blind(inner))
-        )
+        if balance is None:
+            return found
+        return replace(found, balance=balance, null_vectors=self._null_vectors(inner))
 
     def _spread(self, vector: Sequence[int]) -> list[int]:
         full = [0] * self.whole.width
@@ -77,20 +77,24 @@ class OnThresholds:
             bits *= 2
 
     def _named(self, found: Contradiction | None) -> Contradiction | None:
-        """The same rows by their numbers among all."""
+        """The same rows, numbered among all rows."""
         if found is None:
             return None
         rows = self.rows[np.array(found.rows, dtype=np.intp)]
         return Contradiction(tuple(rows.tolist()), found.coefficients)
 
-    def _blind(self, inner: Decision) -> tuple[Blind, ...]:
-        """What the rows of a balance do not see of the columns that were left out, and the rest.
+    def _null_vectors(self, inner: Decision) -> tuple[NullVector, ...]:
+        """The null vectors of a balance among all columns, with those of the columns left out.
 
-        That a column of zeros is free goes without saying.
+        Zero columns need no entry; the checker adds them.
         """
         constant = [
-            Blind(j, tuple(self.hyperplanes[j])) for j, c in self.columns.items() if c.threshold
+            NullVector(j, tuple(self.hyperplanes[j]))
+            for j, c in self.columns.items()
+            if c.threshold
         ]
         places = [*self.kept.tolist(), self.whole.table.d]
-        rest = [Blind(places[b.lead], tuple(self._spread(b.vector))) for b in inner.blind]
+        rest = [
+            NullVector(places[b.lead], tuple(self._spread(b.vector))) for b in inner.null_vectors
+        ]
         return (*constant, *rest)

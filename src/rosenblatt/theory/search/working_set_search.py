@@ -1,6 +1,6 @@
-"""The first look at a problem: descend on a part of the rows, and add those that it gets wrong.
+"""Descent on a working set of rows, which grows by the rows that the result gets wrong.
 
-Most problems are decided here, in some tens of passes over that part.
+Most problems are decided here, in some tens of passes over the working set.
 """
 
 from __future__ import annotations
@@ -12,56 +12,63 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import nnls
 
-from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS, balance, short
+from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS, balance, round_weights
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.column_dependencies import Blind, blind_to, replaced, weak_separator
+from rosenblatt.theory.search.column_dependencies import (
+    null_space_of,
+    reduce_columns,
+    weak_separator,
+)
+from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.descent import MOST_STEPS, Descent, descend
-from rosenblatt.theory.search.linear_program import Proposal
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
-from rosenblatt.theory.search.problem import Problem
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.reweighted_newton import reweighted_newton
+from rosenblatt.theory.search.rounded_dependencies import NullVector
 
-# Numbers in the first part of the rows; it has at least four rows a column.
-_PART = 1 << 13
+# Numbers in the first working set; it has at least four rows per column.
+_FIRST = 1 << 13
 _ROUNDS = 8
-# Steps of a descent before other means are tried, if the search is thorough.
+# Steps of a descent before other methods are tried, if the search is thorough.
 _SHORT = 150
-# Numbers that may be read by the steps that follow.
+# Numbers that later steps may read.
 _LONG = 1 << 28
-# Up to here, non-negative least squares find a minimal contradiction sooner than least squares.
+# Up to here, non-negative least squares find a minimal contradiction faster than Newton's method.
 _FEW_COLUMNS = 128
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def explore(problem: Problem, clock: Clock, thorough: bool = False, ties: bool = True) -> Proposal:
-    """A separator that is clear on every row, a balance, blind vectors, or where this ended.
+def explore(
+    problem: BinaryProblem, clock: Clock, thorough: bool = False, dependencies: bool = True
+) -> Proposal:
+    """A separator that is clear on every row, a balance, null vectors, or where the descent ended.
 
-    A `thorough` search finds balances that are hidden. Without `ties`, columns that are
-    combinations of others are not looked for.
+    A `thorough` search finds hidden balances. Without `dependencies`, columns that are combinations
+    of others are not looked for.
     """
     v = np.zeros(problem.width)
     if not problem.norms.any():
         return Proposal(v, False, np.empty(0, dtype=np.intp), np.empty(0))
-    count = _part(problem)
+    count = _first_size(problem)
     working = np.arange(problem.n)
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
     thorough = thorough and problem.width <= MOST_COLUMNS
-    hard, looked = False, not ties
+    hard, looked = False, not dependencies
     for _ in range(_ROUNDS):
-        part = _Part(problem, working, clock)
+        part = _WorkingSet(problem, working, clock)
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
         more = (thorough or problem.table.is_sparse) and len(working) < problem.n
         if outcome == "unsure" and (hard or not more):
-            better = None if looked else replaced(problem, clock)
+            better = None if looked else reduce_columns(problem, clock)
             looked = True
             if better is not None:
-                return replace(here, replaced=better)
+                return replace(here, reduced=better)
             if thorough:
-                outcome, here = part.insist(here)
+                outcome, here = part.resolve(here)
         v = here.v
         if outcome == "unsure" and more:
-            # A sample may lack rows for some column: look at more.
+            # The sample may lack rows with some column: take more.
             count, hard = 4 * count, True
             working = np.union1d(working, np.arange(0, problem.n, max(1, problem.n // count)))
             continue
@@ -79,15 +86,17 @@ def explore(problem: Problem, clock: Clock, thorough: bool = False, ties: bool =
     return here
 
 
-def _part(problem: Problem) -> int:
-    """How many rows to begin with."""
+def _first_size(problem: BinaryProblem) -> int:
+    """The number of rows to begin with."""
     table = problem.table
     numbers = table.values.nnz if table.is_sparse else problem.n * table.d
-    return max(_PART * problem.n // max(numbers, 1), 4 * problem.width)
+    return max(_FIRST * problem.n // max(numbers, 1), 4 * problem.width)
 
 
-def _hardest(problem: Problem, scores: Floats, working: Indices, wrong: Any, count: int) -> Indices:
-    """The rows that are most wrong, and those that would be next."""
+def _hardest(
+    problem: BinaryProblem, scores: Floats, working: Indices, wrong: Any, count: int
+) -> Indices:
+    """The rows with the worst scores: the wrong ones, and the next."""
     depth = scores / np.maximum(problem.norms, 1e-300)
     depth[working] = np.inf
     size = min(int(wrong.sum()), count) + count // 8
@@ -98,13 +107,13 @@ def _hardest(problem: Problem, scores: Floats, working: Indices, wrong: Any, cou
     return np.asarray(fresh[np.isfinite(depth[fresh])])
 
 
-class _Part:
+class _WorkingSet:
     """Some rows of a problem, scaled for a descent.
 
-    The methods return the outcome, and the proposal of what was reached.
+    Methods return the outcome and the result as a proposal.
     """
 
-    def __init__(self, problem: Problem, rows: Indices, clock: Clock) -> None:
+    def __init__(self, problem: BinaryProblem, rows: Indices, clock: Clock) -> None:
         self.problem, self.rows, self.clock = problem, rows, clock
         table = problem.table
         found = equilibrate(table.block(rows), problem.y[rows])
@@ -119,9 +128,9 @@ class _Part:
         w = v[self.columns] / self.scale
         return self._proposal(descend(self.Z, w, self._balanced, self.clock.left, *limits))
 
-    def insist(self, here: Proposal) -> tuple[str, Proposal]:
-        """All that can be tried where a descent is unsure, in the order of cost."""
-        found = self._past_blindness(here)
+    def resolve(self, here: Proposal) -> tuple[str, Proposal]:
+        """What can be tried where a descent is unsure, cheapest first."""
+        found = self._decided_by_null_vectors(here)
         if found is None:
             outcome, here = self.descend(here.v, MOST_STEPS, _LONG)
             if outcome != "unsure":
@@ -132,21 +141,23 @@ class _Part:
             )
             if outcome != "unsure":
                 return outcome, here
-            found = self._past_blindness(here)
-        return ("unsure", here) if found is None else ("blind", found)
+            found = self._decided_by_null_vectors(here)
+        return ("unsure", here) if found is None else ("weakly separated", found)
 
-    def _past_blindness(self, here: Proposal) -> Proposal | None:
-        """A weak separator that decides, if these rows are a balance but for what it is made of."""
-        blind = blind_to(self.problem, here.rows)
-        weak = weak_separator(self.problem, blind) if blind else None
-        weights = None if weak is None else _balance_without(self.problem, here, blind)
+    def _decided_by_null_vectors(self, here: Proposal) -> Proposal | None:
+        """A weak separator in the null space of these rows, if they are a balance otherwise."""
+        vectors = null_space_of(self.problem, here.rows)
+        weak = weak_separator(self.problem, vectors) if vectors else None
+        weights = None if weak is None else _balance_without_leads(self.problem, here, vectors)
         if weak is None or weights is None:
             return None
-        # That columns which these rows do not have are free goes without saying.
-        blind = [b for b in blind if sum(x != 0 for x in b.vector) > 1]
+        # Columns that are zero in these rows need no entry.
+        vectors = [b for b in vectors if sum(x != 0 for x in b.vector) > 1]
         kept = np.flatnonzero(weights)
         rows, weights = here.rows[kept], weights[kept]
-        return replace(here, rows=rows, weights=weights, blind=tuple(blind), weak=tuple(weak))
+        return replace(
+            here, rows=rows, weights=weights, null_vectors=tuple(vectors), weak=tuple(weak)
+        )
 
     def _balanced(self, losses: Floats) -> Floats | None:
         return balance(self.Z, losses, self.rows_scale) if self.sure else None
@@ -155,20 +166,22 @@ class _Part:
         v = np.zeros(self.problem.width)
         v[self.columns] = reached.w * self.scale
         balanced = reached.outcome == "balanced"
-        weights = reached.losses if balanced else short(reached.losses * self.rows_scale)
+        weights = reached.losses if balanced else round_weights(reached.losses * self.rows_scale)
         support = np.flatnonzero(weights)
         return reached.outcome, Proposal(v, False, self.rows[support], weights[support], balanced)
 
 
-def _balance_without(problem: Problem, here: Proposal, blind: list[Blind]) -> Floats | None:
-    """Weights in balance near those of a proposal, without the leads of what it is blind to."""
-    kept = np.setdiff1d(np.arange(problem.width), [b.lead for b in blind])
+def _balance_without_leads(
+    problem: BinaryProblem, here: Proposal, vectors: list[NullVector]
+) -> Floats | None:
+    """Weights in balance near those of a proposal, without the leads of its null vectors."""
+    kept = np.setdiff1d(np.arange(problem.width), [b.lead for b in vectors])
     Z, _, _, rows_scale = equilibrate(problem.block(here.rows)[:, kept])
     return balance(Z, here.weights / rows_scale, rows_scale)
 
 
-def vertex(problem: Problem, hint: Proposal) -> Proposal | None:
-    """A contradiction on as few rows as the columns and one, among the rows of a proposal.
+def nnls_contradiction(problem: BinaryProblem, hint: Proposal) -> Proposal | None:
+    """A contradiction of at most width + 1 rows among the rows of a proposal, if there is one.
 
     Non-negative least squares for ``Σλ_i·z_i = 0, Σλ = 1`` end on independent rows (C. Lawson,
     R. Hanson, 1974, Solving Least Squares Problems, chapter 23).

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.theory.checker.labels import check_labels
+from rosenblatt.theory.checker.input_data import check_labels
 
 
 @given(
