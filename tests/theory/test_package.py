@@ -54,7 +54,7 @@ def test_results_are_short_in_a_console_and_whole_in_a_notebook(name):
     assert repr(result).startswith(f"<{name}: ")
     assert "\n" not in repr(result)
     page = result._repr_html_()
-    for line in str(result).split("\n"):
+    for line in filter(None, str(result).split("\n")):
         assert line.split()[0].replace("<", "&lt;") in page
 
 

@@ -1,7 +1,7 @@
-"""The fewest rows any hyperplane gets wrong, from both sides.
+"""Bounds on the number of errors of the best hyperplane.
 
-The exact number is NP-hard. From below: rows that contradict each other cost any hyperplane at
-least one error, so disjoint contradicting sets count. From above: the best hyperplane found.
+The exact number is NP-hard to compute. Lower bound: any hyperplane errs on at least one row of each
+contradicting set, so disjoint sets count. Upper bound: the best hyperplane found.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ErrorBracket:
     sets : tuple of Combination
         The proof of `lower`: disjoint sets of rows that contradict each other.
     weights, bias
-        The proof of `upper`: a hyperplane in whole numbers.
+        The proof of `upper`: a hyperplane in integers.
     mistaken : tuple of int
         The rows it gets wrong.
     """
@@ -81,9 +81,9 @@ def error_bracket(
     fit_intercept : bool
         Whether hyperplanes may miss the origin.
     n_starts : int
-        How many random starts the search for a good hyperplane takes.
+        Random starts of the search for a good hyperplane.
     time_limit : float, optional
-        Seconds after which the bracket is returned as it stands.
+        Seconds after which the current bracket is returned.
     random_state : int
         Seed of the random starts.
 
@@ -95,8 +95,8 @@ def error_bracket(
     Notes
     -----
     The search is S. Gallant's pocket (1990), Perceptron-based learning algorithms, in batches: run
-    the perceptron, keep the best weights met. Its mistaken rows are then put back one by one as
-    long as the others stay separable with them.
+    the perceptron, keep the best weights. Its mistaken rows are then put back one by one while the
+    rows stay separable.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def error_bracket(
 
 
 class _Search:
-    """The sets found so far and the best hyperplane met."""
+    """The sets and the best hyperplane found so far."""
 
     def __init__(self, problem: BinaryProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
@@ -143,7 +143,7 @@ class _Search:
 
     @property
     def closed(self) -> bool:
-        """Whether the two sides have met."""
+        """Whether the two bounds are equal."""
         return len(self.sets) == len(self.mistaken)
 
     def offer(self, weights: list[int]) -> None:
@@ -158,7 +158,7 @@ class _Search:
         return separate(part, self.clock)
 
     def peel(self) -> None:
-        """Take out contradicting sets until a hyperplane separates the rest."""
+        """Remove contradicting sets until a hyperplane separates the rest."""
         rest = np.arange(self.problem.n)
         while len(rest):
             answer = self.separate(rest)

@@ -1,4 +1,4 @@
-"""How many mistakes a kernel perceptron can make when it may keep only so many rows.
+"""Mistake bounds of kernel perceptrons that keep a limited number of rows.
 
 Notation: ``K(x, x) <= R²``; a comparison vector u of the feature space of length U, with hinge
 losses ``max(0, 1 - y·u(x))`` that add up to L over the rounds with a mistake; B the rows that may

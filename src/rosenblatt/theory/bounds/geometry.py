@@ -1,8 +1,8 @@
 """Padding, premultiplication and margins: the matrix form ``Zv > 0`` of a binary problem.
 
-Two margins must not be mixed up. The *geometric* one, ``min y·(w·x + b)/‖w‖``, is the distance to
+There are two margins. The *geometric* one, ``min y·(w·x + b)/‖w‖``, is the distance to
 the hyperplane. The *augmented* one, ``min y·(w·x + b)/‖(w, b/c)‖``, is the same for the padded rows
-(x, c) and a hyperplane through the origin: mistake bounds speak about it.
+(x, c) and a hyperplane through the origin: it is the one in mistake bounds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def pad(X: Any, constant: float = 1.0) -> Any:
 
 
 def premultiply(X: Any, y: Any) -> Any:
-    """Turn the rows of the negative class round: ``z_i = y_i·x_i``.
+    """Multiply the rows of the negative class by -1: ``z_i = y_i·x_i``.
 
     A hyperplane through the origin separates the classes if and only if some v has ``Zv > 0``.
 

@@ -1,4 +1,4 @@
-"""How many mistakes a perceptron can make: each bound with the theorem it comes from.
+"""Mistake bounds of the perceptron, each with its theorem.
 
 Notation: rows ``z_i = y_i·(x_i, c)``, ``R = max ‖z_i‖``; update ``w += η·z`` when ``w·z <= δ``; M
 the number of updates; γ the augmented margin of a separator of length one.
@@ -43,7 +43,7 @@ def general_bound(
     threshold: float = 0.0,
     eta: float = 1.0,
 ) -> float:
-    """The one formula that holds start, threshold and step size.
+    """The bound for any start, threshold and step size.
 
     For any separator ŵ (of padded rows) with ``γ̂ = min ŵ·z_i > 0``::
 
@@ -106,7 +106,7 @@ def mistake_bound(
     fit_intercept: bool = True,
     padding: float = 1.0,
 ) -> float:
-    """How many updates a perceptron makes at most on separable rows, in any order.
+    """The number of updates of a perceptron on separable rows, at most, in any order.
 
     The formula of :func:`general_bound`, applied to the data.
 
@@ -290,7 +290,7 @@ def margin_gap(
     fit_intercept: bool = True,
     padding: float = 1.0,
 ) -> tuple[float, float]:
-    """What any run from zero knows of the largest margin: ``min z·w/‖w‖ <= γ* <= ‖w‖/(ηM)``.
+    """What any run from zero shows about the largest margin: ``min z·w/‖w‖ <= γ* <= ‖w‖/(ηM)``.
 
     The upper end holds because ``w/(ηM)`` is a convex combination of the rows, and γ* is the length
     of the shortest one.
@@ -312,7 +312,7 @@ def margin_gap(
 
 
 def proof_curves(radius: float, margin: float, updates: int) -> tuple[Floats, Floats, Floats]:
-    """The proof as a picture: k, ``kγ <= u·w`` and ``‖w‖ <= √k·R``; they cross at k = (R/γ)².
+    """The curves of the proof: k, ``kγ <= u·w`` and ``‖w‖ <= √k·R``; they cross at k = (R/γ)².
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the error on training rows says about the error on rows to come, and what it does not."""
+"""What the error on training rows says about the error on new rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def empirical_risk(y: Any, predicted: Any, loss: Any = None, classes: Any = None
     names = np.unique(np.concatenate([truth, guess])) if classes is None else np.asarray(classes)
     costs = np.asarray(loss, dtype=np.float64)
     if costs.shape != (len(names), len(names)):
-        raise ValueError(f"the loss must be {len(names)} by {len(names)}, one row a class")
+        raise ValueError(f"the loss must be {len(names)} by {len(names)}, one row per class")
     place = {name: k for k, name in enumerate(names.tolist())}
     i = [place[g] for g in guess.tolist()]
     j = [place[t] for t in truth.tolist()]
@@ -86,7 +86,7 @@ def holdout_interval(errors: int, n: int, confidence: float = 0.95) -> tuple[flo
     """
     _probability(confidence)
     if not 0 <= errors <= n or n < 1:
-        raise ValueError(f"{errors} errors of {n} rows make no sense")
+        raise ValueError(f"errors must be between 0 and n, got {errors} errors of {n} rows")
     tail = (1.0 - confidence) / 2.0
     low = float(betaincinv(errors, n - errors + 1, tail)) if errors > 0 else 0.0
     high = float(betaincinv(errors + 1, n - errors, 1.0 - tail)) if errors < n else 1.0
@@ -127,18 +127,18 @@ def leave_one_out(mistakes: int, n: int, radius: float = math.inf, margin: float
 
 @dataclass(frozen=True)
 class RiskEstimate:
-    """One way to judge the error on rows to come.
+    """One estimate of the error on new rows.
 
     Attributes
     ----------
     name, value
-        What it is, and the error that it gives (an estimate, or an upper bound).
+        Its name, and the error (an estimate, or an upper bound).
     interval
         Where the risk lies with the confidence asked for, if the estimate has one.
     vacuous
-        Whether it says less than guessing would.
+        Whether it is no better than guessing.
     remark
-        What it may be used for.
+        What it means.
     """
 
     name: str
@@ -193,7 +193,7 @@ class RiskReport:
 def risk_report(
     estimator: Any, X: Any, y: Any, X_val: Any, y_val: Any, *, confidence: float = 0.95
 ) -> RiskReport:
-    """Put the estimates of a fitted classifier's error side by side, and say which to believe.
+    """Compare estimates of a fitted classifier's error, and say which to believe.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def risk_report(
 
 
 def _guessing(y: Any) -> float:
-    """The error of always saying the most frequent class."""
+    """The error of always predicting the most frequent class."""
     counts = np.unique(np.asarray(y), return_counts=True)[1]
     return 1.0 - float(counts.max()) / float(counts.sum())
 

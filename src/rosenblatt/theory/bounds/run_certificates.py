@@ -1,4 +1,4 @@
-"""What a run of the perceptron proves: its mistakes against the bounds, and cycles."""
+"""What a run of the perceptron proves: its mistakes compared with the bounds, and cycles."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from rosenblatt.theory.search.single_column_separators import column_separators
 
 _HEADLINES = {
     "separable": "The weights have every row on its side.",
-    "inseparable": "The weights came back to where they were: no hyperplane separates the rows.",
-    "undecided": "The weights leave rows on the wrong side; certify() tells whether any would not.",
+    "inseparable": "The weights returned to an earlier value: no hyperplane separates the rows.",
+    "undecided": "The weights leave rows on the wrong side; certify() decides if others do not.",
 }
-# Bounds in doubles may fall short of a tight one by a few roundings.
+# A tight bound in doubles may be too small by a few roundings.
 _ROUNDING = 1.0 + 1e-9
 
 
@@ -56,7 +56,7 @@ class RunCertificate:
     verdict : str
         ``"separable"`` if the final weights put every row strictly on its side (checked exactly),
         ``"inseparable"`` if the run went in a cycle (checked exactly too); otherwise
-        ``"undecided"``: :func:`rosenblatt.certify` can tell more.
+        ``"undecided"``: :func:`rosenblatt.certify` decides.
     updates : int
         Mistakes corrected.
     margin_lower, margin_upper : float
@@ -114,14 +114,14 @@ def run_certificate(
     padding: float = 1.0,
     row_updates: Any = None,
 ) -> RunCertificate:
-    """Hold a finished run of the online perceptron, started at zero, against the theorems.
+    """Compare a finished run of the online perceptron, started at zero, with the theorems.
 
     Parameters
     ----------
     X, y
         The rows and the labels of two classes that the run was on.
     weights, bias
-        What it ended with.
+        The final weights.
     updates : int
         M, the mistakes it corrected.
     eta, threshold, fit_intercept, padding
@@ -137,7 +137,7 @@ def run_certificate(
     --------
     >>> X, y = [[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [-2.0, 1.0]], [1, 1, 0, 0]
     >>> print(run_certificate(X, y, [1.0, 0.0], 1.0, updates=1))
-    The weights leave rows on the wrong side; certify() tells whether any would not.
+    The weights leave rows on the wrong side; certify() decides if others do not.
     Mistakes made: 1.
     The largest augmented margin is between 0 and 1.414.
     >>> run_certificate(X, y, [2.0, 0.0], 0.0, updates=2).separable
@@ -191,8 +191,8 @@ def cycle_certificate(
 
     If the weights after some epochs equal the weights before, the updates in between add up to
     zero: ``Σ k_i·y_i·(x_i, c) = 0`` with k_i the number of times row i was corrected, which is a
-    contradiction in the sense of Gordan. It is checked in whole numbers and thinned out until no
-    row can be spared.
+    contradiction in the sense of Gordan. It is checked in integers and reduced until every row is
+    needed.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def cycle_certificate(
     problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
     counts = np.asarray(row_updates)
     if counts.shape != (problem.n,) or counts.dtype.kind not in "iu" or (counts < 0).any():
-        raise ValueError("row_updates must be one whole number, not negative, for each row")
+        raise ValueError("row_updates must be one nonnegative integer per row")
     rows = np.flatnonzero(counts)
     factors = problem.table.row_factors(rows)
     weights = primitive(

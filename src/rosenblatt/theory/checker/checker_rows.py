@@ -1,7 +1,7 @@
-"""The rows of the data as whole numbers, made by the checker for itself.
+"""The rows of the data as integers, computed by the checker itself.
 
-A double is a whole number times a power of two, so every row is a row of whole numbers over a
-denominator of its own. None of the code that finds certificates is used here.
+A double is an integer times a power of two, so every row is a row of integers over a denominator of
+its own. None of the code that finds certificates is used here.
 """
 
 from __future__ import annotations

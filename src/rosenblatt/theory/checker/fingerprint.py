@@ -1,4 +1,4 @@
-"""A hash of the exact values and labels of a data set, whatever container they come in.
+"""A hash of the exact values and labels of a data set, whatever its container.
 
 SHA-256 of these lines of text, each ended by a line feed:
 

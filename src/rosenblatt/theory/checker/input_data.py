@@ -1,6 +1,6 @@
 """The data that a certificate is about: values without rounding, and labels by name.
 
-Shared by what finds certificates and what checks them, so that both speak about the same numbers.
+Shared by what finds certificates and what checks them, so that both use the same numbers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Check a certificate against the data in whole numbers, with none of the code that found it.
+"""Check a certificate against the data in integers, with none of the code that found it.
 
-A double is a whole number times a power of two; the rows are turned into whole numbers here, each
-over a power of two of its own, and every claim of the certificate becomes a statement about sums
-of products of whole numbers. Only the fingerprint, the names of labels and the certificate's own
-record are shared with the rest of the package.
+A double is an integer times a power of two; the rows are converted to integers here, each over a
+power of two of its own, and every claim of the certificate becomes a statement about sums of
+products of integers. Only the reading of the input (`input_data`), the fingerprint and the record
+are shared with what finds certificates.
 """
 
 from __future__ import annotations

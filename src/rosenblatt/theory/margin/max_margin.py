@@ -28,7 +28,7 @@ from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices, column_top
 from rosenblatt.theory.search.problem import BinaryProblem, primitive
 
-# Numbers in a block of rows that is worked on at a time.
+# Numbers in a working set of rows, at most.
 _BLOCK = 20_000_000
 
 KINDS = ("augmented", "geometric")
@@ -41,15 +41,15 @@ class MarginInterval:
     Attributes
     ----------
     kind
-        ``"augmented"``: ``min y·(w·x + b)/‖(w, b)‖``, what mistake bounds speak about.
+        ``"augmented"``: ``min y·(w·x + b)/‖(w, b)‖``, the margin of mistake bounds.
         ``"geometric"``: ``min y·(w·x + b)/‖w‖``, the distance to the hyperplane.
     lower, upper
         The interval. `lower` is the margin of the hyperplane ``weights, bias`` (not positive if
         it does not separate), `upper` that of the convex combination of the support rows.
     weights, bias
-        The witness of `lower`, in whole numbers.
+        The witness of `lower`, in integers.
     rows, coefficients
-        The witness of `upper`: the support rows and their positive whole coefficients.
+        The witness of `upper`: the support rows and their positive integer coefficients.
     """
 
     kind: str
@@ -95,13 +95,13 @@ def max_margin(
     X, y
         Rows (dense or sparse) and labels of two classes.
     kind : {"augmented", "geometric"}
-        Which margin; see :class:`MarginInterval`. Without offset they are the same.
+        Which margin; see :class:`MarginInterval`. Without an offset they are equal.
     fit_intercept : bool
         Whether hyperplanes may miss the origin.
     rtol : float
-        Wanted width of the interval, relative to its upper end.
+        The width of the interval, relative to its upper end, at which the search stops.
     time_limit : float, optional
-        Seconds after which the interval is returned as it stands.
+        Seconds after which the current interval is returned.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def max_margin(
 def enclose(
     problem: BinaryProblem, kind: str, start: list[int], rtol: float, clock: Clock
 ) -> MarginInterval:
-    """The interval for a problem, from exact weights to start with."""
+    """The interval for a problem; the search starts from exact weights."""
     if not problem.table.padded:
         kind = "augmented"
     plane = _Plane(problem, kind)
@@ -194,7 +194,7 @@ def _out_of_time(clock: Clock) -> bool:
 
 
 class _Plane:
-    """The geometry of one problem in doubles, unscaled but for one common power of two."""
+    """The geometry of one problem in doubles, scaled by one common power of two only."""
 
     def __init__(self, problem: BinaryProblem, kind: str) -> None:
         self.problem, self.kind = problem, kind
@@ -221,7 +221,7 @@ class _Plane:
         return w, b
 
     def whole(self, w: Floats, b: float) -> list[int]:
-        """The inverse of `doubles`, up to a factor and without a rounding."""
+        """The inverse of `doubles`, exactly, up to a factor."""
         parts = [Fraction(x) for x in w.tolist()]
         if self.padded:
             parts.append(Fraction(b) * Fraction(2) ** self.exponent)
@@ -231,7 +231,7 @@ class _Plane:
         return np.asarray((self.X @ w + b) * self.problem.y)
 
     def nearest(self, w: Floats, b: float, count: int) -> Indices:
-        """Rows of least margin, of both classes."""
+        """The rows of least margin, of both classes."""
         s = self.margins(w, b)
         found = []
         for side in (1, -1):
@@ -242,7 +242,7 @@ class _Plane:
         return np.concatenate(found)
 
     def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
-        """λ >= 0 whose combination of these rows is shortest, and weights that go with it."""
+        """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
         y = self.problem.y[rows]
         part, columns = self.X[rows], np.arange(self.d)
         if sparse.issparse(part):
@@ -329,7 +329,7 @@ def _lstsq(A: Floats, right: Floats) -> Floats:
 def _common_scale(table: ExactTable, floor: int) -> tuple[int, Any]:
     """All values times one power of two that brings the largest to about one.
 
-    The power is at most ``2**-floor``, for the sake of the pad.
+    The power is at most ``2**-floor``, so that the pad stays representable.
     """
     assert table.row_exponent is not None
     X = table.approx.copy()
@@ -350,7 +350,7 @@ def _common_scale(table: ExactTable, floor: int) -> tuple[int, Any]:
 
 
 def _balanced(weights: Floats, y: Floats) -> Floats:
-    """Coefficients of which each class has the sum one."""
+    """Coefficients scaled so that each class has the sum one."""
     out = weights.copy()
     for side in (1, -1):
         mine = y == side
@@ -367,7 +367,7 @@ def _certified(
     rows: Indices,
     weights: Floats,
 ) -> MarginInterval:
-    """The interval that the witnesses prove in whole numbers; the better of two hyperplanes."""
+    """The interval that the witnesses prove in integers, with the better of two hyperplanes."""
     d = problem.table.d
     lower, plane = 0.0, [0] * problem.width
     for candidate in (start, found):

@@ -1,13 +1,12 @@
-"""The shortest point in the convex hull of some rows: λ >= 0 for which ‖Z'λ‖/Σλ is least.
+"""The point of least norm in the convex hull of some rows: λ >= 0 that minimises ‖Z'λ‖/Σλ.
 
 Few rows: non-negative least squares. Minimising ``‖Z'λ‖² + ρ²(Σλ - 1)²`` over λ >= 0 gives a
-multiple of the shortest point, whatever ρ > 0 (C. Lawson, R. Hanson, 1974, Solving Least Squares
+multiple of that point, whatever ρ > 0 (C. Lawson, R. Hanson, 1974, Solving Least Squares
 Problems, chapter 23).
 
 Many rows: minimising ``ε‖w‖²/2 + Σ max(0, 1 - z_i·w)²/2`` gives losses ξ with ``Z'ξ = εw``, and w
-and ξ tend to the widest separator and a multiple of λ as ε falls. For each ε Newton's method on the
-rows with a loss ends after finitely many steps (O. Mangasarian, 2002; S. Keerthi, D. DeCoste,
-2005); where the support rows are settled, one step is enough for the next ε.
+and ξ tend to the separator of largest margin and a multiple of λ as ε falls. Each ε takes a few
+steps of Newton's method (`squared_hinge_newton`); once the support rows are known, one.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from scipy.optimize import nnls
 from rosenblatt.theory.search.matrices import Floats
 from rosenblatt.theory.search.squared_hinge_newton import advance, pulls
 
-# From this many rows on, Newton's method is the faster one.
+# From this many rows on, Newton's method is faster.
 _MANY_ROWS = 128
 _STEPS = 60
-# The offset is free: its square counts this much.
+# The weight of the offset's square, if the offset is free.
 _FREE = 1e-8
 
 
 def shortest(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats | None]:
-    """The coefficients λ, up to a factor, and the widest separator if it comes with them.
+    """The coefficients λ, up to a factor, and the separator if the method finds it as well.
 
     With `free`, the last column is an offset and does not count as length; then the coefficients
     of the two classes have the same sum, up to a little.
@@ -45,7 +44,7 @@ def shortest(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats | None]
     losses, w, gap = found
     support = np.flatnonzero(losses)
     if gap > rtol and len(support) < 4 * _MANY_ROWS:
-        # What is left is a matter of roundings, and these rows are few.
+        # The rest is rounding error, and these rows are few.
         losses = np.zeros(len(Z))
         losses[support] = by_least_squares(Z[support], free)
     return losses, w

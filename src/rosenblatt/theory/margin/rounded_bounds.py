@@ -1,4 +1,4 @@
-"""Margins and radii computed from witnesses in whole numbers, rounded outwards to doubles."""
+"""Margins and radii computed exactly from witnesses, then rounded outwards to doubles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 64
 
 
 def lower_end(problem: BinaryProblem, exact: list[int], size: int) -> float:
-    """min z·v/√size, rounded down; the rows that may hold the minimum are looked at exactly."""
+    """min z·v/√size, rounded down; rows that may attain the minimum are computed exactly."""
     v = problem.scaled_weights(exact)
     s, slack = problem.scores(v), problem.slack(v)
     if problem.table.row_exponent is not None:
@@ -30,7 +30,7 @@ def lower_end(problem: BinaryProblem, exact: list[int], size: int) -> float:
 
 
 def _factors(problem: BinaryProblem, rows: Indices, exact: list[int]) -> list[Fraction]:
-    """What `exact_dots` multiplies each of these rows by."""
+    """The factor by which `exact_dots` multiplies each of these rows."""
     table = problem.table
     if table.values.dtype.kind in "iu":
         return [Fraction(1)] * len(rows)
@@ -61,7 +61,7 @@ def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: li
 
 
 def root(square: Fraction, up: bool) -> float:
-    """The square root as a double, rounded to the asked side; OverflowError if there is none."""
+    """The square root as a double, rounded up or down; OverflowError beyond their range."""
     if square == 0:
         return 0.0
     shift = max(0, 140 - square.numerator.bit_length() + square.denominator.bit_length())
@@ -74,7 +74,7 @@ def root(square: Fraction, up: bool) -> float:
 
 
 def radius_end(problem: BinaryProblem) -> float:
-    """The length of the longest row with its pad, at most a few roundings too large."""
+    """The length of the longest row with its pad, too large by a few roundings at most."""
     rows = np.arange(problem.n)
     if problem.table.row_exponent is None:
         slack = 1.0 + (problem.width + 8) * 2.0**-52

@@ -41,19 +41,19 @@ from rosenblatt.theory.search.matrices import (
 )
 from rosenblatt.theory.search.verified_cholesky import Factor, verified_factor
 
-# Beyond, the square matrix takes more memory than is reasonable.
+# Beyond this, the Gram matrix takes too much memory.
 MOST_COLUMNS = 4096
 _UNIT = 2.0**-53
 # Conjugate gradient steps before B'B is computed, and how far they may move a weight.
 _LOOKS, _FAR = 3, 0.52
-# Rows that B'B is computed from: so many a column, and so many at least.
+# Rows that B'B is computed from: per column, and at least.
 _ENOUGH, _FEWEST = 1.75, 1024
-# Moves by the factor, and the steps of each; one or two are enough unless the factor is coarse.
+# Corrections by the Cholesky factor, and the conjugate gradient steps of each.
 _MOVES, _STEPS = 3, 12
 
 
 def round_weights(weights: Floats) -> Floats:
-    """Weights rounded to 24 bits each, and to zero where they hardly count."""
+    """Weights rounded to 24 bits each; negligible ones to zero."""
     return _rounded(np.where(weights >= 2.0**-20 * weights.max(initial=0.0), weights, 0.0))
 
 
@@ -63,7 +63,7 @@ def _rounded(weights: Floats) -> Floats:
 
 
 def integer_weights(weights: Floats) -> list[int]:
-    """Short weights as whole numbers without a common factor, in proportion.
+    """Rounded weights as proportional integers without a common factor.
 
     >>> integer_weights(np.array([0.75, 0.5, 3.0]))
     [3, 2, 12]
@@ -75,10 +75,10 @@ def integer_weights(weights: Floats) -> list[int]:
 
 
 def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | None:
-    """Short weights near the given ones that are a balance beyond doubt, or None if not found.
+    """Rounded weights near the given ones that certainly are a balance, or None if not found.
 
-    The rows Z are about as long as one, and may be off by a few roundings. They were scaled: the
-    weights returned are those of ``Z / scale``. They leave room for the checker, amply.
+    The rows Z have length one, about. They were scaled: the weights returned are those of
+    ``Z / scale``. They leave room for the roundings of the checker.
 
     Examples
     --------
@@ -104,13 +104,13 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     tilt, rest = _tilt(B, combine(B, np.ones(m)), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
     if not tilt.max() < _FAR:
         return None
-    # The checker's columns are longer: their largest number is one.
+    # The checker scales columns differently: their largest entry is one.
     longer = lengths / top
     room = _room(B, float(longer.max()))
-    # What is left to be moved makes the weights more uneven, if there is much of it.
+    # Larger corrections make the weights more uneven.
     least = 1.25 * room * float((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
-    # Fewer rows only make B'B smaller, and this is where the time goes. So those are held that
-    # count for most in their columns.
+    # Leaving out rows only makes B'B smaller, and saves most of the time. Keep those that matter
+    # most to their columns.
     few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
     held = np.argpartition(squared_lengths(B), few)[few:]
     part = take_rows(B, held)
@@ -131,27 +131,27 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
 def _room(B: Any, longest: float) -> float:
     """What the eigenvalues of the checker's B'B must exceed; `longest` is its longest column.
 
-    It rounds the numbers of B to 24 bits, and those of a Cholesky factor.
+    The checker rounds the entries of B, and those of a Cholesky factor, to 24 bits.
     """
     numbers = B.nnz if sparse.issparse(B) else B.size
     return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * longest)
 
 
 def _is_little(left: Floats, change: Floats, least: float, room: float) -> bool:
-    """Whether changed rows of the checker's B, with the sum `left`, are more than barely a balance.
+    """Whether the changed rows of the checker's B, with the sum `left`, are a balance with room.
 
     The eigenvalues of B'B are above `least`.
     """
     k, m, low, high = len(left), len(change), float(change.min()), float(change.max())
-    # Sums of m products of numbers up to one, k of them, are off by so much at most.
+    # A bound for the rounding errors of k sums of m products of numbers up to one.
     size = float(np.linalg.norm(left) + np.sqrt(k) * (m + 16) * _UNIT * m * high)
-    # In proportion to their largest entries, columns are longer by up to high/low.
+    # Relative to their largest entries, columns are longer by up to high/low.
     needed = high * high * room * max(1.0, high / low / 4)
     return low * low * least - 4.0 * size * size > needed
 
 
 def _tilt_by(factor: Factor, P: Any, longer: Floats, left: Floats, least: float) -> Floats:
-    """What cancels nearly all that is left, by a factor of nearly P'P."""
+    """The change of weights that cancels nearly all that is left, by a factor of nearly P'P."""
     enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left * longer)))
 
     def done(_: Floats, left: Floats) -> bool:
@@ -169,7 +169,7 @@ def _tilt(
 ) -> tuple[Floats, Floats]:
     """Some ``Bp`` with p towards ``(B'B)⁻¹·left``, and ``left - B'Bp``.
 
-    By conjugate gradients until it is `done`; `solve` is about ``(B'B)⁻¹`` up to a factor.
+    By conjugate gradients until `done`; `solve` is a preconditioner, about ``(B'B)⁻¹``.
     """
     tilt = np.zeros(B.shape[0])
     direction = near = solve(left)

@@ -1,4 +1,4 @@
-"""Separators and balances by quasi-Newton steps: two passes over the rows each, and few steps.
+"""Separators and balances by a quasi-Newton descent: few steps of two passes over the rows each.
 
 Minimise ``Σ max(0, 1 - z_i·w)²/2`` by L-BFGS (D. Liu, J. Nocedal, 1989). If a hyperplane separates
 the rows, w soon does. If not, the losses ``ξ_i = max(0, 1 - z_i·w)`` pull against each other: the
@@ -18,29 +18,30 @@ from scipy import sparse
 from rosenblatt.theory.search.matrices import Floats, column_lengths, combine, times
 from rosenblatt.theory.search.squared_hinge_newton import newton_step
 
-# Steps: fewest and most, and the numbers that are read by them, if not so by the fewest.
+# The fewest and the most steps; in between, as many as read this many numbers.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
 _MEMORY = 10
-# Newton's steps along a line.
+# Newton steps of a line search.
 _TRIES = 2
-# By which share the losses may have to change to be a balance, as far as one can see: the mean of
-# the squares, which counts for more with more columns, and the largest.
+# The relative change of the losses that a balance may need, as estimated along one direction: the
+# mean square, for few and for many columns, and the largest.
 _SHARE, _SHARES, _FAR = 0.008, 1.2, 0.85
-# By which share the gradient must have fallen where they were not.
+# The factor by which the gradient must fall before the test for a balance is tried again.
 _AGAIN = 0.25
-# Columns whose squares exceed the mean by so much would dictate the steps: ones in sparse rows.
+# Columns whose squared norm exceeds the mean by this factor are scaled down (the offset of sparse
+# rows).
 _LONG = 8.0
-# Up to so many columns, Newton's steps take less time, as they are fewer.
+# Up to this many columns Newton's method is faster, as it takes fewer steps.
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
 CLEAR = 1e-3
 
 
 class Descent(NamedTuple):
-    """Where the descent ended.
+    """How the descent ended.
 
-    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the test found weights in balance near
-    the losses, which take their place; or ``"unsure"``: the steps ran out.
+    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the losses are replaced by weights in
+    balance; or ``"unsure"``: the steps were used up.
     """
 
     outcome: str
@@ -58,9 +59,8 @@ def descend(
 ) -> Descent:
     """Separate rows of length one, or find losses near which the test `balanced` finds a balance.
 
-    The test is expensive and only asked where it may succeed. `tick` is called before each step; it
-    may raise to end the work. There are at most so many `steps`, and fewer if they would read more
-    than so many `numbers`.
+    The test is expensive and only tried where it may succeed. `tick` is called before each step; it
+    may raise to stop. `steps` limits the steps, `numbers` the numbers that they read.
 
     Examples
     --------
@@ -100,16 +100,16 @@ def descend(
 
 
 def _column_scaling(Z: Any) -> Floats:
-    """How far to go along each column: less along those that are much longer than the others."""
+    """A diagonal preconditioner: smaller for columns that are much longer than the others."""
     sizes = column_lengths(Z) ** 2
     return np.asarray(1.0 / np.maximum(sizes / max(_LONG * sizes.mean(), 1e-300), 1.0))
 
 
 def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
-    """Whether losses are near a balance, as far as one can see along a direction with these slopes.
+    """Whether losses may be near a balance, judged along one direction v with slopes ``z_i·v``.
 
-    To cancel along v, whose slopes are ``z_i·v``, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with
-    t a multiple of ``ξ_i·z_i·v``, at least.
+    To cancel along v, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with t a multiple of
+    ``ξ_i·z_i·v``, at least.
     """
     pulls = losses * slopes
     size, total = float(pulls @ pulls), float(pulls.sum())
@@ -119,11 +119,10 @@ def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
 
 
 def _line_search(deficits: Floats, losses: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
-    """How far to go, nearly to where the objective is least along the slopes, and what is there.
+    """The step length that nearly minimises the objective, and the deficits and losses there.
 
-    Scores lack so much to one; losses are what is positive of it. By Newton's method on the
-    derivative, which rises from piece to piece. Where that leads astray, a step along which the
-    objective falls enough and its slope has lessened (Wolfe).
+    A deficit is one minus the score, a loss its positive part. Newton's method on the derivative,
+    which is piecewise linear and rising; if that fails, a step that satisfies Wolfe's conditions.
     """
     value, slope = float(losses @ losses), -float(losses @ slopes)
     length, there, here = 0.0, deficits, losses
@@ -152,9 +151,9 @@ def _line_search(deficits: Floats, losses: Floats, slopes: Floats) -> tuple[floa
 
 
 class _Memory:
-    """The last few steps and what they did to the gradient: a model of the curvature.
+    """The last steps and the changes of the gradient: the limited memory of L-BFGS.
 
-    It starts from a diagonal one, up to a factor; `scaling` is the inverse of that.
+    `scaling` is the inverse of the initial diagonal Hessian, up to a factor.
     """
 
     def __init__(self, scaling: Floats) -> None:

@@ -1,10 +1,10 @@
-"""From proposals in doubles to verdicts in whole numbers.
+"""The exact alternatives of Gordan and Stiemke, proposed in doubles and confirmed in integers.
 
-*Strict stage*: a separator, or a minimal set of rows that contradict each other (Gordan's
-alternative). *Weak stage*, after a contradiction: any v with Zv >= 0 must vanish on contradicting
-rows, hence on all rows in their span. Either some v that vanishes there is positive somewhere and
-negative nowhere (quasi-separable), or further contradictions widen the span until it holds every
-row; then Zv >= 0 only where Zv = 0 (inseparable, Stiemke's alternative).
+*Strict* (Gordan): a separator, or a minimal set of rows that contradict each other. *Weak*
+(Stiemke), after a contradiction: any v with Zv >= 0 must vanish on contradicting rows, hence on all
+rows in their span. Either some v that vanishes there is positive somewhere and negative nowhere
+(quasi-separable), or further contradictions widen the span until it contains every row; then
+Zv >= 0 only where Zv = 0 (inseparable).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def separate(
 ) -> list[int] | Contradiction:
     """Exact weights that separate every row, or a minimal set of rows that contradict.
 
-    `hint` is what exploring the rows has found, if that has been done.
+    `hint` is the result of `explore`, if it is known.
     """
     zero = np.flatnonzero(problem.norms == 0)
     if len(zero):
@@ -104,14 +104,14 @@ def _confirm(
 def minimal(
     problem: BinaryProblem, rows: Indices, coefficients: list[int], clock: Clock
 ) -> Contradiction:
-    """A contradiction thinned out until no row of it can be spared."""
+    """A contradiction reduced until every row of it is needed."""
     matrix = problem.integers(rows, active_columns(problem, rows))
     kept, weights = minimal_combination(matrix, coefficients, clock)
     return as_given(problem, rows[kept], weights)
 
 
 def as_given(problem: BinaryProblem, rows: Indices, coefficients: list[int]) -> Contradiction:
-    """Coefficients of integer rows turned into coefficients of the rows as they were given."""
+    """Coefficients of integer rows as coefficients of the original rows."""
     factors = problem.table.row_factors(rows)
     weights = [c * f for c, f in zip(coefficients, factors, strict=True)]
     order = np.argsort(rows, kind="stable").tolist()
@@ -120,7 +120,7 @@ def as_given(problem: BinaryProblem, rows: Indices, coefficients: list[int]) -> 
 
 
 def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
-    """Weights with few digits that still separate every row, near a v that does so clearly."""
+    """Weights with few digits that separate every row, near a v that clearly does."""
     scores = problem.scores(v) / problem.norms
     few = min(64, problem.n)
     rows = np.argpartition(scores, few - 1)[:few]
@@ -155,7 +155,7 @@ def _weak_stage(
 
 
 def _outside_span(problem: BinaryProblem, rows: Indices, clock: Clock) -> NDArray[np.bool_]:
-    """Which rows of the problem are not linear combinations of these rows, exactly."""
+    """The rows of the problem that are not linear combinations of these rows, exactly."""
     outside = np.zeros(problem.n, dtype=bool)
     if problem.table.is_sparse:
         known = active_columns(problem, rows)
@@ -206,17 +206,15 @@ def _widen(
 def _confirm_weak(
     problem: BinaryProblem, rows: Indices, proposal: Proposal, clock: Clock
 ) -> list[int] | None:
-    """The proposed separator moved onto the held rows' hyperplanes, if it proves itself there."""
+    """The proposed separator, made orthogonal to the held rows, if it is a weak separator then."""
     for bits in (4, 10, 20, 40):
         rounded = np.ldexp(np.rint(np.ldexp(proposal.v, bits)), -bits)
         guess = problem.exact_weights(rounded)
         if not any(guess):
             continue
         v = orthogonal_vector(problem.integers(rows), guess, clock)
-        if v is not None and any(v):
-            signs = problem.exact_signs(v)
-            if (signs >= 0).all() and (signs > 0).any():
-                return v
+        if v is not None and any(v) and problem.is_weak_separator(v):
+            return v
     return None
 
 

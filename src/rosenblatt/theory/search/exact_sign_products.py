@@ -1,8 +1,8 @@
 """The signs of many exact sums of products at the speed of doubles.
 
-Doubles and long whole numbers are cut into limbs of few bits. Products of limbs, and sums of as
-many as there are, stay below 2^53, so a matrix product in doubles rounds nothing; carrying from the
-lowest limb to the highest then gives the sign of the whole.
+Doubles and long integers are split into limbs of few bits. Sums of products of limbs stay below
+2^53, so that a matrix product in doubles is exact; carrying from the lowest limb to the highest
+then gives the sign of the sum.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from rosenblatt.theory.search.matrices import Floats
 
-# Numbers whose bits reach over more than this are left to Python's integers.
+# Numbers that span more bits than this are left to Python's integers.
 _REACH = 400
 
 

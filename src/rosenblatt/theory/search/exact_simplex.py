@@ -9,8 +9,8 @@ integer matrix over one common denominator (J. Edmonds (1967), Systems of distin
 and linear algebra). The lexicographic rule for the leaving variable makes cycling impossible
 (G. Dantzig, A. Orden, P. Wolfe (1955)), so the method always ends with one of the two answers.
 
-With many columns each step takes long. So the first basis is where the same method ends in doubles
-(:mod:`rosenblatt.theory.search.float_simplex`), inverted exactly at once.
+With many columns each step is slow. So the first basis is the last one of the same method in
+doubles (`float_simplex`), inverted exactly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rosenblatt.theory.search.integer_linear_algebra import inverting_seconds
 from rosenblatt.theory.search.matrices import Floats, Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# With fewer columns no first basis is looked for. Numbers of the rows that are looked at for one.
+# With fewer columns no first basis is computed; the numbers it is computed from, at most.
 _FEW_COLUMNS, _NUMBERS = 8, 1 << 21
 
 
@@ -76,7 +76,7 @@ def decide_exactly(
 def _first_basis(
     problem: BinaryProblem, pool: _Pool, held: Indices, outside: Any, clock: Clock
 ) -> _Basis:
-    """Where the method ends in doubles, or nothing but artificial variables."""
+    """The last basis of the method in doubles, or artificial variables only."""
     basis = _Basis(problem.width + 1)
     if problem.width < _FEW_COLUMNS or problem.table.row_exponent is not None:
         return basis
@@ -121,7 +121,7 @@ Column = tuple[Label, list[int]]
 
 
 class _Pool:
-    """The columns met so far, and how to find one that improves."""
+    """The columns generated so far, and the pricing of all others."""
 
     def __init__(self, problem: BinaryProblem, held: Indices, prefer: Indices) -> None:
         self.problem = problem
@@ -130,7 +130,7 @@ class _Pool:
         self.admit(prefer)
 
     def admit(self, rows: Indices) -> None:
-        """Make some rows known."""
+        """Generate the columns of some rows."""
         fresh = np.array([i for i in rows.tolist() if i not in self.strict], dtype=np.intp)
         if len(fresh):
             self.strict.update(zip(fresh.tolist(), self.problem.integers(fresh), strict=True))
@@ -175,13 +175,13 @@ class _Pool:
 
 
 class _Basis:
-    """The inverse of the basis as whole numbers over `denominator`, one row a basic variable.
+    """The inverse of the basis as integers over `denominator`, one row per basic variable.
 
-    The numbers grow long, and FLINT's are several times faster then than Python's.
+    The integers grow long, where FLINT's are several times faster than Python's.
 
-    The right-hand side is the last unit vector, so the last column of the inverse holds the
-    values of the basic variables. The order of rows with the same value is that of their products
-    with the first basis (which may be any with values that are not negative).
+    The right-hand side is the last unit vector, so the last column of the inverse holds the values
+    of the basic variables. Ties are broken by the products of rows with the first basis (any basis
+    with nonnegative values).
     """
 
     def __init__(self, size: int) -> None:
@@ -197,9 +197,9 @@ class _Basis:
         self.labels[place], self.columns[place] = column
 
     def invert(self, clock: Clock) -> bool:
-        """Compute the inverse from the columns and make the values positive; whether that works.
+        """Compute the inverse from the columns and make the values nonnegative; False if singular.
 
-        A negative artificial variable changes its sign; another one gives way to one.
+        A negative artificial variable changes its sign; any other is replaced by an artificial one.
         """
         columns = [[int(x) for x in column] for column in self.columns]
         clock.allow(inverting_seconds(columns))
@@ -224,7 +224,7 @@ class _Basis:
         return next((r for r, row in enumerate(self.inverse) if row[-1] < 0), None)
 
     def _spare(self, place: int, clock: Clock) -> None:
-        """Put an artificial variable, which is as negative, in the place of another."""
+        """Replace a basic variable by an artificial one, which is as negative."""
         row = self.inverse[place]
         j = max(range(len(row)), key=lambda j: abs(row[j]))
         sign = 1 if row[j] > 0 else -1
@@ -238,7 +238,7 @@ class _Basis:
         return [int(sum(column)) for column in zip(*rows, strict=True)] or [0] * len(self.inverse)
 
     def enter(self, label: Label, column: Sequence[int], clock: Clock) -> None:
-        """Bring a column into the basis in place of the lexicographically first to fall to zero."""
+        """Bring a column into the basis; the lexicographic rule says which variable leaves."""
         entering = [flint.fmpz(x) for x in column]
         direction = [sum(map(mul, row, entering)) for row in self.inverse]
         self._pivot(self._leaving(direction), direction, label, column, clock)
@@ -263,7 +263,7 @@ class _Basis:
         self.labels[leaving], self.columns[leaving] = label, column
 
     def _leaving(self, direction: Sequence[Any]) -> int:
-        """The first of the rows, each divided by its entry of the direction, value first."""
+        """The lexicographically smallest row, each divided by its entry of the direction."""
         tied = [r for r, d in enumerate(direction) if d > 0]
         for j in range(-1, len(self.inverse)):
             if len(tied) == 1:

@@ -1,8 +1,8 @@
-"""The rows of a data set, twice: exactly as they were given, and as doubles for speed.
+"""The rows of a data set, twice: the exact values, and doubles for speed.
 
-The doubles propose; the exact values decide. A double is a whole number times a power of two, so
-every table of doubles is a table of integers up to a positive factor a row; integers of any
-size and fractions are kept as they are and never pass through a double.
+The doubles propose; the exact values decide. A double is an integer times a power of two, so every
+table of doubles is a table of integers up to a positive factor per row; integers of any size and
+fractions are never converted to doubles.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rosenblatt.theory.search.matrices import (
     take_rows,
 )
 
-# Columns and rows whose largest entry lies within these bounds need no scaling: neither their
-# squares nor their products with weights of ordinary size leave the range of doubles.
+# Columns and rows whose largest entry lies within these bounds need no scaling: their squares and
+# their products with weights of ordinary size stay within the range of doubles.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
 
 
@@ -40,7 +40,7 @@ class ExactTable:
     approx
         float64, ``values * 2**-column_exponent * 2**-row_exponent`` to within a rounding.
     padded
-        Whether a column of ones is understood to follow the last.
+        Whether the rows are followed by an implicit column of ones.
     """
 
     def __init__(self, values: Any, padded: bool) -> None:
@@ -79,7 +79,7 @@ class ExactTable:
 
     @cached_property
     def integral(self) -> bool:
-        """Whether every value is a whole number held exactly, unscaled, by its double."""
+        """Whether every value is an integer that its unscaled double represents exactly."""
         if self.row_exponent is not None or self.values.dtype == object:
             return False
         data = self.approx.data if self.is_sparse else self.approx
@@ -91,7 +91,7 @@ class ExactTable:
         return data.size == 0 or float(np.abs(data).max()) <= 2.0**53
 
     def pad_column(self) -> Any:
-        """The doubles of the column of ones: 1, or one number a row after scaling."""
+        """The doubles of the column of ones: 1, or one number per row after scaling."""
         return 1.0 if self.row_exponent is None else np.ldexp(1.0, -self.row_exponent)
 
     def _norms(self) -> Floats:
@@ -152,9 +152,9 @@ class ExactTable:
         return take_rows(self.approx, rows, pads)
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
-        """Some rows with their pad, exactly, each times a positive whole number.
+        """Some rows with their pad, exactly, each times a positive integer.
 
-        `columns` picks some of the `width` columns.
+        `columns` selects some of the `width` columns.
         """
         if columns is None:
             columns = np.arange(self.width)
@@ -173,8 +173,8 @@ class ExactTable:
     ) -> tuple[list[int], list[int], list[int], list[int]]:
         """The entries of some rows of a sparse table in the `used` columns, exactly.
 
-        Each row is multiplied by a positive whole number. Returns the entries' columns and numbers,
-        the pad of each row, and where each row begins and ends.
+        Each row is multiplied by a positive integer. Returns the entries' columns and values, the
+        pad of each row, and where each row begins and ends.
         """
         part = self.values[rows]
         kept = used[part.indices]
@@ -191,7 +191,7 @@ class ExactTable:
         return columns, numbers, [1 << -e for e in lowest.tolist()], ends
 
     def whole_block(self, rows: slice, columns: Indices) -> tuple[list[list[int]], int]:
-        """Some rows and columns as whole numbers times a power of two, whose exponent is returned.
+        """Some rows and columns as integers times a power of two, whose exponent is returned.
 
         The exponent is not positive. Not for fractions.
         """
@@ -205,7 +205,7 @@ class ExactTable:
         return _shifted(digits, shift), lowest
 
     def row_factors(self, rows: Indices) -> list[Fraction]:
-        """What `integers` multiplies each of these rows by."""
+        """The factor by which `integers` multiplies each of these rows."""
         part = self.values[rows]
         if part.dtype.kind in "iu":
             return [Fraction(1)] * len(rows)
@@ -221,7 +221,7 @@ def _moderate(sizes: Floats) -> bool:
 
 
 def integer_rows(block: Floats) -> list[list[int]]:
-    """Doubles as whole numbers: each row times the smallest power of two that clears it.
+    """Doubles as integers: each row times the smallest power of two that makes it integral.
 
     >>> integer_rows(np.array([[0.5, -3.0], [4.0, 8.0]]))
     [[1, -6], [4, 8]]
@@ -244,10 +244,10 @@ def _shifted(digits: NDArray[np.int64], shift: NDArray[np.int64]) -> list[list[i
 
 
 def _digits(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Doubles as odd whole numbers times powers of two; the exponent of zero is very high."""
+    """Doubles as odd integers times powers of two; the exponent of zero is very high."""
     mantissa, exponent = np.frexp(values)
     digits = np.ldexp(mantissa, 53).astype(np.int64)
-    # The trailing zeros of the 53 digits belong to the exponent.
+    # Move the trailing zeros of the 53 bits to the exponent.
     low = digits & -digits
     zeros = np.frexp(np.maximum(low, 1).astype(np.float64))[1].astype(np.int64) - 1
     digits >>= zeros

@@ -1,7 +1,7 @@
-"""The simplex method in doubles: a basis from which the exact one has little left to do.
+"""The simplex method in doubles: a basis from which the exact method has few steps left.
 
 The same problem as in `exact_simplex`, with an explicit inverse and tolerances.
-What it ends with is a guess and no more; it is wrong at times where a problem is degenerate.
+The result is a guess only; on degenerate problems it may be wrong.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import numpy as np
 
 from rosenblatt.theory.search.matrices import Floats, Indices
 
-# What counts as zero for numbers around one, and the smallest pivot.
+# The tolerance for zero, and the smallest pivot.
 _ZERO, _PIVOT = 1e-10, 1e-7
-# Pivots for each row of the basis at most, and after how many the inverse is computed again.
+# Pivots per row of the basis, at most; pivots after which the inverse is computed again.
 _PIVOTS, _AGAIN = 40, 50
 
 

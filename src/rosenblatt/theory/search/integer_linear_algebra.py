@@ -20,17 +20,17 @@ PRIMES = (2**61 - 1, 2**62 - 57, 2**63 - 25)
 
 Matrix = list[list[int]]
 
-# Seconds of FLINT for one number of a matrix, one pivot and one bit, within a factor of two or so.
+# Seconds of FLINT per entry, pivot and bit, within a factor of about two.
 _SECONDS = 5e-10
 
 
 def _cost(rows: Matrix, bits: int) -> float:
-    """About how many seconds it takes to solve with these rows, whose numbers have so many bits."""
+    """The estimated seconds to solve with these rows, whose entries have this many bits."""
     return _SECONDS * len(rows) * len(rows[0]) * min(len(rows), len(rows[0])) * bits
 
 
 def inverting_seconds(rows: Matrix) -> float:
-    """About how many seconds it takes to invert a square matrix of whole numbers."""
+    """The estimated seconds to invert a square matrix of integers."""
     return 0.7 * len(rows) * _cost(rows, _bits(rows))
 
 
@@ -137,11 +137,11 @@ def positive_combination(
 def minimal_combination(
     rows: Matrix, coefficients: Sequence[int], clock: Clock = ENDLESS
 ) -> tuple[list[int], list[int]]:
-    """Thin out a positive combination that vanishes until no row of it can be spared.
+    """Reduce a positive combination that vanishes until every row of it is needed.
 
-    Returns the numbers of the rows kept and their coefficients. As long as the kept rows have
-    two independent relations, one of them moves along the other until a coefficient is zero.
-    In the end the relation is unique, so that no part of the rows has one of its own.
+    Returns the numbers of the rows kept and their coefficients. While the kept rows have two
+    independent relations, the combination moves along the second one until a coefficient is zero.
+    At the end the relation is unique, so no proper subset of the rows has one.
 
     >>> minimal_combination([[1], [-1], [2], [-2]], [1, 1, 1, 1])
     ([2, 3], [1, 1])
@@ -154,7 +154,7 @@ def minimal_combination(
             return kept, primitive(weights)
         if max(relation) <= 0:
             relation = [-x for x in relation]
-        # weights/relation is smallest at the row that drops out first.
+        # The row with the smallest ratio weights/relation reaches zero first.
         best = min(
             (i for i, r in enumerate(relation) if r > 0),
             key=lambda i: _Ratio(weights[i], relation[i]),

@@ -1,9 +1,9 @@
-"""A linear program in doubles proposes a separator or a contradiction; it proves nothing.
+"""A linear program in doubles that proposes a separator or a contradiction; it proves nothing.
 
 Maximise t subject to ``z_i·v >= t`` for the rows, ``z_h·v = 0`` for the rows held to the
-hyperplane, and ``-1 <= v <= 1``. The program is solved on a few rows, the rows that its answer
-gets most wrong are added, and so on. If t > 0 gets through all rows, v separates; if t = 0 on the
-few, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contradict each other.
+hyperplane, and ``-1 <= v <= 1``. The program is solved on a working set, the rows that violate its
+solution most are added, and so on. If t > 0 holds on all rows, v separates; if t = 0 on the working
+set, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contradict each other.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.squared_hinge_newton import fit
 
-# From this many columns on, least squares are tried before the linear program.
+# From this many columns on, Newton's method is tried before the linear program.
 _MANY_COLUMNS = 32
-# Rows added at a time, however many columns there are.
+# Rows added at a time, at most.
 _LARGE_BATCH = 1536
 
 
@@ -36,7 +36,7 @@ def propose(
     """Solve the linear program by adding rows.
 
     `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
-    (all, unless given). With `quick`, least squares come first where there are many columns.
+    (default: all). With `quick`, Newton's method comes first where there are many columns.
     """
     held = np.empty(0, dtype=np.intp) if held is None else held
     candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
@@ -57,7 +57,7 @@ def propose(
         wrong[working] = False
         if not wrong.any():
             return here
-        # Besides the rows that are wrong come those that would be next.
+        # Add the rows with the worst scores, whether violated or not.
         depth = scores / np.maximum(problem.norms, 1e-300)
         depth[working] = np.inf
         if outside is not None:
@@ -68,7 +68,7 @@ def propose(
 
 
 def _first_rows(problem: BinaryProblem, candidates: Indices, count: int) -> Indices:
-    """Rows near the border between the classes, by a perceptron on a sample of them."""
+    """Rows near the boundary between the classes, by a few batch perceptron steps on a sample."""
     if len(candidates) <= count:
         return candidates
     sample = candidates[:: max(1, len(candidates) // 4096)][:8192]
@@ -89,13 +89,13 @@ def _first_rows(problem: BinaryProblem, candidates: Indices, count: int) -> Indi
 def _solve(
     problem: BinaryProblem, working: Indices, held: Indices, clock: Clock, quick: bool
 ) -> tuple[Floats, Floats, bool]:
-    """On some rows: v, the weights of the rows, and whether these are a contradiction."""
+    """Solve on some rows: v, the weights of the rows, and whether these are a contradiction."""
     Z = problem.block(np.concatenate([working, held]))
     Z, columns, scale, rows_scale = equilibrate(Z)
     if quick and Z.shape[1] >= _MANY_COLUMNS and len(held) == 0:
         outcome, w, weights = fit(Z, clock.left)
         if outcome == "unsure":
-            # The rows that contradict each other, if any do, are most likely among these.
+            # If rows contradict each other, they are most likely among these.
             hard = np.flatnonzero(weights > 1e-4 * weights.max())
             w, t, duals = _program(Z[hard], len(hard), clock)
             outcome = "contradicted" if t <= 1e-9 else outcome
@@ -113,7 +113,7 @@ def _solve(
 
 
 def _spread(part: Floats, columns: Indices, width: int) -> Floats:
-    """Weights of some columns as weights of all, the largest of them one."""
+    """Weights of some columns as weights of all columns, scaled to a maximum of one."""
     v = np.zeros(width)
     v[columns] = part
     return v / max(float(np.abs(v).max()), 1e-300)
@@ -148,7 +148,7 @@ def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
 
 
 def _with_column(Z: Any, value: float) -> Any:
-    """The matrix with one more column, all of one value: the coefficients of t."""
+    """The matrix with one more constant column: the coefficients of t."""
     column = np.full((Z.shape[0], 1), value)
     if sparse.issparse(Z):
         return sparse.hstack([Z, column], format="csr")

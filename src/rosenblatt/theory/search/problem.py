@@ -1,7 +1,7 @@
 """One binary problem ``Zv > 0``: rows ``z_i = y_i·(x_i, 1)``, in doubles and exactly.
 
 Weights come in two forms. *Scaled* weights are doubles that go with the scaled doubles of the
-table; *exact* weights are whole numbers that go with the values as they were given.
+table; *exact* weights are integers that go with the original values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rosenblatt.theory.search.exact_table import ExactTable, scaled_double
 from rosenblatt.theory.search.matrices import CHUNK, Floats, Indices, combine, scale_rows, times
 
 Signs = NDArray[np.int8]
-# From so many rows on, their exact signs are found together.
+# From this many rows on, their exact signs are computed together.
 _MANY = 64
 
 
@@ -34,7 +34,7 @@ class BinaryProblem:
     y : array of -1 and +1
         The class of each row.
     rounded : bool
-        Whether values of the table stand for others, whose nearest doubles they are.
+        Whether values of the table are the nearest doubles of the exact ones.
     """
 
     def __init__(self, table: ExactTable, y: Floats, rounded: bool = False) -> None:
@@ -59,7 +59,7 @@ class BinaryProblem:
         return np.append(inner, np.sum(pulls * t.pad_column())) if t.padded else np.asarray(inner)
 
     def slack(self, v: Floats) -> Floats:
-        """How far each of `scores` can be from the truth.
+        """A bound for the rounding error of each of `scores`.
 
         A sum of m products is off by at most m·u·Σ|z_j||v_j| (u = 2^-53) in any order of adding,
         and the doubles of z and v by another u each; Cauchy-Schwarz bounds the sum. Twice that is
@@ -75,14 +75,14 @@ class BinaryProblem:
         return scale_rows(self.table.block(rows), self.y[rows])
 
     def integers(self, rows: Indices, columns: Indices | None = None) -> list[list[int]]:
-        """Some rows exactly, each times a positive whole number."""
+        """Some rows exactly, each times a positive integer."""
         return [
             row if sign > 0 else [-x for x in row]
             for row, sign in zip(self.table.integers(rows, columns), self.y[rows], strict=True)
         ]
 
     def exact_weights(self, v: Floats) -> list[int]:
-        """Scaled weights as exact ones, up to a positive factor and without a rounding."""
+        """Scaled weights as exact ones, up to a positive factor."""
         exponents = [*self.table.column_exponent.tolist(), 0][: self.width]
         parts = [float(x).as_integer_ratio() for x in v]
         shifts = [1 - q.bit_length() - e for (_, q), e in zip(parts, exponents, strict=True)]
@@ -102,7 +102,7 @@ class BinaryProblem:
     def exact_signs(self, exact: Sequence[int]) -> Signs:
         """The sign of ``z_i·v`` for every row, exactly, for exact weights.
 
-        Doubles settle the rows that stand clear of zero; whole numbers settle the rest.
+        Doubles decide where the score exceeds its error bound; integers decide the rest.
         """
         if not any(exact):
             return np.zeros(self.n, dtype=np.int8)
@@ -121,7 +121,7 @@ class BinaryProblem:
         return signs
 
     def signs(self, exact: Sequence[int], rows: Indices) -> Signs:
-        """The sign of ``z_i·v`` for some rows, exactly and whatever doubles make of it."""
+        """The sign of ``z_i·v`` for some rows, exactly."""
         t = self.table
         if len(rows) >= _MANY and (t.values.dtype.kind == "f" or t.integral):
             columns = np.flatnonzero([x != 0 for x in exact[: t.d]])
@@ -138,7 +138,7 @@ class BinaryProblem:
         return bool((signs >= 0).all() and (signs > 0).any())
 
     def exact_dots(self, exact: Sequence[int], rows: Indices) -> list[int]:
-        """``z_i·v`` for some rows in whole numbers, each up to a positive factor."""
+        """``z_i·v`` for some rows in integers, each up to a positive factor."""
         if self.table.is_sparse:
             return self._sparse_dots(exact, rows)
         columns = np.array([j for j, x in enumerate(exact) if x], dtype=np.intp)
@@ -146,7 +146,7 @@ class BinaryProblem:
         return [sum(map(mul, row, weights)) for row in self.integers(rows, columns)]
 
     def exact_products(self, exact: Sequence[int]) -> tuple[list[int], int]:
-        """``(x_i, 1)·v`` for every row: whole numbers, and the power of two they are multiples of.
+        """``(x_i, 1)·v`` for every row: integers, and the exponent of their common power of two.
 
         Not for tables of fractions.
         """
@@ -174,13 +174,13 @@ class BinaryProblem:
         ]
 
     def doubles_are_exact(self, exact: Sequence[int]) -> bool:
-        """Whether `scores` rounds nothing that could change a sign."""
+        """Whether the signs of `scores` are exact."""
         t = self.table
         if t.row_exponent is not None:
             return False
         if t.integral and sum(map(abs, exact)) * float(self.norms.max()) < 2.0**53:
             return True
-        # x·(±2^k) + θ: one rounding, which keeps the sign.
+        # x·(±2^k) + θ has one rounding, which keeps the sign.
         terms = [x for x in exact[: t.d] if x]
         held = t.integral or t.values.dtype.kind == "f"
         one = len(terms) <= 1 and all(abs(x) & (abs(x) - 1) == 0 for x in terms)
@@ -198,7 +198,7 @@ def active_columns(problem: BinaryProblem, rows: Indices) -> Indices:
 
 
 def primitive(numbers: Sequence[int]) -> list[int]:
-    """Whole numbers divided by their greatest common divisor.
+    """Integers divided by their greatest common divisor.
 
     >>> primitive([6, -9, 0])
     [2, -3, 0]

@@ -1,4 +1,4 @@
-"""Columns that tell the classes apart alone, strictly or weakly: found in one pass, exactly."""
+"""Columns that separate the classes alone, strictly or weakly: found in one pass, exactly."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rosenblatt.theory.search.exact_table import clear_denominators
 from rosenblatt.theory.search.matrices import CHUNK, column_extremes
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# Rows of each class that rule out most columns before all rows are looked at.
+# Rows of each class that rule out most columns before all rows are read.
 _FEW = 1024
 
 
 @dataclass(frozen=True)
 class ColumnSeparator:
-    """``direction·x_column`` against a threshold puts every row on its side.
+    """Column `column`, times `direction`, is above a threshold for one class, below for the other.
 
-    With ``strict`` no row lies on the threshold itself.
+    If `strict`, no row lies on the threshold itself.
     """
 
     column: int
@@ -63,19 +63,19 @@ def column_separators(problem: BinaryProblem) -> Iterator[ColumnSeparator]:
 
 
 class _Side(NamedTuple):
-    """The least and the greatest value of each column among the rows of one class."""
+    """The minimum and the maximum of each column over the rows of one class."""
 
     low: Any
     high: Any
 
 
 def _is_apart(below: _Side, above: _Side, padded: bool) -> Any:
-    """Where a threshold is between two sides, or zero if there is no pad."""
+    """Which columns have a threshold between two classes (zero if there is no offset)."""
     return above.low >= below.high if padded else (above.low >= 0) & (below.high <= 0)
 
 
 def _varies(one: _Side, other: _Side, padded: bool) -> Any:
-    """Where not all values are the same, or not all zero if there is no pad."""
+    """Which columns are not constant (not zero if there is no offset)."""
     same = one.low if padded else 0
     return (one.low != same) | (one.high != same) | (other.low != same) | (other.high != same)
 
@@ -105,7 +105,7 @@ def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
         return Fraction(whole + 1)
     if upper == whole + 1 and lower == whole:
         return Fraction(2 * whole + 1, 2)
-    # Both ends lie between the same whole numbers: turn the fractional parts over.
+    # Both ends lie between the same integers: invert the fractional parts.
     if lower == whole:
         return whole + Fraction(1, (1 / (upper - whole)).__floor__() + 1)
     return whole + 1 / simplest_between(1 / (upper - whole), 1 / (lower - whole))
