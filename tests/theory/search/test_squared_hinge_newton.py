@@ -25,9 +25,9 @@ def test_many_rows_contradict_each_other_in_as_few_as_the_columns_and_one(seed):
     for rows in (Z, sparse.csr_array(Z)):
         found = fit(rows)
         assert found.outcome == "contradicted"
-        assert np.count_nonzero(found.weights) == 41
-        assert found.weights.min() >= 0
-        assert np.linalg.norm(found.weights @ Z) < 1e-6
+        assert np.count_nonzero(found.losses) == 41
+        assert found.losses.min() >= 0
+        assert np.linalg.norm(found.losses @ Z) < 1e-6
 
 
 @pytest.mark.parametrize("n", [70, 78, 84, 90, 120])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,11 +54,9 @@ def certify(
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n, d)
-        Rows of floats, integers of any size, booleans, or objects such as fractions; no value is
-        rounded. The report uses the column names of a data frame.
-    y : array of shape (n,)
-        Labels of two or more classes.
+    X, y
+        Rows, dense, sparse or a data frame, of floats, integers of any size, booleans, or objects
+        such as fractions (no value is rounded), and labels of two or more classes.
     fit_intercept : bool
         Whether hyperplanes may miss the origin.
     exact : bool
@@ -67,28 +64,17 @@ def certify(
     time_limit : float, optional
         Seconds after which the verdict is ``"undecided"``, with what is known by then.
     strategy : {"ovr", "ovo"}
-        For more than two classes: one certificate per class against the rest, or one per pair.
+        For more than two classes (which give a CertificateSet): one certificate per class against
+        the rest, or one per pair.
     margin_rtol : float or None
         Precision of the margin intervals of separable data; None leaves them out.
     minimal : bool, optional
-        The kind of proof that nothing separates: True, a minimal set of rows that contradict each
-        other; False, a balance of more rows, which is found much faster if there are many columns.
-        By default a minimal set for up to 64 columns, unless it is hard to find. (A minimal set
-        always where there is no balance, or where a column separates weakly alone and a minimal
-        set is found quickly.)
-
-    Returns
-    -------
-    Certificate or CertificateSet
-        The latter for more than two classes.
+        The proof that nothing separates: True, a minimal set of rows that contradict each other;
+        False, a balance of more rows, found much faster if there are many columns, unless there is
+        none or a small set is found at once. By default minimal for up to 64 columns, unless hard.
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> certificate = certify(X[:100, 2:], y[:100])
-    >>> certificate.verdict, certificate.mistake_bound, round(certificate.augmented.lower, 4)
-    ('separable', 410, 0.2685)
     >>> print(certify([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]))
     INSEPARABLE: no hyperplane has class 0 on one side and class 1 on the other.
     Data: 4 rows, numbered from 0, and 2 columns.
@@ -97,30 +83,13 @@ def certify(
     Without any one of them, a hyperplane separates the others.
     The classes overlap: even a hyperplane that may touch rows cannot separate them.
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
-    clock = Clock(time_limit)
-    shared = _Shared(
-        values, classes, codes, _source(X, y), fit_intercept, exact, margin_rtol, minimal
-    )
-    if len(classes) == 2:
-        return shared.certificate([0], [1], clock)
-    everyone = range(len(classes))
-    if strategy == "ovo":
-        return CertificateSet(
-            {
-                (classes[a], classes[b]): shared.certificate([a], [b], clock)
-                for a, b in combinations(everyone, 2)
-            }
-        )
-    return CertificateSet(
-        {
-            classes[k]: shared.certificate([j for j in everyone if j != k], [k], clock)
-            for k in everyone
-        }
-    )
+    if minimal is None and values.shape[1] + int(fit_intercept) > READABLE_COLUMNS:
+        minimal = False
+    data = _Data(values, classes, codes, fingerprint(values, classes, codes), _source(X, y))
+    call = _Call(data, fit_intercept, exact, margin_rtol, minimal, Clock(time_limit))
+    return call.certificates(strategy)
 
 
 def _source(X: Any, y: Any) -> CertificateSource | None:
@@ -132,55 +101,69 @@ def _source(X: Any, y: Any) -> CertificateSource | None:
     return CertificateSource(label if isinstance(label, str) else "", True, tuple(names))
 
 
-class _Shared:
-    """What the certificates of one call have in common."""
+class _Data(NamedTuple):
+    """The checked input of a call."""
 
-    def __init__(
-        self,
-        values: Any,
-        classes: list[Any],
-        codes: Indices,
-        source: CertificateSource | None,
-        fit_intercept: bool,
-        exact: bool,
-        margin_rtol: float | None,
-        minimal: bool | None,
-    ) -> None:
-        self.values, self.classes, self.codes, self.source = values, classes, codes, source
-        self.fingerprint = fingerprint(values, classes, codes)
-        self.fit_intercept, self.exact, self.margin_rtol = fit_intercept, exact, margin_rtol
-        width = values.shape[1] + int(fit_intercept)
-        self.minimal = False if minimal is None and width > READABLE_COLUMNS else minimal
+    values: Any
+    classes: list[Any]
+    codes: Indices
+    fingerprint: str
+    source: CertificateSource | None
 
-    def certificate(
-        self, negative: Sequence[int], positive: Sequence[int], clock: Clock
-    ) -> Certificate:
-        """The certificate of some classes against some others."""
-        side = np.zeros(len(self.classes))
-        side[list(positive)], side[list(negative)] = 1.0, -1.0
-        y = side[self.codes]
+
+class _Call(NamedTuple):
+    """The data and the options that the certificates of one call share."""
+
+    data: _Data
+    fit_intercept: bool
+    exact: bool
+    margin_rtol: float | None
+    minimal: bool | None
+    clock: Clock
+
+    def certificates(self, strategy: str) -> Certificate | CertificateSet:
+        """One certificate for two classes; for more, one per class or per pair."""
+        if strategy not in STRATEGIES:
+            raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
+        classes, every = self.data.classes, range(len(self.data.classes))
+        if len(classes) == 2:
+            return self.certificate([0], [1])
+        if strategy == "ovo":
+            pairs = combinations(every, 2)
+            return CertificateSet(
+                {(classes[a], classes[b]): self.certificate([a], [b]) for a, b in pairs}
+            )
+        return CertificateSet(
+            {classes[k]: self.certificate([j for j in every if j != k], [k]) for k in every}
+        )
+
+    def certificate(self, negative: list[int], positive: list[int]) -> Certificate:
+        """The certificate of some classes against others."""
+        data, clock = self.data, self.clock
+        side = np.zeros(len(data.classes))
+        side[positive], side[negative] = 1.0, -1.0
+        y = side[data.codes]
         rows = np.flatnonzero(y)
-        everyone = len(rows) == len(y)
-        table = ExactTable(self.values if everyone else self.values[rows], self.fit_intercept)
-        problem = BinaryProblem(table, y[rows])
-        with few_threads(problem.n, problem.width, table.is_sparse):
-            decision = self._decision(problem, clock)
+        values = data.values if len(rows) == len(y) else data.values[rows]
+        problem = BinaryProblem(ExactTable(values, self.fit_intercept), y[rows])
+        with few_threads(problem.n, problem.width, problem.table.is_sparse):
+            if self.exact:
+                decision = decide(problem, clock, self.minimal)
+            else:
+                decision = suggest(problem, clock)
             intervals = margins(problem, decision, self.margin_rtol, clock)
         return assemble(
             problem,
             decision,
             rows,
             intervals,
-            fingerprint=self.fingerprint,
-            source=self.source,
-            n_rows=self.values.shape[0],
+            fingerprint=data.fingerprint,
+            source=data.source,
+            n_rows=data.values.shape[0],
             exact=self.exact,
-            negative=tuple(label_name(self.classes[k]) for k in negative),
-            positive=tuple(label_name(self.classes[k]) for k in positive),
+            negative=tuple(label_name(data.classes[k]) for k in negative),
+            positive=tuple(label_name(data.classes[k]) for k in positive),
         )
-
-    def _decision(self, problem: BinaryProblem, clock: Clock) -> Decision:
-        return decide(problem, clock, self.minimal) if self.exact else suggest(problem, clock)
 
 
 def margins(
@@ -211,16 +194,6 @@ def _replacement(b: NullVector) -> Replacement:
     return Replacement(b.lead, columns, tuple(b.vector[j] for j in columns))
 
 
-def _representable(
-    length: Callable[[BinaryProblem], float], problem: BinaryProblem
-) -> float | None:
-    """A length of the problem, or None if it is beyond the range of doubles."""
-    try:
-        return length(problem)
-    except OverflowError:
-        return None
-
-
 def assemble(
     problem: BinaryProblem,
     decision: Decision,
@@ -244,7 +217,10 @@ def assemble(
 
     d, padded = problem.table.d, problem.table.padded
     v = decision.weights
-    radius = _representable(radius_end, problem)
+    try:
+        radius = radius_end(problem)
+    except OverflowError:
+        radius = None
     augmented = margin(intervals[0]) if intervals else None
     bound = None
     if augmented is not None and augmented.lower > 0 and radius is not None:

@@ -12,23 +12,12 @@ from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 
 @dataclass(frozen=True)
 class Proposal:
-    """What doubles suggest.
+    """What doubles suggest: scaled weights `v`, and `rows` with positive dual `weights`.
 
-    Attributes
-    ----------
-    v
-        Scaled weights: the best for the working set.
-    clear
-        Whether every row certainly has a positive score under `v`.
-    rows, weights
-        The rows with positive dual values and these values: a contradiction unless `clear`.
-    balanced
-        Whether these rows and weights are proven to be a balance.
-    null_vectors, weak
-        Vectors that these rows are proven to be orthogonal to; except for them, they are a balance.
-        And exact weights that have no row of the problem on the wrong side, and not all on it.
-    reduced
-        The problem without columns that are combinations of others: to be solved instead.
+    `clear` says that every row certainly has a positive score under v; otherwise the rows are a
+    contradiction, perhaps, and certainly a balance if `balanced`. If `weak` is given, they are a
+    balance except for their `null_vectors`, and these exact weights separate weakly. `reduced` is
+    the problem without columns that are combinations of others, to be solved instead.
     """
 
     v: Floats
@@ -54,27 +43,10 @@ class Contradiction:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict and its proof.
+    """A verdict and its proof, as in a certificate but numbered within the problem.
 
-    Attributes
-    ----------
-    verdict
-        ``separable``, ``quasi-separable``, ``inseparable`` or ``undecided``.
-    weights
-        Exact weights (integers; the offset last): positive on every row if separable, nowhere
-        negative and somewhere positive if quasi-separable.
-    contradiction
-        Minimal set of rows that contradict each other, unless separable.
-    spanning
-        If inseparable: contradicting rows whose span contains every row.
-    columns
-        Columns that separate the classes alone, strictly.
-    balance
-        Unless separable, instead of the contradiction: rows that cancel nearly enough
-        (:mod:`rosenblatt.theory.search.approximate_gordan`).
-    null_vectors
-        Vectors whose combination of columns replaces the column of their lead, one after the other,
-        before the rows are in balance (:mod:`rosenblatt.theory.search.column_dependencies`).
+    `weights` are exact, the offset last. `null_vectors` replace the column of their lead by their
+    combination of columns, one after the other, before the rows of `balance` are in balance.
     """
 
     verdict: str

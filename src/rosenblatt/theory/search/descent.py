@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from rosenblatt.theory.search.matrices import Floats, column_lengths, combine, times
-from rosenblatt.theory.search.squared_hinge_newton import newton_step
+from rosenblatt.theory.search.squared_hinge_newton import Descent, newton_step
 
 # The fewest and the most steps; in between, as many as read this many numbers.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
@@ -35,18 +35,6 @@ _LONG = 8.0
 _NARROW = 32
 # A separator must clear every row by this much; the scale is that of scores around one.
 CLEAR = 1e-3
-
-
-class Descent(NamedTuple):
-    """How the descent ended.
-
-    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the losses are replaced by weights in
-    balance; or ``"unsure"``: the steps were used up.
-    """
-
-    outcome: str
-    w: Floats
-    losses: Floats
 
 
 def descend(

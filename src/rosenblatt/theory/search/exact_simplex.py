@@ -15,7 +15,7 @@ doubles (`float_simplex`), inverted exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any
@@ -32,6 +32,9 @@ from rosenblatt.theory.search.problem import BinaryProblem
 
 # With fewer columns no first basis is computed; the numbers it is computed from, at most.
 _FEW_COLUMNS, _NUMBERS = 8, 1 << 21
+
+
+Guess = Callable[[Floats, Floats], list[int | None]]
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,18 @@ def decide_exactly(
     prefer: Indices,
     held: Indices | None = None,
     outside: Any = None,
+    guess: Guess | None = likely_basis,
 ) -> ExactAnswer:
     """Decide whether a v has ``z_i·v > 0`` outside and ``z_h·v = 0`` on the held rows.
 
-    `prefer` are rows to try first.
+    `prefer` are rows to try first; `guess` proposes the first basis from the rows in doubles.
     """
     clock.need_patience()
     held = np.empty(0, dtype=np.intp) if held is None else held
     pool = _Pool(problem, held, prefer)
-    basis = _first_basis(problem, pool, held, outside, clock)
+    basis = _Basis(problem.width + 1)
+    if guess is not None and problem.width >= _FEW_COLUMNS and problem.table.row_exponent is None:
+        basis = _first_basis(problem, pool, held, outside, guess, clock) or basis
     while True:
         clock.left()
         y = basis.multipliers()
@@ -74,20 +80,18 @@ def decide_exactly(
 
 
 def _first_basis(
-    problem: BinaryProblem, pool: _Pool, held: Indices, outside: Any, clock: Clock
-) -> _Basis:
-    """The last basis of the method in doubles, or artificial variables only."""
+    problem: BinaryProblem, pool: _Pool, held: Indices, outside: Any, guess: Guess, clock: Clock
+) -> _Basis | None:
+    """The basis that was guessed, inverted; None if it is singular."""
     basis = _Basis(problem.width + 1)
-    if problem.width < _FEW_COLUMNS or problem.table.row_exponent is not None:
-        return basis
     rows = np.arange(problem.n) if outside is None else np.flatnonzero(outside)
     few = max(4 * problem.width, _NUMBERS // problem.width)
     known = np.array(list(pool.strict), dtype=np.intp)
     rows = np.union1d(rows[:: len(rows) // few + 1], known)
     try:
-        found = likely_basis(_padded(problem, rows, 1.0), _padded(problem, held, 0.0))
+        found = guess(_padded(problem, rows, 1.0), _padded(problem, held, 0.0))
     except np.linalg.LinAlgError:
-        return basis
+        return None
     pool.admit(rows[[j for j in found if j is not None and j < len(rows)]])
     for place, j in enumerate(found):
         if j is not None and j < len(rows):
@@ -95,7 +99,7 @@ def _first_basis(
         elif j is not None:
             opposite = (j - len(rows)) % 2
             basis.put(place, pool.held_column(int(held[(j - len(rows)) // 2]), 1 - 2 * opposite))
-    return basis if basis.invert(clock) else _Basis(problem.width + 1)
+    return basis if basis.invert(clock) else None
 
 
 def _padded(problem: BinaryProblem, rows: Indices, last: float) -> Floats:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.theory.search.descent import CLEAR, Descent
+from rosenblatt.theory.search.descent import CLEAR
 from rosenblatt.theory.search.matrices import Floats
-from rosenblatt.theory.search.squared_hinge_newton import advance, pulls
+from rosenblatt.theory.search.squared_hinge_newton import Descent, advance, pulls
 
 # The weights of misclassified rows, one after the other, and the Newton steps for each.
 _EMPHASES = (32.0, 1024.0)

@@ -104,19 +104,20 @@ def _least_along(derivative: Callable[[float], float]) -> float:
     return high
 
 
-class Fit(NamedTuple):
-    """How the penalised Newton method ended.
+class Descent(NamedTuple):
+    """How a descent ended.
 
-    `outcome` is ``"separated"``: ``Zw > 0``; ``"contradicted"``: the weights λ >= 0 are on few rows
-    and Z'λ is almost zero; or ``"unsure"``: the weights are the current losses.
+    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the weights are in balance;
+    ``"contradicted"``: they are on few rows and Z'λ is almost zero; or ``"unsure"``: they are the
+    losses at w.
     """
 
     outcome: str
     w: Floats
-    weights: Floats
+    losses: Floats
 
 
-def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Fit:
+def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Descent:
     """Separate rows of length one, or find rows among them that contradict each other.
 
     `tick` is called before each step; it may raise to stop.
@@ -127,19 +128,21 @@ def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Fit:
         tick()
         w, scores, _ = advance(Z, w, scores, penalty)
         if scores.min() > 1e-3:
-            return Fit("separated", w, np.zeros(len(scores)))
+            return Descent("separated", w, np.zeros(len(scores)))
         losses = pulls(scores)
         total = float(losses.sum())
         if float(np.linalg.norm(Z.T @ losses)) <= 1e-8 * total:
             found = _thin_out(Z, losses / total)
-            return Fit("unsure", w, losses) if found is None else Fit("contradicted", w, found)
+            return (
+                Descent("unsure", w, losses) if found is None else Descent("contradicted", w, found)
+            )
         value = float(losses @ losses + penalty * (w @ w))
         if value > (1.0 - 1e-4) * last:
             if penalty < 1e-13:
                 break
             penalty, value = penalty * 1e-2, np.inf
         last = value
-    return Fit("unsure", w, pulls(scores))
+    return Descent("unsure", w, pulls(scores))
 
 
 def _thin_out(Z: Any, weights: Floats) -> Floats | None:
