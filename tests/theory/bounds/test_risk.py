@@ -141,7 +141,7 @@ def test_a_confidence_must_be_a_probability(confidence):
 
 
 def test_impossible_counts_are_refused():
-    with pytest.raises(ValueError, match="no sense"):
+    with pytest.raises(ValueError, match="between 0 and n"):
         holdout_interval(11, 10)
     with pytest.raises(ValueError, match="positive"):
         vc_bound(0.1, 0, 2)

@@ -87,11 +87,6 @@ def error_bracket(
     random_state : int
         Seed of the random starts.
 
-    Returns
-    -------
-    ErrorBracket
-        Both ends with witnesses, both exact.
-
     Notes
     -----
     The search is S. Gallant's pocket (1990), Perceptron-based learning algorithms, in batches: run

@@ -207,12 +207,8 @@ def risk_report(
     confidence : float
         The confidence of intervals and bounds.
 
-    Returns
-    -------
-    RiskReport
-        With the estimates ``training``, ``validation``, ``VC bound`` (two classes), and, for
-        perceptrons, ``online to batch`` (one pass) and ``leave one out`` (nothing mistaken at the
-        end).
+    The report has the estimates ``training``, ``validation``, ``VC bound`` (two classes), and, for
+    perceptrons, ``online to batch`` (one pass) and ``leave one out`` (no mistake at the end).
 
     Examples
     --------
@@ -224,24 +220,14 @@ def risk_report(
     >>> report["validation"].value, report["VC bound"].vacuous
     (0.0, True)
     """
-    n = len(np.asarray(y))
+    n, guessing = len(np.asarray(y)), _guessing(y)
     train = empirical_risk(y, estimator.predict(X))
-    guessing = _guessing(y)
-    predicted = np.asarray(estimator.predict(X_val))
-    errors = int(np.sum(predicted != np.asarray(y_val)))
-    n_val = len(np.asarray(y_val))
-    interval = holdout_interval(errors, n_val, confidence)
-    unsettled = interval[0] < guessing < interval[1]
-    advice = "Too few to tell it from guessing" if unsettled else "Believe this one"
     found = [
         RiskEstimate(
             "training", train, None, False,
             "Too low as an estimate: the model was chosen to make it small.",
         ),
-        RiskEstimate(
-            "validation", errors / n_val, interval, unsettled,
-            f"{advice}: {n_val:,} rows it never saw, {confidence:.0%} interval.",
-        ),
+        _validation(estimator, X_val, y_val, guessing, confidence),
     ]  # fmt: skip
     if len(np.unique(np.asarray(y))) == 2:
         found.append(_vc(estimator, train, n, guessing, confidence))
@@ -263,6 +249,20 @@ def _guessing(y: Any) -> float:
     """The error of always predicting the most frequent class."""
     counts = np.unique(np.asarray(y), return_counts=True)[1]
     return 1.0 - float(counts.max()) / float(counts.sum())
+
+
+def _validation(
+    estimator: Any, X: Any, y: Any, guessing: float, confidence: float
+) -> RiskEstimate:  # fmt: skip
+    truth = np.asarray(y)
+    errors, n = int(np.sum(np.asarray(estimator.predict(X)) != truth)), len(truth)
+    interval = holdout_interval(errors, n, confidence)
+    unsettled = interval[0] < guessing < interval[1]
+    advice = "Too few to tell it from guessing" if unsettled else "Believe this one"
+    return RiskEstimate(
+        "validation", errors / n, interval, unsettled,
+        f"{advice}: {n:,} rows it never saw, {confidence:.0%} interval.",
+    )  # fmt: skip
 
 
 def _vc(

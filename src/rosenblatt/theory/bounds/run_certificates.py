@@ -120,18 +120,12 @@ def run_certificate(
     ----------
     X, y
         The rows and the labels of two classes that the run was on.
-    weights, bias
-        The final weights.
-    updates : int
-        M, the mistakes it corrected.
+    weights, bias, updates
+        The final weights, and M, the number of updates.
     eta, threshold, fit_intercept, padding
-        Its learning rate η, threshold δ, and padding constant c.
+        The learning rate η, threshold δ, and padding constant c.
     row_updates : array of int, optional
-        How often each row was corrected; brings the bound for rows that are not separable.
-
-    Returns
-    -------
-    RunCertificate
+        The number of updates on each row; adds the bound for rows that are not separable.
 
     Examples
     --------
@@ -140,43 +134,43 @@ def run_certificate(
     The weights leave rows on the wrong side; certify() decides if others do not.
     Mistakes made: 1.
     The largest augmented margin is between 0 and 1.414.
-    >>> run_certificate(X, y, [2.0, 0.0], 0.0, updates=2).separable
-    True
+    >>> run_certificate(X, y, [2.0, 0.0], 0.0, updates=2)
+    <RunCertificate: separable, 2 updates>
     """
-    values = check_matrix(X)
-    signs = binary_signs(y, values.shape[0])
-    problem = BinaryProblem(ExactTable(values, fit_intercept), signs)
     w = np.asarray(weights, dtype=np.float64).ravel()
-    exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
-    separates = any(exact) and bool((problem.exact_signs(exact) > 0).all())
     low, high = margin_gap(
         X, y, w, bias, updates=updates, eta=eta, fit_intercept=fit_intercept, padding=padding
     )
     rows = pad_rows(X, padding) if fit_intercept else X
-    R = radius(rows, None)
     full = np.append(w, bias / padding) if fit_intercept else w
-    size = float(np.linalg.norm(full))
+    scores, R = np.asarray(premultiply(rows, y) @ full), radius(rows, None)
     found: list[tuple[str, float]] = []
+    separates = _separates(X, y, w, bias, fit_intercept)
     if separates:
-        least = float((premultiply(rows, y) @ full).min())
-        value = general_bound(R, full, least, threshold=threshold, eta=eta)
+        value = general_bound(R, full, float(scores.min()), threshold=threshold, eta=eta)
         name = "Novikoff, R²/γ²" if threshold == 0 else "With threshold, (R² + 2δ/η)/γ²"
         found.append((f"{name}, for the margin reached", value))
+    size = float(np.linalg.norm(full))
     if row_updates is not None and size > 0:
-        counts = np.asarray(row_updates, dtype=np.float64)
-        scores = np.asarray(premultiply(rows, y) @ full) / size
-        rho = max(float(scores.max()), 1e-300) / 2
-        losses = np.maximum(0.0, 1.0 - scores / rho)
-        value = float(counts @ losses) + size / (eta * rho)
+        value = _hinge_bound(np.asarray(row_updates, dtype=np.float64), scores / size, size / eta)
         found.append(("Hinge losses of the final weights, ‖L‖₁ + ‖w‖/(ηρ)", value))
-    return RunCertificate(
-        verdict="separable" if separates else "undecided",
-        updates=updates,
-        margin_lower=low,
-        margin_upper=high,
-        radius=R,
-        bounds=tuple(Bound(name, value, updates <= value * _ROUNDING) for name, value in found),
-    )
+    bounds = tuple(Bound(name, value, updates <= value * _ROUNDING) for name, value in found)
+    verdict = "separable" if separates else "undecided"
+    return RunCertificate(verdict, updates, low, high, R, bounds)
+
+
+def _separates(X: Any, y: Any, w: Any, bias: float, fit_intercept: bool) -> bool:
+    """Whether the weights have every row strictly on its side, exactly."""
+    values = check_matrix(X)
+    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
+    exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
+    return any(exact) and bool((problem.exact_signs(exact) > 0).all())
+
+
+def _hinge_bound(counts: Any, margins: Any, length: float) -> float:
+    """``‖L‖₁ + ‖w‖/(ηρ)`` with ρ half the largest margin of any row."""
+    rho = max(float(margins.max()), 1e-300) / 2
+    return float(counts @ np.maximum(0.0, 1.0 - margins / rho)) + length / rho
 
 
 def cycle_certificate(
@@ -199,20 +193,12 @@ def cycle_certificate(
     X, y
         The rows and the labels of two classes.
     row_updates : array of int of shape (n,)
-        How often each row was corrected between the two equal weights.
+        The number of updates on each row between the two equal weights. ValueError if they do not
+        add up to zero: then the weights were not equal, or were rounded.
     fit_intercept : bool
         Whether the run had an offset.
     time_limit : float, optional
-        Seconds for telling quasi-separable from inseparable rows.
-
-    Returns
-    -------
-    Certificate
-
-    Raises
-    ------
-    ValueError
-        If the updates do not add up to zero: then the weights were not equal, or were rounded.
+        Seconds to distinguish quasi-separable from inseparable rows.
 
     Examples
     --------
