@@ -10,8 +10,6 @@ from typing import Any
 
 from rosenblatt.theory.checker import certificate_file, report
 
-VERDICTS = ("separable", "quasi-separable", "inseparable", "undecided")
-
 
 @dataclass(frozen=True, repr=False)
 class Combination:
