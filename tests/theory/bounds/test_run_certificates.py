@@ -53,7 +53,7 @@ def test_updates_that_do_not_cancel_are_no_cycle():
         with pytest.raises(ValueError, match="not a cycle"):
             cycle_certificate(X, y, updates)
     for updates in ([1.0, 1.0], [-1, 1], [1]):
-        with pytest.raises(ValueError, match="whole number"):
+        with pytest.raises(ValueError, match="nonnegative integer"):
             cycle_certificate(X, y, updates)
 
 
