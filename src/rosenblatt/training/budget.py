@@ -15,8 +15,8 @@ When a mistake finds the budget full, one of three things happens.
     The support rows stay; the new example is replaced by its projection on their span. F. Orabona,
     J. Keshet, B. Caputo (2009), Bounded kernel-based online learning, JMLR 10.
 
-What each guarantees for one pass is computed by :mod:`rosenblatt.theory.budgets` and proven in
-``docs/theory/budgets.md``.
+What each guarantees for one pass is computed by ``rosenblatt.theory.bounds.budgets`` and proven
+in ``docs/theory/budgets.md``.
 """
 
 from __future__ import annotations
