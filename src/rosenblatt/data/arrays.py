@@ -131,7 +131,9 @@ def _table(
             raise DataError(f"{message} step by step", path=path)
     X = _stack([np.concatenate(parts) for parts in cells.values()])
     names = None if naming is None else tuple(rows)
-    return Arrays(X, _plain_labels(labels), tuple(others), chosen, reader.header is not False, names)
+    return Arrays(
+        X, _plain_labels(labels), tuple(others), chosen, reader.header is not False, names
+    )
 
 
 def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:

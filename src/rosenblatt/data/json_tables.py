@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
@@ -62,9 +63,9 @@ def _by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     # One object per line: else lines could not be named, and two on a line are a mistake.
-    data = block.data
-    lines = data.count(b"\n")
-    if data.count(b"}\n") != lines:  # some may be blank
+    ends = np.flatnonzero(block.array == ord("\n"))
+    lines = len(ends)
+    if not np.all(block.array[ends - 1] == ord("}")):  # some may be blank
         lines = len(list(block.filled_lines()))
     return table if table.num_rows == lines else None
 

@@ -33,7 +33,6 @@ def in_order(
 
     with ThreadPoolExecutor(1) as taker, ThreadPoolExecutor(workers) as pool:
 
-
         def begin() -> Future[Made]:
             return pool.submit(done, taker.submit(next, items, _END))
 
