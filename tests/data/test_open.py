@@ -166,7 +166,7 @@ def test_a_label_that_is_not_a_class_of_the_model_is_named(tmp_path):
     first = read(write(tmp_path, "a.csv", b"x,label\n1,a\n2,b\n"))[0]
     path = write(tmp_path, "b.csv", b"x,label\n1,a\n2,b.\n")
     source = data.open(path, features=first.features, classes=["a", "b"])
-    with pytest.raises(DataError, match="line 3, column 'label': the label 'b.' is not a class"):
+    with pytest.raises(DataError, match=r"line 3, column 'label': the label 'b\.' is not"):
         list(source)
 
 
@@ -191,9 +191,9 @@ def test_the_label_is_given_by_name_or_by_place_from_either_end(tmp_path, label,
 )
 def test_a_label_that_cannot_be_meant_is_a_question_or_refused(tmp_path, label, message):
     path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
-    for given in (path, {"a": [1], "kind": ["u"], "y": [3]}):
+    for opened in (path, {"a": [1], "kind": ["u"], "y": [3]}):
         with pytest.raises(DataError, match=message):
-            data.open(given, label=label)
+            data.open(opened, label=label)
 
 
 def test_a_name_that_looks_like_a_place_is_a_name(tmp_path):
@@ -228,7 +228,7 @@ def test_a_very_long_line_is_read(tmp_path, name):
     content = b"label,text\n".replace(b",", mark) + b"".join(mark.join(r) + b"\n" for r in rows)
     if name == "a.jsonl":
         content = b"".join(b'{"label": "%b", "text": "%b"}\n' % tuple(row) for row in rows)
-    source, indices, _, labels = read(write(tmp_path, name, content), text="text")
+    _, indices, _, labels = read(write(tmp_path, name, content), text="text")
     assert labels == ["pos", "neg", "pos"]
     assert len(indices) == 1 + 1 + 2
     wide = b",".join(b"c%d" % i for i in range(30_000))

@@ -27,7 +27,7 @@ def in_order(
     """
     workers = min(most, os.cpu_count() or 1)
 
-    def done(item: Future[Item]) -> Made:
+    def done(item: Future[Any]) -> Made:
         taken = item.result()
         return _END if taken is _END else work(taken)
 

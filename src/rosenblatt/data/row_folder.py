@@ -20,7 +20,8 @@ from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Rows
 
 FORMAT = "rosenblatt-cache"
-# One file each, written from front to back; the first two hold one item per entry, the others one per row.
+# One file each, written from front to back: the first two have one item per entry, the others
+# one per row.
 _KINDS: dict[str, np.dtype[Any]] = {
     "indices": np.dtype(np.uint32),
     "values": np.dtype(np.float32),
