@@ -140,7 +140,7 @@ class RowFolder(Source):
         """The batches from number `start` on; each in memory of its own, lent or not."""
         foreign = set(self._classes) - set(self.classes)
         if foreign:
-            message = f"the label {min(foreign)!r} is none of the model's"
+            message = f"the label {min(foreign)!r} is not a class of the model"
             raise DataError(message, path=self._folder)
         codes_of = np.array([self.classes.index(name) for name in self._classes], dtype=np.int32)
         self.bad, self.missing = int(self._bad), Counter(self._missing)
