@@ -31,24 +31,11 @@ _STEP_BYTES = 1 << 16
 
 
 class ByteSource:
-    """The bytes of a file or a stream, decompressed, without a byte order mark.
+    """The bytes of a file, decompressed, without a byte order mark.
 
-    Parameters
-    ----------
-    path : str
-        A file, or ``"-"`` for standard input.
-    stream : binary file, optional
-        Read this; `path` is then what messages call it.
+    A `path` of ``"-"`` is standard input; where a `stream` is read, it is what messages call it.
+    `fault` says why the bytes could not be read to the end, and is empty as long as they could.
 
-    Attributes
-    ----------
-    compression : {"gzip", "zstd", "bz2", "lz4"} or None
-        Detected from the first bytes.
-    fault : str
-        Why the bytes could not be read to the end; empty as long as they could.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b"a,1\\nb,2\\n")
@@ -161,18 +148,9 @@ def _newlines(array: np.ndarray) -> int:
 def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Block]:
     """Cut a file into blocks, each of which ends where the last row ends in `size` more bytes.
 
-    Parameters
-    ----------
-    source : ByteSource
-        The file.
-    size : int
-        So many bytes are read at a time. A row that is longer makes a block of its own.
-    quoting : str
-        The delimiter of a format in which line breaks between double quotes belong to a value,
-        as in CSV; empty for others.
+    `quoting` is the delimiter of a format in which line breaks between double quotes belong to a
+    value, as in CSV; empty for others.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')

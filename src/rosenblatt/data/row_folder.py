@@ -77,12 +77,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
 class RowFolder(Source):
     """A folder written by :func:`write_cache`, as a source of batches.
 
-    Parameters
-    ----------
-    folder : str
-        The folder.
-    features, classes : optional
-        Those of a model; the rows must have been hashed for the same features.
+    If `features` of a model are given, the rows must have been hashed for the same.
     """
 
     def __init__(
