@@ -46,10 +46,33 @@ def test_a_folder_that_is_not_whole_or_of_other_features_is_refused(source, tmp_
     other = data.open(tmp_path / "a.csv", columns={"text": "category"})
     with pytest.raises(DataError, match="hashed for other features"):
         data.open(tmp_path / "a.cache", features=other.features)
-    (tmp_path / "a.cache" / "rows" / "codes").write_bytes(b"short")
+    (tmp_path / "a.cache" / "rows.arrow").write_bytes(b"short")
     with pytest.raises(DataError, match="cannot be read as a cache"):
         data.open(tmp_path / "a.cache")
     about = tmp_path / "a.cache" / "about.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | {"version": 99}))
     with pytest.raises(DataError, match="another format or version"):
         data.open(tmp_path / "a.cache")
+
+
+def test_damaged_rows_are_refused_or_harmless(source, tmp_path):
+    """No change of a byte may lead outside of the rows, the columns or the classes."""
+    write_cache(source, tmp_path / "a.cache")
+    file = tmp_path / "a.cache" / "rows.arrow"
+    content = np.frombuffer(file.read_bytes(), dtype=np.uint8)
+    refused = 0
+    for place in np.random.default_rng(0).integers(0, len(content), 300):
+        damaged = content.copy()
+        damaged[place] ^= 0xFF
+        file.write_bytes(damaged.tobytes())
+        try:
+            batches = list(data.open(tmp_path / "a.cache"))
+        except DataError:
+            refused += 1
+            continue
+        for batch in batches:
+            assert int(batch.rows.indptr[-1]) == len(batch.rows.indices) == len(batch.rows.values)
+            assert np.all(np.diff(batch.rows.indptr.astype(np.int64)) >= 0)
+            assert batch.rows.indices.max(initial=0) < 1 << source.features.ngrams.bits
+            assert set(batch.labels.tolist()) <= {0, 1}
+    assert refused > 30
