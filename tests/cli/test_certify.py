@@ -77,6 +77,17 @@ def test_a_certificate_speaks_of_every_row_of_a_file_without_a_header(folder):
     assert run("verify", "cert.json", "short.csv").exit_code == 1
 
 
+def test_a_certificate_cannot_declare_a_row_of_numbers_a_header(folder):
+    (folder / "d.csv").write_text("1,2,0\n3,4,0\n6,5,1\n8,7,1\n")
+    made = run("certify", "d.csv", "--label", "-1", "--header", "--out", "cert.json")
+    assert "3 rows" in made.output
+    assert run("verify", "cert.json", "d.csv").exit_code == 1
+    assert run("verify", "cert.json", "d.csv", "--label", "3").exit_code == 1
+    assert run("verify", "cert.json", "d.csv", "--header").exit_code == 0
+    run("certify", "d.csv", "--label", "-1", "--no-header", "--out", "cert.json")
+    assert run("verify", "cert.json", "d.csv").exit_code == 0
+
+
 @pytest.mark.parametrize("command", ["certify", "trace", "lab", "train"])
 def test_every_command_asks_for_the_label_in_the_same_words(folder, command):
     question = "which column is the label? The columns are a, b, y"

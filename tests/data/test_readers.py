@@ -39,6 +39,15 @@ def test_a_header_that_names_two_columns_alike_is_refused_never_taken_for_data(t
         data.open(tmp_path / "a.parquet", label=1)
 
 
+def test_blank_lines_below_the_header_are_not_the_end(tmp_path):
+    path = write(
+        tmp_path, "a.csv", b"\n\nlabel,x\n" + b"\n" * 100 + b"a,1\n" + b"\n" * 100 + b"b,2\n"
+    )
+    assert read(path, block_bytes=10)[3] == ["a", "b"]
+    with pytest.raises(DataError, match="line 207: expected 2 values, found 1"):
+        read(write(tmp_path, "b.csv", path.read_bytes() + b"\nc\n"), block_bytes=10)
+
+
 def test_a_first_row_of_categories_that_occur_twice_is_data(tmp_path):
     path = write(tmp_path, "mushrooms.csv", b"p,x,x\ne,x,s\np,b,s\n")
     assert read(path, label=1)[3] == ["p", "e", "p"]

@@ -18,10 +18,7 @@ def verify(
         typer.Option(help="The label's column, if it is not the one the certificate names."),
     ] = None,
     format: o.Format = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="If it is not as the certificate says."),
-    ] = None,
+    header: o.Header = None,
 ) -> None:
     """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if refuted."""
     from rosenblatt.data import read_arrays
@@ -33,7 +30,8 @@ def verify(
     source = first.source
     if source is not None and source.label:
         label = source.label if label is None else label
-        header = source.header if header is None else header
+        # It may say that the first row is data, but not that it is names: a row would be missing.
+        header = False if header is None and not source.header else header
     table = read_arrays(files, label, format=format, header=header)
     result = check(loaded, table.X, table.y)
     if not result:

@@ -27,7 +27,9 @@ def is_frame(given: Any) -> bool:
     >>> is_frame({"a": [1, 2]}), is_frame(pa.table({})), is_frame("a.csv")
     (True, True, False)
     """
-    return isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__")
+    return (
+        isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc")
+    )
 
 
 def table_of(frame: Any) -> pa.Table:

@@ -176,7 +176,8 @@ class Reader:
         for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else ""):
             rows = block.after(min(start, len(block.array))) if start else block
             start -= len(block.array) - len(rows.array)
-            if len(rows.array):
+            # The second look, at all of them, is for a long blank beginning.
+            if rows.array[:1000].tobytes().strip() or rows.data.strip():
                 yield rows
 
     def _take(self, path: str) -> ByteSource:
