@@ -29,7 +29,8 @@ def listed(names: Sequence[str], most: int = 20) -> str:
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    first = ", ".join(name if len(name) <= 40 else name[:37] + "..." for name in names[:most])
+    cut = [name if len(name) <= 40 else name[:37] + "..." for name in names[:most]]
+    first = ", ".join(name if name.isprintable() else repr(name) for name in cut)
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 

@@ -197,6 +197,7 @@ def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
         ("a.vw", b"1 | a\nbad line\n", "line 2, column 1: expected '|'"),
         ("a.ft", b"__label__a x y\n__label__a __label__b x\n", "line 2: expected one label"),
         ("a.csv", b"", "the file is empty"),
+        ("a.csv", b"\x89PNG\r\n\x1a\n\x00\xff", "found a zero byte; is this a binary file"),
         ("a.csv", b"label,x\n", "the file has no rows"),
         ("a.csv", b"x,x\na,1\n", "'x' occurs twice"),
         ("a.parquet", b"PAR1 and then nothing", "the Parquet file cannot be read"),

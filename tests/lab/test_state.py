@@ -110,7 +110,7 @@ def test_a_file_becomes_rows_with_the_larger_label_positive():
     ("text", "message"),
     [
         ("", "your file: the file is empty"),
-        ("\x00\x01", "your file: the file has no rows"),
+        ("\x00\x01", "is this a binary file"),
         ("a,b,c\n1,2,x\n", "which column is the label"),
         ("a,b,label\n1,2,x\n3,4,y\n5,6,z\n", "two kinds of labels are needed, the file has 3"),
         ("a,b,label\n1,2,x\n", "two kinds of labels are needed, the file has 1"),

@@ -63,6 +63,9 @@ def detect_dialect(head: bytes, format: str, path: str, header: bool | None = No
     >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult")
     Dialect(delimiter=';', quote=True, names=('1', '2', '3'), header=False, start=0)
     """
+    if b"\0" in head:
+        message = "expected a table in UTF-8, found a zero byte; is this a binary file?"
+        raise DataError(message, path=path)
     end = head.find(b"\n", SAMPLE_BYTES)
     text = (head if end < 0 else head[: end + 1]).decode("utf-8", errors="surrogateescape")
     delimiter, quote = "\t", True
