@@ -192,11 +192,11 @@ def test_two_weights_show_their_space_and_its_path(page):
 
 
 BAD_UPLOADS = [
-    ("", "line of headings"),
+    ("", "the file is empty"),
     ("a,b,label\n1,x,0\n", "line 2, column 'b': expected a number, found 'x'"),
     ("a,b,label\n1,2,0\n3,4,1\n5,6,2\n", "labels of two classes"),
     ("a,b,label\n" + "1,2,0\n3,4,1\n" * 400, "up to 500 points, not 800"),
-    (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "at least one column of numbers"),
+    (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "is this a binary file?"),
     (b"a" * 2_500_000, "larger than 2 MB"),
 ]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rosenblatt.cli import options as o
+
 
 def lab(
     file: Annotated[
-        Path | None, typer.Argument(help="A CSV file with a header line to start with.")
+        str | None, typer.Argument(help="A small file of numbers with labels to start with.")
     ] = None,
     example: Annotated[
         str | None,
@@ -18,6 +19,8 @@ def lab(
             help="Or an example: movies, not-good, not-good-bigrams, and, or, xor or iris."
         ),
     ] = None,
+    label: o.Label = None,
+    header: o.Header = None,
     port: Annotated[int, typer.Option(help="The port; 0 picks a free one.")] = 0,
     address: Annotated[
         str,
@@ -41,4 +44,13 @@ def lab(
     """
     from rosenblatt.lab import serve
 
-    serve(file=file, example=example, port=port, address=address, origins=origin or [], show=show)
+    serve(
+        file=file,
+        label=label,
+        header=header,
+        example=example,
+        port=port,
+        address=address,
+        origins=origin or [],
+        show=show,
+    )

@@ -9,7 +9,9 @@ import typer
 
 Label = Annotated[
     str | None,
-    typer.Option(help="Label column: its name, or its position from 1 (-1 is the last)."),
+    typer.Option(
+        help="Label column: its name, or its position from 1 (-1 is the last). Default: label."
+    ),
 ]
 Text = Annotated[
     list[str] | None,

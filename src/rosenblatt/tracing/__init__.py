@@ -8,18 +8,14 @@ from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace
 from rosenblatt.tracing.run import TraceRun, TraceStep
-from rosenblatt.tracing.tables import SmallTable, parse_csv, read_csv
 
 __all__ = [
     "Proof",
     "ProofPoint",
-    "SmallTable",
     "Trace",
     "TraceProblem",
     "TraceRun",
     "TraceStep",
-    "parse_csv",
     "prove",
-    "read_csv",
     "trace",
 ]

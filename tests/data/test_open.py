@@ -14,11 +14,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import data
-from rosenblatt.data import Column
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import column
 
@@ -154,19 +153,34 @@ def test_rows_without_a_header_are_named_by_their_place(tmp_path):
     assert indices[3] == column(["2=?"], 22)
 
 
-def test_numbers_are_scaled_and_a_missing_one_is_the_mean(tmp_path):
-    path = write(tmp_path, "n.csv", b"x,label\n1,a\n3,b\n,a\n")
-    source, indices, values, _ = read(path)
-    assert source.features.columns == (Column("x", "number", 2.0, 1.0),)
-    assert values.tolist() == [-1.0, 1.0, 1.0]
-    assert indices == [column(["x="], 22), column(["x="], 22), column(["x=?"], 22)]
-
-
-def test_the_test_half_of_adult_may_end_its_labels_with_a_full_stop(tmp_path):
+def test_a_label_that_is_not_a_class_of_the_model_is_named(tmp_path):
     first = read(write(tmp_path, "a.csv", b"x,label\n1,a\n2,b\n"))[0]
-    path = write(tmp_path, "b.csv", b"x,label\n1,a.\n2,b.\n")
+    path = write(tmp_path, "b.csv", b"x,label\n1,a\n2,b.\n")
     source = data.open(path, features=first.features, classes=["a", "b"])
-    assert [b.labels.tolist() for b in source] == [[0, 1]]
+    with pytest.raises(DataError, match=r"line 3, column 'label': the label 'b\.' is not"):
+        list(source)
+
+
+def test_messages_are_cut_to_a_readable_length(tmp_path):
+    content = b"label,x\n" + b"a,1\nb,2\n" * 50 + b"a," + b"w" * 50_000 + b"\n"
+    with pytest.raises(DataError, match="line 102, column 'x': expected a number") as caught:
+        list(data.open(write(tmp_path, "a.csv", content), columns={"x": "number"}))
+    assert len(str(caught.value)) < 300
+    wide = b",".join(b"column%d" % i for i in range(10_000))
+    with pytest.raises(DataError, match=r"column0, column1, .* and 9,980 more") as caught:
+        data.open(write(tmp_path, "b.csv", wide + b"\n" + wide + b"\n"))
+    assert len(str(caught.value)) < 600
+
+
+def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
+    lines = b"__label__pos good\n__label__n\345g bad\nno label\n\n__label__neg bad\n"
+    path = write(tmp_path, "a.ft", lines)
+    source, _, _, labels = read(path, skip_bad_rows=True)
+    assert (labels, source.bad) == (["pos", "neg"], 2)
+    with pytest.raises(DataError, match="line 2, column 'label': expected UTF-8"):
+        read(path)
+    with pytest.raises(DataError, match="line 3, column 'label': the label is missing"):
+        read(write(tmp_path, "b.ft", lines.replace(b"\345", b"e")))
 
 
 @pytest.mark.parametrize(
@@ -183,8 +197,9 @@ def test_the_test_half_of_adult_may_end_its_labels_with_a_full_stop(tmp_path):
         ("a.vw", b"1 | a\nbad line\n", "line 2, column 1: expected '|'"),
         ("a.ft", b"__label__a x y\n__label__a __label__b x\n", "line 2: expected one label"),
         ("a.csv", b"", "the file is empty"),
+        ("a.csv", b"\x89PNG\r\n\x1a\n\x00\xff", "found a zero byte; is this a binary file"),
         ("a.csv", b"label,x\n", "the file has no rows"),
-        ("a.csv", b"x,x\na,1\n", "'x' stands twice"),
+        ("a.csv", b"x,x\na,1\n", "'x' occurs twice"),
         ("a.parquet", b"PAR1 and then nothing", "the Parquet file cannot be read"),
         ("a.csv.gz", gzip.compress(plain_csv() * 50)[:-30], "cannot be read to the end"),
     ],
@@ -194,48 +209,6 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, message)
     options = {} if name.startswith(("a.csv.gz", "a.svm", "a.vw")) else {"header": True}
     with pytest.raises(DataError, match=message.replace("|", r"\|")):
         list(data.open(path, label="label", **options))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", b"nothing\n[3]\n\n{\n", "line 1: expected a JSON object"),
-        ("a.csv", b"label,x\na\n\nb\nc,1,2\n", "line 2: expected 2 values, found 1"),
-        ("a.ft", b"__label__a __label__b x\n" * 3, "line 1: expected one label"),
-    ],
-)
-def test_where_all_rows_are_bad_their_number_and_the_first_are_named(
-    tmp_path, name, content, message
-):
-    path = write(tmp_path, name, content)
-    with pytest.raises(DataError, match=message):
-        list(data.open(path, label="label"))
-    left_out = f"no row can be read: 3 bad rows left out. The first: .*{message}"
-    with pytest.raises(DataError, match=left_out):
-        list(data.open(path, label="label", skip_bad_rows=True))
-
-
-@pytest.mark.parametrize("rows", [1000, 20_000])
-def test_an_arrow_file_that_is_not_sound_is_refused_near_its_fault(tmp_path, rows):
-    texts = [b"a good film"] * 20_000
-    texts[17_000] = b"a bad \xff"
-    text = pa.array(texts, pa.binary()).view(pa.string())
-    whole = pa.table({"label": ["a", "b"] * 10_000, "text": text})
-    with pa.ipc.new_file(tmp_path / "a.arrow", whole.schema) as file:
-        file.write_table(whole, max_chunksize=rows)
-    with pytest.raises(DataError, match=r"the Arrow file cannot be read: .*UTF") as caught:
-        list(data.open(tmp_path / "a.arrow", label="label"))
-    assert caught.value.line == (17_001 if rows == 1000 else 16_385)
-    only = pa.table({"label": whole["label"], "kind": whole["label"], "text": text})
-    pyarrow.feather.write_feather(only, tmp_path / "b.arrow", compression="uncompressed")
-    assert sum(map(len, data.open(tmp_path / "b.arrow", label="label", columns=["kind"])))
-
-
-def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):
-    rows = b"label,x\n" + b"a,1\nb,2\n" * 5000 + b"a,many\n"
-    path = write(tmp_path, "a.csv", rows)
-    with pytest.raises(DataError, match=r"line 10002, column 'x': expected a number, found 'many'"):
-        list(data.open(path, label="label", block_bytes=1 << 12))
 
 
 def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
@@ -252,12 +225,12 @@ def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
     [
         ({"label": "nope"}, "there is no column 'nope'; the columns are label, text, stars, where"),
         ({"text": "nope"}, "there is no column 'nope'"),
-        ({"columns": {"text": "sentence"}}, "'sentence' is no kind of column"),
+        ({"columns": {"text": "sentence"}}, "'sentence' is not a kind of column"),
         (
             {"columns": {"text": "ignore", "stars": "ignore", "where": "ignore"}},
             "no column is left",
         ),
-        ({"format": "xml"}, "'xml' is no format"),
+        ({"format": "xml"}, "'xml' is not a format"),
     ],
 )
 def test_wrong_questions_are_answered_with_what_there_is(files, options, message):
@@ -270,16 +243,22 @@ def test_a_file_that_is_not_there_is_named():
         data.open("nothing.csv")
 
 
-@settings(
-    max_examples=FUZZ, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.one_of(st.binary(max_size=120), st.text('ab1,"\n\t\r;é?', max_size=80).map(str.encode)))
-def test_no_csv_crashes_and_every_row_is_read_or_counted(tmp_path, noise):
-    path = write(tmp_path, "noise.csv", b"label,x\n" + noise)
-    try:
-        source = data.open(path, label="label", header=True, skip_bad_rows=True)
-        rows = sum(len(batch) for batch in source)
-    except DataError:
-        return
-    assert rows == source.rows
-    assert rows + source.bad >= 1
+def test_no_csv_crashes_and_every_row_is_read_or_counted(tmp_path):
+    read_ones = 0
+
+    @settings(max_examples=FUZZ, deadline=None)
+    @given(st.binary(max_size=120) | st.text('ab1,"\n\t\r;é?', max_size=80).map(str.encode))
+    def check(noise):
+        nonlocal read_ones
+        path = write(tmp_path, "noise.csv", b"label,x\n" + noise)
+        try:
+            source = data.open(path, label="label", header=True, skip_bad_rows=True)
+            rows = sum(len(batch) for batch in source)
+        except DataError:
+            return
+        assert rows == source.rows
+        assert rows + source.bad >= 1
+        read_ones += rows > 0
+
+    check()
+    assert read_ones >= FUZZ // 50

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.ahead import in_order
-from rosenblatt.data.byte_source import BLOCK_BYTES
+from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
+from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.column_kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint, last_change
-from rosenblatt.data.kinds import Column, check_chunk, guess_columns
-from rosenblatt.data.lines import Lines
-from rosenblatt.data.look import fitted, look
-from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.tables import Chunk, as_strings
-from rosenblatt.errors import DataError
+from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
+from rosenblatt.data.parallel import in_order
+from rosenblatt.data.readers import Piece, Reader, TableReader
+from rosenblatt.data.schema import detect_features, fit_features
+from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.strings import as_strings
+from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
 
@@ -63,22 +63,15 @@ class _Prepared(NamedTuple):
     The rows of a table have yet to be hashed.
     """
 
-    rows: Rows | None
-    weights: np.ndarray | None
-    table: Any
+    found: Chunk | Lines
     size: int
     names: list[str]
     codes: np.ndarray | None
-    place: Chunk | Lines
-    bad: int
     missing: dict[str, int]
-
-    def __len__(self) -> int:
-        return len(self.rows.indptr) - 1 if self.rows is not None else self.table.num_rows
 
 
 def open(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Any,
     label: str | int | None = None,
     text: str | Iterable[str] | None = None,
     columns: Iterable[str] | Mapping[str, str] | None = None,
@@ -91,30 +84,32 @@ def open(
     skip_bad_rows: bool = False,
     block_bytes: int = BLOCK_BYTES,
 ) -> Source:
-    """Open one or several files of one format as a source of batches.
+    """Open one or several files of one format, or a table in memory, as a source of batches.
 
     Parameters
     ----------
-    paths : str, path or several of them
-        Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip and zstd
-        are recognised by their content.
+    paths : str, path, several of them, or a table
+        Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip, zstd,
+        bz2 and lz4 are recognised by their content. A table is a data frame of pandas or polars,
+        a pyarrow table or a dict of columns.
     label : str or int, optional
-        The column that holds the label, by name or by place (from 1; -1 is the last).
+        The column that holds the label: its name, or its place counted from 1, negative from the
+        end. By default the column named ``label``.
     text : str or several, optional
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
-        ``"category"``, ``"number"`` or ``"ignore"``; the others are found out.
+        ``"category"``, ``"number"`` or ``"ignore"``; the others are detected.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
-        written by `rosenblatt convert`; found out by default.
+        written by `rosenblatt convert`; detected by default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
-        A model's own, to read other files exactly as it needs them; a label that is none of
+        Those of a model, to read other files exactly as it needs them; a label that is not one of
         `classes` is then an error.
     header : bool, optional
-        Whether the first row of CSV and TSV holds the names; found out by default.
+        Whether the first row of CSV and TSV holds the names; detected by default.
     skip_bad_rows : bool
         Leave out and count rows that cannot be read, rather than raise.
     block_bytes : int
@@ -135,18 +130,26 @@ def open(
     >>> source.classes, source.features.columns
     (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
     """
-    if format is not None and format not in FORMATS:
-        raise DataError(f"{format!r} is no format; the formats are {', '.join(FORMATS)}")
-    files = expand(paths)
-    if format == "cache" or (format is None and Path(files[0]).is_dir()):
-        from rosenblatt.data.cached import CachedSource
+    if not is_frame(paths):
+        files = named_files(paths, format)
+        if format == "cache" or (format is None and Path(files[0]).is_dir()):
+            from rosenblatt.data.row_folder import RowFolder
 
-        return CachedSource(files[0], features, classes)
-    reader = Reader(files, format, header, skip_bad_rows, block_bytes)
+            return RowFolder(files[0], features, classes)
+        reader = Reader(files, format, header, skip_bad_rows, block_bytes)
+    else:
+        reader = TableReader(table_of(paths))
     if features is not None:
-        return Source(reader, *fitted(reader, features), classes, skip_bad_rows)
-    found = look(reader, label, text, columns, ngrams or Ngrams())
+        return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
+    found = detect_features(reader, label, text, columns, ngrams or Ngrams())
     return Source(reader, found, True, classes, skip_bad_rows)
+
+
+def named_files(paths: Any, format: str | None) -> list[str]:
+    """The files that are meant; a format that does not exist is refused."""
+    if format is not None and format not in FORMATS:
+        raise DataError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+    return expand(paths)
 
 
 class Source:
@@ -200,7 +203,7 @@ class Source:
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
-        return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+        return self._reader.fingerprint()
 
     def last_changes(self) -> list[int | None]:
         """When files were written that are too large for their fingerprints to cover them."""
@@ -223,21 +226,23 @@ class Source:
                 room = rooms.pop()
             except IndexError:
                 room = Room()
-            whole = self._prepare(piece)
-            return whole, whole.rows or self.features.rows(whole.table, room), room
+            whole = self._prepare(*piece())
+            if isinstance(whole.found, Lines):
+                return whole, whole.found.rows, room
+            return whole, self.features.rows(whole.found.table, room), room
 
-        pieces = self._pieces(start)
-        # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(pieces, hashed, 2, 0, self._reader.is_waiting):
-            yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
-            del whole, rows
-            if lent:
-                rooms.append(room)
-
-    def _pieces(self, start: int) -> Iterator[Piece]:
         numbers = () if self.keep_table else self._numbers(self.features.columns)
         pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
-        return islice(pieces, start, None)
+        # Hashed rows are large: few of them are made at a time.
+        for whole, rows, room in in_order(islice(pieces, start, None), hashed, 2, 0):
+            labels, found = self._finish(whole, len(rows.indptr) - 1), whole.found
+            if isinstance(found, Lines):
+                yield Batch(rows, labels, found.weights, None, whole.size)
+            else:
+                yield Batch(rows, labels, None, found.table, whole.size)
+            del whole, rows, labels, found
+            if lent:
+                rooms.append(room)
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
@@ -252,11 +257,9 @@ class Source:
             assert not isinstance(found, Lines), "sparse formats have no columns"
             return check_chunk(found, columns, None, self._skip)
 
-        # Arrow unpacks Parquet by threads of its own, and little is left to be checked: one more
-        # thread is enough, and the faster for having all memory to itself.
+        # Arrow unpacks Parquet by threads of its own, and little is left to be checked.
         most = 1 if self.format == "parquet" else 8
-        done = in_order(pieces, checked, most, is_waiting=self._reader.is_waiting)
-        return ((chunk, kinds) for chunk in done)
+        return ((chunk, kinds) for chunk in in_order(pieces, checked, most))
 
     @staticmethod
     def _numbers(columns: Iterable[Column]) -> set[str]:
@@ -269,7 +272,8 @@ class Source:
         if self.features.origin == "vw":
             return self._reader.first_lines()
         for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
-            return self._prepare(piece).table
+            found = self._prepare(*piece()).found
+            return None if isinstance(found, Lines) else found.table
         return None
 
     def _wanted(self) -> list[str] | None:
@@ -278,35 +282,30 @@ class Source:
         label = [self.features.label] if self.labelled and self.features.label is not None else []
         return [*label, *(c.name for c in self.features.columns)]
 
-    def _prepare(self, piece: Piece) -> _Prepared:
-        found, size = piece()
-        return self._lines(found, size) if isinstance(found, Lines) else self._chunk(found, size)
-
-    def _chunk(self, chunk: Chunk, size: int) -> _Prepared:
-        features = self.features
+    def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
+        if isinstance(found, Lines):
+            return self._prepare_lines(found, size)
+        features, names, codes = self.features, [], None
         label = features.label if self.labelled else None
-        chunk = check_chunk(chunk, features.columns, label, self._skip)
-        names, codes = [], None
+        chunk = check_chunk(found, features.columns, label, self._skip)
         if label is not None:
             coded = as_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        missing = features.missing(chunk.table)
-        return _Prepared(None, None, chunk.table, size, names, codes, chunk, chunk.bad, missing)
+        return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
 
-    def _lines(self, lines: Lines, size: int) -> _Prepared:
+    def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
         values, codes = np.unique(lines.labels, return_inverse=True)
         unknown = np.flatnonzero(np.isnan(lines.labels))
         if len(unknown) and not self._closed:
             line = lines.line_of(int(unknown[0]))
             raise DataError("the label is missing", path=lines.path, line=line)
         names = [_plain_number(value) for value in values]
-        known = None if len(unknown) else codes
-        return _Prepared(lines.rows, lines.weights, None, size, names, known, lines, lines.bad, {})
+        return _Prepared(lines, size, names, None if len(unknown) else codes, {})
 
-    def _finish(self, prepared: _Prepared) -> np.ndarray | None:
+    def _finish(self, prepared: _Prepared, rows: int) -> np.ndarray | None:
         """Code the labels and count: in order, so that codes do not depend on timing."""
-        self.rows += len(prepared)
-        self.bad += prepared.bad
+        self.rows += rows
+        self.bad += prepared.found.bad
         self.missing.update(prepared.missing)
         if prepared.codes is None:
             return None
@@ -320,26 +319,20 @@ class Source:
             if name in known:
                 continue
             if self._closed:
-                # The test half of the adult data writes its labels with a full stop.
-                if name.removesuffix(".") not in known:
-                    raise self._foreign(name, prepared)
-                known[name] = known[name.removesuffix(".")]
-            else:
-                if len(self.classes) >= _MOST_CLASSES:
-                    message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
-                    raise DataError(message, path=self.files[0], column=self.features.label)
-                known[name] = len(self.classes)
-                self.classes.append(name)
+                raise self._foreign(name, prepared)
+            if len(self.classes) >= _MOST_CLASSES:
+                message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
+                raise DataError(message, path=self.files[0], column=self.features.label)
+            known[name] = len(self.classes)
+            self.classes.append(name)
         return [known[name] for name in prepared.names]
 
     def _foreign(self, name: str, prepared: _Prepared) -> DataError:
         assert prepared.codes is not None
         row = int(np.flatnonzero(prepared.codes == prepared.names.index(name))[0])
-        message = f"the label {name!r} is none of the model's: {', '.join(self.classes)}"
-        place = prepared.place
-        return DataError(
-            message, path=place.path, line=place.line_of(row), column=self.features.label
-        )
+        message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
+        line = prepared.found.line_of(row)
+        return DataError(message, path=prepared.found.path, line=line, column=self.features.label)
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:
