@@ -3,6 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
+
+_LONGEST = 500
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """A value as a message shows it: long ones are cut.
+
+    >>> shown("abc"), shown("ab" * 500, most=10)
+    ("'abc'", "'abababab... (1,000 characters)")
+    """
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    plain = repr(value)
+    if len(plain) <= most + 2:
+        return plain
+    return f"{plain[: most - 1]}... ({len(plain) - 2:,} characters)"
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names as a message lists them: only the first of many.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    first = ", ".join(name if len(name) <= 40 else name[:37] + "..." for name in names[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
 
 
 class DataError(ValueError):
@@ -36,6 +64,8 @@ class DataError(ValueError):
             *([f"line {line}"] if line is not None else []),
             *([f"column {column!r}"] if column is not None else []),
         ]
+        if len(message) > _LONGEST:
+            message = message[: _LONGEST - 3] + "..."
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
         self.path, self.line, self.column = path, line, column
 

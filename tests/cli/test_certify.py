@@ -60,19 +60,39 @@ def test_the_label_may_stand_in_any_column_and_columns_are_named(folder):
 
 def test_columns_without_names_are_not_taken_for_numbers(folder):
     (folder / "d.csv").write_text("0,1.5\n0,1.25\n1,3\n1,4\n")
-    made = run("certify", "d.csv", "--label", "0", "--no-header")
-    assert "Hyperplane: column 1 - 2 > 0 for class 1." in made.output
-    assert "Separating the classes alone: column 1." in made.output
+    made = run("certify", "d.csv", "--label", "1")
+    assert "Hyperplane: column 2 - 2 > 0 for class 1." in made.output
+    assert "Separating the classes alone: column 2." in made.output
+
+
+def test_a_certificate_speaks_of_every_row_of_a_file_without_a_header(folder):
+    X = np.random.default_rng(0).normal(size=(1372, 3)).round(4)
+    lines = [f"{a},{b},{c},{int(a + b > c)}" for a, b, c in X]
+    (folder / "notes.csv").write_text("\n".join(lines) + "\n")
+    for options in ((), ("--no-header",)):
+        made = run("certify", "notes.csv", "--label", "-1", "--out", "cert.json", *options)
+        assert "1,372 rows" in made.output
+        assert run("verify", "cert.json", "notes.csv").exit_code == 0
+    (folder / "short.csv").write_text("\n".join(lines[1:]) + "\n")
+    assert run("verify", "cert.json", "short.csv").exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["certify", "trace", "lab", "train"])
+def test_every_command_asks_for_the_label_in_the_same_words(folder, command):
+    question = "which column is the label? The columns are a, b, y"
+    assert question in str(run(command, "xor.csv").exception)
+    refusal = "columns are counted from 1, and from -1 backwards"
+    assert refusal in str(run(command, "xor.csv", "--label", "0").exception)
 
 
 def test_tabs_gzip_and_missing_headers_are_read(folder):
     text = XOR.replace(",", "\t").split("\n", 1)[1]
     with gzip.open(folder / "xor.tsv.gz", "wt") as file:
         file.write(text)
-    made = run("certify", "xor.tsv.gz", "--no-header", "--out", "cert.json")
+    made = run("certify", "xor.tsv.gz", "--label", "-1", "--out", "cert.json")
     assert "INSEPARABLE" in made.output
     assert run("verify", "cert.json", "xor.tsv.gz").exit_code == 0
-    assert "INSEPARABLE" in run("certify", "xor.tsv.gz", "--no-header", "--label", "2").output
+    assert "INSEPARABLE" in run("certify", "xor.tsv.gz", "--no-header", "--label", "3").output
 
 
 def test_svmlight_files_and_several_classes(folder):
@@ -88,19 +108,19 @@ def test_svmlight_files_and_several_classes(folder):
 def test_whole_numbers_of_a_file_are_not_rounded(folder):
     a = 2**60
     (folder / "big.csv").write_text(f"x,z,y\n{a},0.5,0\n{a + 1},0.5,1\n")
-    assert "SEPARABLE: a hyperplane" in run("certify", "big.csv").output
+    assert "SEPARABLE: a hyperplane" in run("certify", "big.csv", "--label", "y").output
 
 
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a,y\n1,0\nx,1\n", (), "column 'a': expected a number, found 'x'"),
-        ("a,y\n1,0\n,1\n", (), "line 3, column 'a': expected a number, found nothing"),
-        ("a,y\n1,0\n2,1\n", ("--label", "b"), "expected one column 'b'"),
-        ("a,y\n1,0\n2,0\n", (), "two classes"),
-        ("a,y\n", (), "expected rows"),
-        ("a,y\n1,0\n1,2,3\n", (), "d.csv"),
-        ("y\n1\n0\n", (), "expected rows with a label and at least one number"),
+        ("a,label\n1,0\nx,1\n", (), "line 3, column 'a': expected a number, found 'x'"),
+        ("a,label\n1,0\n,1\n", (), "line 3, column 'a': expected a number, found nothing"),
+        ("a,y\n1,0\n2,1\n", ("--label", "b"), "there is no column 'b'; the columns are a, y"),
+        ("a,label\n1,0\n2,0\n", (), "two classes"),
+        ("a,label\n", (), "the file has no rows"),
+        ("a,label\n1,0\n1,2,3\n", (), "line 3: expected 2 values, found 3"),
+        ("label\n1\n0\n", (), "expected at least one column of numbers"),
     ],
 )
 def test_bad_files_are_named(folder, text, options, message):
@@ -113,11 +133,11 @@ def test_bad_files_are_named(folder, text, options, message):
 def test_a_missing_file_and_bad_svmlight_are_named(folder):
     assert "no such file" in str(run("certify", "nothing.csv").exception)
     (folder / "d.svm").write_text("this is no svmlight\n")
-    assert "expected svmlight lines" in str(run("certify", "d.svm").exception)
+    assert "line 1, column 1: expected a number" in str(run("certify", "d.svm").exception)
 
 
 def test_a_certificate_of_the_package_checks_a_file_of_the_same_numbers(folder):
     from rosenblatt import certify
 
     certify(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), ["no", "yes", "yes", "no"]).save("c.json")
-    assert run("verify", "c.json", "xor.csv").exit_code == 0
+    assert run("verify", "c.json", "xor.csv", "--label", "y").exit_code == 0

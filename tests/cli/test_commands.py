@@ -134,7 +134,7 @@ def test_a_cache_gives_the_model_of_the_file_it_was_made_from(folder, model):
     assert told["rows"] == 300
     (cache / "rows" / "values").write_bytes(b"short")
     result = CliRunner().invoke(app, ["train", str(cache)])
-    assert "is no cache that can be read" in str(result.exception)
+    assert "cannot be read as a cache" in str(result.exception)
 
 
 def test_export_to_onnx_says_what_the_model_says(folder):

@@ -48,12 +48,19 @@ def test_it_writes_other_formats(format, mark):
 
 def test_a_small_file_is_traced_with_the_options_given(tmp_path):
     file = tmp_path / "a.csv"
-    file.write_text("name,a,b,kind\nfirst,2,1,yes\nsecond,-1,1,no\n")
+    file.write_text("name,a,b,label\nfirst,2,1,yes\nsecond,-1,1,no\n")
     printed = run(app, ["trace", str(file), "--no-bias", "--eta", "0.5", "--seed", "3"])
     assert printed.exit_code == 0
     assert "first: x = [2, 1], y = +1 (yes)" in printed.stdout
     assert "0.5·x" in printed.stdout
     assert "b =" not in printed.stdout
+
+
+def test_a_file_without_a_header_is_traced_from_its_first_row(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("2,1,yes\n-1,1,no\n")
+    printed = run(app, ["trace", str(file), "--label=-1"])
+    assert "row 1: x = [2, 1], y = +1 (yes)" in printed.stdout
 
 
 def test_neither_a_file_nor_an_example_is_bad_usage():
@@ -63,6 +70,6 @@ def test_neither_a_file_nor_an_example_is_bad_usage():
 
 def test_a_bad_cell_is_named_by_line_and_column(tmp_path):
     file = tmp_path / "a.csv"
-    file.write_text("a,b,kind\n1,oops,yes\n2,1,no\n")
+    file.write_text("a,b,label\n1,oops,yes\n2,1,no\n")
     failed = run(app, ["trace", str(file)])
     assert "line 2, column 'b': expected a number, found 'oops'" in str(failed.exception)

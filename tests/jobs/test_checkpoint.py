@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.cached import write_cache
+from rosenblatt.data import write_cache
 from rosenblatt.data.files import fingerprint
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.data.blocks import Block
-from rosenblatt.data.lines import read_fasttext
 from rosenblatt.kernels.parsers import (
     FAULTS,
     parse_fasttext,
@@ -175,25 +173,3 @@ def test_fasttext_lines_mean_what_the_definition_says(rows):
         assert name == (labels[0] if labels else "")
         text = data[int(starts[row]) : int(starts[row + 1])].tobytes().decode()
         assert text.split() == rest
-
-
-PIECES = st.sampled_from([b"__label__", b" __label__a ", b"__label__\xff", b"\n", b" ", b"_"])
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(st.lists(st.binary(max_size=20) | PIECES, max_size=20).map(b"".join))
-def test_any_bytes_are_fasttext_lines_of_the_same_meaning(noise):
-    filled = [line for line in noise.split(b"\n") if line.strip(b" \t\r")]
-    chunk = read_fasttext(Block.of(noise + b"\n", "a.ft"), skip=True)
-    kept = []
-    for line in filled:
-        words = line.replace(b"\t", b" ").replace(b"\r", b" ").split(b" ")
-        labels = [w for w in words if len(w) > 9 and w.startswith(b"__label__")]
-        if len(labels) < 2:
-            rest = [w for w in words if w and w not in labels]
-            kept.append(((labels or [b"__label__"])[0][9:], rest))
-    assert chunk.bad == len(filled) - len(kept)
-    assert chunk.table["label"].to_pylist() == [label for label, _ in kept]
-    for text, (_, rest) in zip(chunk.table["text"].to_pylist(), kept, strict=True):
-        bare = text.replace(b"\t", b" ").replace(b"\r", b" ").replace(b"\n", b" ")
-        assert [w for w in bare.split(b" ") if w] == rest

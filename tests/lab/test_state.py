@@ -103,14 +103,15 @@ def test_a_row_that_does_not_exist_is_refused(row):
 def test_a_file_becomes_rows_with_the_larger_label_positive():
     data = Data.csv("a,b,label\n1,2,no\n3,4,yes\n")
     assert (data.signs, data.class_names, data.planar) == ((-1, 1), ("no", "yes"), True)
-    assert Data.csv("a,b,c,y\n1,2,3,-1\n3,4,5,1\n").class_names == ("-1", "+1")
+    assert Data.csv("a,b,c,label\n1,2,3,-1\n3,4,5,1\n").class_names == ("-1", "+1")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line of headings"),
-        ("\x00\x01", "line of headings"),
+        ("", "your file: the file is empty"),
+        ("\x00\x01", "your file: the file has no rows"),
+        ("a,b,c\n1,2,x\n", "which column is the label"),
         ("a,b,label\n1,2,x\n3,4,y\n5,6,z\n", "two kinds of labels are needed, the file has 3"),
         ("a,b,label\n1,2,x\n", "two kinds of labels are needed, the file has 1"),
         ("a,b,label\n1,oops,x\n", "expected a number, found 'oops'"),

@@ -7,19 +7,15 @@ from typing import Annotated
 
 import typer
 
+from rosenblatt.cli import options as o
+
 
 def certify(
-    data: Annotated[
-        Path, typer.Argument(help="CSV, TSV or svmlight file of numbers, plain or compressed.")
-    ],
-    label: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the labels (its number, from 0, without a header); else the last."
-        ),
-    ] = None,
+    files: Annotated[list[str], typer.Argument(help="Files of numbers with labels.")],
+    label: o.Label = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate here, as JSON.")] = None,
-    header: Annotated[bool, typer.Option(help="Whether the first line names the columns.")] = True,
+    format: o.Format = None,
+    header: o.Header = None,
     intercept: Annotated[
         bool, typer.Option(help="Whether hyperplanes may miss the origin.")
     ] = True,
@@ -32,15 +28,16 @@ def certify(
 
     Whole numbers count exactly as they stand, decimal fractions as the nearest double.
     """
-    from rosenblatt.cli._table import read_labelled
+    from rosenblatt.data import read_arrays
     from rosenblatt.theory import certify as decide
     from rosenblatt.theory.certificate import Source
 
-    table = read_labelled(data, label, header)
+    table = read_arrays(files, label, format=format, header=header)
     certificate = decide(
         table.X, table.y, fit_intercept=intercept, strategy=strategy, time_limit=time_limit
-    ).with_source(Source(table.label, header, table.columns))
+    ).with_source(Source(table.label, table.header, table.columns))
     typer.echo(certificate.report())
     if out is not None:
         certificate.save(out)
-        typer.echo(f"Certificate written to {out}; check it with: rosenblatt verify {out} {data}")
+        again = f"rosenblatt verify {out} {' '.join(files)}"
+        typer.echo(f"Certificate written to {out}; check it with: {again}")

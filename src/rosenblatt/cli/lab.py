@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rosenblatt.cli import options as o
+
 
 def lab(
     file: Annotated[
-        Path | None, typer.Argument(help="A CSV file with a line of headings to begin with.")
+        str | None, typer.Argument(help="A small file of numbers with labels to begin with.")
     ] = None,
     example: Annotated[
         str | None,
@@ -18,6 +19,8 @@ def lab(
             help="Or begin with movies, not-good, not-good-bigrams, and, or, xor or iris."
         ),
     ] = None,
+    label: o.Label = None,
+    header: o.Header = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
     address: Annotated[
         str, typer.Option(help="The address to listen at; loopback is reachable by you alone.")
@@ -31,4 +34,13 @@ def lab(
     """Open the perceptron lab: add points, step, play, prove, in a local web page."""
     from rosenblatt.lab import serve
 
-    serve(file=file, example=example, port=port, address=address, origins=origin or [], show=show)
+    serve(
+        file=file,
+        label=label,
+        header=header,
+        example=example,
+        port=port,
+        address=address,
+        origins=origin or [],
+        show=show,
+    )

@@ -8,22 +8,23 @@ from typing import Annotated, Any
 import typer
 
 Label = Annotated[
-    str | None, typer.Option(help="The label's column: its name, or its place from 1 (-1: last).")
+    str | None,
+    typer.Option(help="The label's column: its name, or its place from 1 (-1: last). Else: label."),
 ]
 Text = Annotated[
     list[str] | None, typer.Option(help="A column of text; then only these are features.")
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(help="NAME=KIND: text, category, number or ignore. The others are found out."),
+    typer.Option(help="NAME=KIND: text, category, number or ignore. The others are detected."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext or vw; found out."),
+    typer.Option(help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext or vw. Else detected."),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether the first row holds names; found out."),
+    typer.Option("--header/--no-header", help="Whether the first row holds names. Else detected."),
 ]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Leave out and count rows that cannot be read.")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from rosenblatt.cli import options as o
+
+_MOST_CELLS = 200_000
 
 
 class Format(StrEnum):
@@ -27,7 +30,7 @@ class Style(StrEnum):
 
 def trace(
     file: Annotated[
-        Path | None, typer.Argument(help="A small CSV file with a line of headings.")
+        str | None, typer.Argument(help="A small file of numbers with labels, such as CSV.")
     ] = None,
     example: Annotated[
         str | None,
@@ -35,9 +38,8 @@ def trace(
             help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor or iris."
         ),
     ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="The column of labels; the last unless named.")
-    ] = None,
+    label: o.Label = None,
+    header: o.Header = None,
     format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
     style: Annotated[
         Style | None,
@@ -62,24 +64,30 @@ def trace(
     ] = None,
 ) -> None:
     """Show every step of a run: the sums, the verdict, the update, and why it ended."""
+    from scipy.sparse import issparse
+
     from rosenblatt import examples, tracing
+    from rosenblatt.data import read_arrays
 
     if (file is None) == (example is None):
         raise typer.BadParameter("give either a FILE or --example NAME")
+    rule, intercept = "margin", True
     if example is not None:
-        source: Any = examples.load(example)
+        found = examples.load(example)
+        data: Any = found.X, found.y, found.feature_names, found.row_names
+        rule, intercept = found.mistake, found.fit_intercept
     else:
-        assert file is not None
-        source = tracing.read_csv(file, label=label)
-    options: dict[str, Any] = {
-        "mistake": mistake or getattr(source, "mistake", "margin"),
-        "fit_intercept": getattr(source, "fit_intercept", True) if bias is None else bias,
-    }
+        table = read_arrays(file, label, header=header, row_names=True, most_cells=_MOST_CELLS)
+        X = table.X.toarray() if issparse(table.X) else table.X
+        data = X.tolist(), table.y.tolist(), table.columns, table.row_names
+    rows, labels, feature_names, row_names = data
     run = tracing.trace(
-        source.X,
-        source.y,
-        feature_names=source.feature_names,
-        row_names=source.row_names,
+        rows,
+        labels,
+        feature_names=feature_names,
+        row_names=row_names,
+        mistake=mistake or rule,
+        fit_intercept=intercept if bias is None else bias,
         update=update,
         threshold=threshold,
         eta=eta,
@@ -87,7 +95,6 @@ def trace(
         order=seed is not None,
         seed=seed,
         max_epochs=max_epochs,
-        **options,
     )
     chosen = style or (Style.steps if len(run) <= 40 else Style.table)
     typer.echo(getattr(run, f"to_{format}")(chosen, proof=proof))

@@ -7,25 +7,34 @@ from typing import Annotated
 
 import typer
 
+from rosenblatt.cli import options as o
+
 
 def verify(
     certificate: Annotated[Path, typer.Argument(help="Certificate written by rosenblatt certify.")],
-    data: Annotated[Path, typer.Argument(help="The file it is about.")],
+    files: Annotated[list[str], typer.Argument(help="The files it is about.")],
     label: Annotated[
-        str | None, typer.Option(help="Column of the labels, if it has another name now.")
+        str | None,
+        typer.Option(help="The label's column, if it is not the one the certificate names."),
+    ] = None,
+    format: o.Format = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="If it is not as the certificate says."),
     ] = None,
 ) -> None:
     """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if refuted."""
-    from rosenblatt.cli._table import read_labelled
+    from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSet, load_certificate
     from rosenblatt.theory import verify as check
 
     loaded = load_certificate(certificate)
     first = next(iter(loaded.values())) if isinstance(loaded, CertificateSet) else loaded
     source = first.source
-    if label is None and source is not None:
-        label = source.label or None
-    table = read_labelled(data, label, header=source is None or source.header)
+    if source is not None and source.label:
+        label = source.label if label is None else label
+        header = source.header if header is None else header
+    table = read_arrays(files, label, format=format, header=header)
     result = check(loaded, table.X, table.y)
     if not result:
         typer.echo(f"REFUTED: {result.reason}", err=True)

@@ -1,8 +1,22 @@
-"""Sources of batches: files of any format and size, their columns, and the on-disk cache."""
+"""The way in for data: files of any format and size, or tables in memory, as batches of rows.
 
-from rosenblatt.data.cached import write_cache
+:func:`open` gives batches of sparse rows for learning; :func:`read_arrays` a whole table of
+numbers. Both detect formats, headers and labels by the same rules.
+"""
+
+from rosenblatt.data.arrays import Arrays, read_arrays
+from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.features import Features
-from rosenblatt.data.kinds import Column
-from rosenblatt.data.source import Batch, Source, open
+from rosenblatt.data.open import Batch, Source, open
+from rosenblatt.data.row_folder import write_cache
 
-__all__ = ["Batch", "Column", "Features", "Source", "open", "write_cache"]
+__all__ = [
+    "Arrays",
+    "Batch",
+    "Column",
+    "Features",
+    "Source",
+    "open",
+    "read_arrays",
+    "write_cache",
+]

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.kinds import KINDS, Column, to_numbers
-from rosenblatt.data.lines import vw_names
-from rosenblatt.data.strings import make_strings, string_buffers
-from rosenblatt.data.tables import as_strings, plain_strings
+from rosenblatt.data.column_kinds import KINDS, Column, to_numbers
+from rosenblatt.data.sparse_lines import vw_names
+from rosenblatt.data.strings import as_strings, make_strings, plain_strings, string_buffers
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
@@ -178,7 +177,7 @@ class Features:
         return string_buffers(plain_strings(values))
 
     def _cells(self, table: pa.Table) -> Rows | None:
-        """Numbers and categories: one entry a row and column."""
+        """Numbers and categories: one entry per row and column."""
         columns = [c for c in self.columns if c.kind in ("number", "category")]
         if not columns:
             return None

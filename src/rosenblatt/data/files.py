@@ -34,6 +34,7 @@ _SUFFIXES = {
     ".fasttext": "fasttext",
     ".vw": "vw",
 }
+_PACKED = {".gz", ".zst", ".zstd", ".bz2", ".lz4"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
@@ -114,7 +115,7 @@ def detect_format(path: str, look: Callable[[int], bytes]) -> str:
     for suffix in reversed(Path(path).suffixes):
         if suffix.lower() in _SUFFIXES:
             return _SUFFIXES[suffix.lower()]
-        if suffix.lower() not in {".gz", ".zst", ".zstd"}:
+        if suffix.lower() not in _PACKED:
             break
     head = look(1 << 14)
     if head.startswith(b"PAR1"):

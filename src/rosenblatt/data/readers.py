@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from itertools import chain
-from typing import NamedTuple
+from operator import add
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.blocks import Block, read_blocks
-from rosenblatt.data.byte_source import ByteSource
-from rosenblatt.data.files import detect_format
-from rosenblatt.data.json_lines import parse_json
-from rosenblatt.data.lines import Lines, read_fasttext, read_sparse
-from rosenblatt.data.separated import SAMPLE_BYTES, Dialect, parse_csv, sniff_dialect
-from rosenblatt.data.tables import Chunk, read_columnar, validated, without_nulls
-from rosenblatt.errors import DataError
-from rosenblatt.kernels.row_ends import row_starts
+from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
+from rosenblatt.data.bytes import Block, ByteSource, read_blocks
+from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
+from rosenblatt.data.files import STDIN, detect_format, fingerprint
+from rosenblatt.data.json_tables import parse_json
+from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse
+from rosenblatt.errors import DataError, listed
 
 SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
@@ -28,18 +27,20 @@ Piece = Callable[[], tuple[Chunk | Lines, int]]
 
 
 class Reader:
-    """The files of one source. Reading is cut into pieces that threads can work on.
+    """The files of one source, cut into pieces that threads can work on.
 
     Parameters
     ----------
     files : list of str
-        All of one format; the first is looked at to find it out.
+        All of one format, which is detected from the first.
     format, header
         If known.
     skip : bool
         Leave out bad rows rather than raise.
     block_bytes : int
         How much of a text file makes a piece.
+    stream : binary file, optional
+        Read this; the only file's name is then what messages call it.
     """
 
     def __init__(
@@ -49,16 +50,16 @@ class Reader:
         header: bool | None,
         skip: bool,
         block_bytes: int,
+        stream: BinaryIO | None = None,
     ) -> None:
         self.files = files
-        self._header, self._skip, self._block_bytes = header, skip, block_bytes
-        self._first: ByteSource | None = ByteSource(files[0], block_bytes)
+        self.header = header
+        self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
+        self._first: ByteSource | None = ByteSource(files[0], stream)
         self.format = format or detect_format(files[0], self._first.head)
-        self._read_from: ByteSource | None = None
         self._head: Chunk | None = None
-        # What was opened to look at its beginning is read on from there, once.
+        # The file that was opened to see its first rows is read on from there, once.
         self._begun: _Begun | None = None
-        self._rest: Iterator[Chunk] | None = None
 
     def head(self) -> pa.Table:
         """The first rows of the first file, with all columns; they stay to be read."""
@@ -83,8 +84,9 @@ class Reader:
 
     def _read_head(self) -> Chunk | None:
         if self.format in _COLUMNAR:
-            self._rest = read_columnar(self.files[0], self.format, None, _BATCH_ROWS)
-            batch = next(self._rest, None)
+            batch = next(read_columnar(self.files[0], self.format, None, _BATCH_ROWS), None)
+            if batch is not None:
+                _must_differ(batch.table.column_names, self.files[0])
             return batch if batch is None or self.format == "parquet" else validated(batch)
         dialect, blocks = self._open(self.files[0])
         first = next(blocks, None)
@@ -95,11 +97,14 @@ class Reader:
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
 
+    def fingerprint(self) -> dict[str, Any]:
+        """Which files these are: their names, sizes and samples of what is in them."""
+        return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
-        head = ByteSource(self.files[0], self._block_bytes).head(self._block_bytes)
-        lines = [line for line in head[: head.rfind(b"\n") + 1].split(b"\n") if line.strip()]
-        return pa.table({"line": pa.array(lines, pa.binary())})
+        block = next(self._blocks(ByteSource(self.files[0]), None))
+        return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
 
     def pieces(
         self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
@@ -117,7 +122,8 @@ class Reader:
         """
         for path in self.files:
             if self.format in _COLUMNAR:
-                yield from self._columnar_pieces(path, columns)
+                for chunk in read_columnar(path, self.format, columns, _BATCH_ROWS):
+                    yield partial(_columnar, chunk, self.format)
                 continue
             begun, self._begun = self._begun, None
             if begun is not None and path == self.files[0]:
@@ -128,27 +134,18 @@ class Reader:
             for block in blocks:
                 yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
+    def blocks(self) -> Iterator[Block]:
+        """The lines of all files, of a format of lines."""
+        for path in self.files:
+            yield from self._open(path)[1]
+
     def _first_piece(self, begun: _Begun, columns: list[str] | None) -> Piece:
-        """What the look at the beginning has read, unless it passed over something bad."""
+        """The rows that were read to see what they are, unless bad ones were left out."""
         head = self._head
         if head is None or (head.bad and not self._skip):
             return partial(self._parse, begun.first, begun.dialect, columns, self._skip)
         table = head.table if columns is None else head.table.select(columns)
         return partial(_as_it_is, head._replace(table=table), len(begun.first.array))
-
-    def _columnar_pieces(self, path: str, columns: list[str] | None) -> Iterator[Piece]:
-        chunks = self._begun_batches(columns) if path == self.files[0] else None
-        piece = _of_parquet if self.format == "parquet" else _of_arrow
-        for chunk in chunks or read_columnar(path, self.format, columns, _BATCH_ROWS):
-            yield partial(piece, chunk)
-
-    def _begun_batches(self, columns: list[str] | None) -> Iterator[Chunk] | None:
-        """The first file from its beginning, if the look at it had the columns wanted."""
-        rest, self._rest = self._rest, None
-        if rest is None or self._head is None:
-            return None
-        has_all = columns in (None, self._head.table.column_names)
-        return chain([self._head], rest) if has_all else None
 
     def _parse(
         self,
@@ -181,43 +178,79 @@ class Reader:
         source = self._take(path)
         if self.format not in ("csv", "tsv"):
             return None, self._blocks(source, None)
-        dialect = sniff_dialect(_sample(source), self.format, source.path, self._header)
+        dialect = detect_dialect(_sample(source), self.format, source.path, self.header)
         names = list(dialect.names)
-        if self._head is not None and names != self._head.table.column_names:
-            message = f"the columns are {', '.join(names)}, not as in the first file"
+        _must_differ(names, source.path, self.header is None)
+        if self._head is None:
+            self.header = dialect.header
+        elif names != self._head.table.column_names:
+            message = f"the columns are {listed(names)}, not as in the first file"
             raise DataError(message, path=source.path, line=1)
         return dialect, self._blocks(source, dialect)
 
-    def is_waiting(self) -> bool:
-        """Whether the next of the pieces now read can be had at once."""
-        return self._read_from is None or self._read_from.is_waiting()
-
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
-        self._read_from = source
-        has_header = dialect is not None and dialect.header
-        for block in read_blocks(source, dialect.quoting if dialect else 0):
-            rows = _without_header(block, dialect) if has_header and dialect else block
-            has_header = False
+        start = dialect.start if dialect else 0
+        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else ""):
+            rows = block.after(min(start, len(block.array))) if start else block
+            start -= len(block.array) - len(rows.array)
             if len(rows.array):
                 yield rows
-        source.close()
 
     def _take(self, path: str) -> ByteSource:
-        """The bytes of a file; those of the first were opened to look at its beginning."""
+        """The bytes of a file; the first was opened to detect its format."""
         if self._first is not None and path == self.files[0]:
             first, self._first = self._first, None
             return first
-        if path == "-":
-            raise DataError("standard input can be read only once", path="<stdin>")
-        return ByteSource(path, self._block_bytes)
+        if path == STDIN or self._stream is not None:
+            name = "<stdin>" if path == STDIN else path
+            raise DataError("a stream can be read only once", path=name)
+        return ByteSource(path)
+
+
+class TableReader(Reader):
+    """A table in memory, in the place of files."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.files, self.format, self.header = ["<table>"], "table", True
+        self._table = table
+        _must_differ(table.column_names, self.files[0])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells the table from others: its columns, and a digest of its first and last rows."""
+        table, digest = self._table, hashlib.sha256()
+        for start in (0, max(0, table.num_rows - _BATCH_ROWS)):
+            digest.update(repr(table.slice(start, _BATCH_ROWS).to_pydict()).encode())
+        return {"format": "table", "rows": table.num_rows, "sample": digest.hexdigest()}
+
+    def head(self) -> pa.Table:
+        """The first rows."""
+        if self._table.num_rows == 0:
+            raise DataError("the table has no rows", path=self.files[0])
+        return self._table.slice(0, _BATCH_ROWS)
+
+    def pieces(
+        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
+    ) -> Iterator[Piece]:
+        """Slices of the table."""
+        table = self._table if columns is None else self._table.select(columns)
+        for start in range(0, table.num_rows, _BATCH_ROWS):
+            part = table.slice(start, _BATCH_ROWS)
+            yield partial(_as_it_is, Chunk(part, "<table>", partial(add, start + 1)), part.nbytes)
 
 
 class _Begun(NamedTuple):
-    """A file whose first block was looked at."""
+    """A file whose first block was read."""
 
     dialect: Dialect | None
     first: Block
     rest: Iterator[Block]
+
+
+def _must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        hint = "; if the first row is data, say --no-header (header=False)" if is_detected else ""
+        raise DataError(f"the column name {twice!r} occurs twice in the header{hint}", path=path)
 
 
 def _sample(source: ByteSource) -> bytes:
@@ -232,17 +265,6 @@ def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
     return chunk, size
 
 
-def _of_parquet(chunk: Chunk) -> tuple[Chunk, int]:
-    return chunk, chunk.table.nbytes
-
-
-def _of_arrow(chunk: Chunk) -> tuple[Chunk, int]:
-    return _of_parquet(validated(chunk))
-
-
-def _without_header(block: Block, dialect: Dialect) -> Block:
-    for size in (SAMPLE_BYTES, len(block.array)):
-        starts = row_starts(block.array[:size], dialect.quoting)
-        if len(starts) > 1:
-            return block.after(int(starts[1]))
-    return block.after(len(block.array))
+def _columnar(chunk: Chunk, format: str) -> tuple[Chunk, int]:
+    # What comes from an Arrow file is used as it stands there.
+    return chunk if format == "parquet" else validated(chunk), chunk.table.nbytes

@@ -13,9 +13,8 @@ from time import monotonic
 from typing import Any
 
 from rosenblatt import tensorfile
-from rosenblatt.data.cache import Store
-from rosenblatt.data.features import Features
-from rosenblatt.data.source import Source
+from rosenblatt.data import Features, Source
+from rosenblatt.data.store import Store
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.jobs.train import Progress, Settings, Trainer
 from rosenblatt.kernels.compact import Numbering, Rarity

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt import data
-from rosenblatt.data.cached import write_cache
-from rosenblatt.data.kinds import fit_types, to_numbers
-from rosenblatt.data.tables import plain_strings, without_nulls
+from rosenblatt.data import write_cache
+from rosenblatt.data.arrow_tables import without_nulls
+from rosenblatt.data.column_kinds import fit_types, to_numbers
+from rosenblatt.data.strings import plain_strings
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.jobs.predict import writer
@@ -46,7 +47,7 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
         reading.pop(name, None)
     source = data.open(files, label=1, **reading)
     if source.features.origin != "table":
-        raise DataError(f"{source.format} files are no tables", path=source.files[0])
+        raise DataError(f"{source.format} files are not tables", path=source.files[0])
     rows = bad = 0
     suffix, schema, skip = Path(out).suffix.lower(), None, bool(reading.get("skip_bad_rows"))
     with replacing(out) as file, writer(file, suffix, out) as write:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.source import Source
+from rosenblatt.data import Source
 from rosenblatt.errors import DataError
 from rosenblatt.models import Model
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.source import Batch, Source
-from rosenblatt.data.tables import plain_strings, without_nulls
+from rosenblatt.data import Batch, Source
+from rosenblatt.data.arrow_tables import without_nulls
+from rosenblatt.data.strings import plain_strings
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.models import Model

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.source import sorted_labels
+from rosenblatt.data.open import sorted_labels
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.compact import taken, used_places
 from rosenblatt.models import Model

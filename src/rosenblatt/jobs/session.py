@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from rosenblatt import data
-from rosenblatt.data.source import Source
+from rosenblatt.data import Source
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.train import Settings, Trainer

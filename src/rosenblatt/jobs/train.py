@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.counts import counted
-from rosenblatt.data.cache import Store
-from rosenblatt.data.source import Batch, Source
+from rosenblatt.data import Batch, Source
+from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError
 from rosenblatt.jobs.result import model_of
 from rosenblatt.kernels.compact import Numbering, Rarity

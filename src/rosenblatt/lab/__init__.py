@@ -20,14 +20,19 @@ def _need_panel() -> None:
 
 
 def serve(
-    *, file: str | os.PathLike[str] | None = None, example: str | None = None, **options: Any
+    *,
+    file: str | os.PathLike[str] | None = None,
+    label: str | int | None = None,
+    header: bool | None = None,
+    example: str | None = None,
+    **options: Any,
 ) -> Any:
     """Serve the lab to a browser.
 
     Parameters
     ----------
-    file
-        A CSV file to begin with.
+    file, label, header
+        A small file of numbers to begin with; label and header as for :func:`rosenblatt.data.open`.
     example
         Or an example of the notes by its name.
     **options
@@ -42,7 +47,7 @@ def serve(
     if example is not None:
         session.load_example(example)
     if file is not None:
-        session = Session(Data.file(file))
+        session = Session(Data.file(file, label, header))
     return serve(session.data, session.settings, **options)
 
 

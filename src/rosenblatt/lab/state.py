@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import json
 import math
 import os
@@ -13,13 +14,17 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.sparse import issparse
+
 from rosenblatt import examples
+from rosenblatt.data import Arrays, read_arrays
 from rosenblatt.lab.lifts import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
-from rosenblatt.tracing import SmallTable, parse_csv, read_csv
 
 MOST_POINTS = 500
 MOST_FEATURES = 100
+MOST_CELLS = 200_000
 MOST_CHARACTERS = 2_000_000
 LARGEST = 1e6
 ORDERS = ("in order", "shuffled", "random")
@@ -134,22 +139,31 @@ class Data:
         """The rows of an uploaded file."""
         if len(text) > MOST_CHARACTERS:
             raise ValueError(f"the file is larger than {MOST_CHARACTERS // 1_000_000} MB")
-        return cls._table(parse_csv(text), title)
+        content = io.BytesIO(text.encode(errors="replace"))
+        return cls._table(read_arrays(content, row_names=True, name=title), title)
 
     @classmethod
-    def file(cls, path: str | os.PathLike[str]) -> Data:
-        """The rows of a file on this machine."""
-        return cls._table(read_csv(path), Path(path).name)
+    def file(
+        cls,
+        path: str | os.PathLike[str],
+        label: str | int | None = None,
+        header: bool | None = None,
+    ) -> Data:
+        """The rows of a file on this machine; label and header as for `data.open`."""
+        table = read_arrays(path, label, header=header, row_names=True, most_cells=MOST_CELLS)
+        return cls._table(table, Path(path).name)
 
     @classmethod
-    def _table(cls, table: SmallTable, title: str) -> Data:
-        kinds = sorted(set(table.y), key=str if isinstance(table.y[0], str) else None)
+    def _table(cls, table: Arrays, title: str) -> Data:
+        kinds = np.unique(table.y).tolist()
         if len(kinds) != 2:
             shown = ", ".join(str(kind) for kind in kinds[:4])
             raise ValueError(f"two kinds of labels are needed, the file has {len(kinds)}: {shown}")
         signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
+        X = table.X.toarray() if issparse(table.X) else table.X
+        rows = tuple(tuple(row) for row in X.astype(float).tolist())
         names = (str(kinds[0]), str(kinds[1])) if kinds != [-1, 1] else ("-1", "+1")
-        return cls(table.feature_names, table.X, signs, table.row_names, names, title)
+        return cls(table.columns, rows, signs, table.row_names, names, title)
 
     def with_point(self, point: Sequence[float], sign: int) -> Data:
         """One more point."""

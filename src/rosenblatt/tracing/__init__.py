@@ -8,18 +8,14 @@ from rosenblatt.tracing.problem import Problem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace
 from rosenblatt.tracing.run import Run, Step
-from rosenblatt.tracing.tables import SmallTable, parse_csv, read_csv
 
 __all__ = [
     "Problem",
     "Proof",
     "ProofPoint",
     "Run",
-    "SmallTable",
     "Step",
     "Trace",
-    "parse_csv",
     "prove",
-    "read_csv",
     "trace",
 ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 
 import pytest
 
-from rosenblatt.data.ahead import in_order
+from rosenblatt.data.parallel import in_order
 
 
 def test_results_come_in_the_order_of_the_items_however_long_they_take():
@@ -54,20 +53,3 @@ def test_no_more_is_read_than_the_threads_can_be_at():
     results.close()
     time.sleep(0.05)
     assert len(read) <= min(8, os.cpu_count() or 1) + 3
-
-
-def test_while_nothing_is_waiting_one_thread_does_all_and_others_help_when_something_is():
-    threads, waiting = [], False
-
-    def work(n):
-        threads.append(threading.get_ident())
-        time.sleep(0.002)
-        return n
-
-    found = list(in_order(iter(range(20)), work, most=4, is_waiting=lambda: waiting))
-    assert found == list(range(20))
-    assert len(set(threads)) == 1
-    threads, waiting = [], True
-    found = list(in_order(iter(range(20)), work, most=4, is_waiting=lambda: waiting))
-    assert found == list(range(20))
-    assert len(set(threads)) == min(4, os.cpu_count() or 1)

@@ -1,6 +1,6 @@
 """Rows that were read once: kept in memory while they fit, on disk beyond that.
 
-A folder on disk holds one file an array, written from front to back, so that what was there at a
+A folder on disk holds one file per array, written from front to back, so that what was there at a
 checkpoint is still there after a crash: the files are cut back to the lengths the checkpoint
 knows.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,7 +38,11 @@ _OF_ROWS: dict[str, np.dtype[Any]] = {
 _ENTRY_BYTES = np.array([2, 4, 8])  # of each part
 _MOST_BYTES = int(_ENTRY_BYTES.max())
 GROUP_BYTES = 48 << 20
-_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14; Python does not name it yet
+# What an operating system lacks is None: advice is not needed. Python does not name
+# MADV_POPULATE_READ of Linux 5.14 yet.
+_POPULATE_READ = 22 if sys.platform == "linux" else None
+_WILL_NEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
+_DONT_NEED: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class Growing:
@@ -198,14 +203,14 @@ class Store:
                 if ready is not None:
                     ready.result()
                 if self.on_disk and i + 1 < len(groups):
-                    ready = helper.submit(self._advise, groups[i + 1], _POPULATE_READ)
+                    ready = helper.submit(self._advise, groups[i + 1], _POPULATE_READ or _WILL_NEED)
                 edges = [(self.blocks[b], self.blocks[b + 1]) for b in group]
                 rows = np.concatenate(
                     [np.arange(a, b, dtype=np.uint64) for a, b in edges] or [np.empty(0, np.uint64)]
                 )
                 yield rows if seed is None else rows[generator.permutation(len(rows))]
                 if self.on_disk and not whole:
-                    self._advise(group, mmap.MADV_DONTNEED)
+                    self._advise(group, _DONT_NEED)
 
     def flush(self, sync: bool = False) -> None:
         """Hand what was appended to the operating system, and on request to the disk."""
@@ -299,8 +304,10 @@ class Store:
                 with (self.folder / name).open("rb") as file:
                     self._maps[name] = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
 
-    def _advise(self, group: np.ndarray, advice: int) -> None:
-        """Tell the operating system about the pages of some blocks."""
+    def _advise(self, group: np.ndarray, advice: int | None) -> None:
+        """Tell the operating system, if it listens, about the pages of some blocks."""
+        if advice is None or not hasattr(mmap.mmap, "madvise"):
+            return
         edges = self._pointers.array[self.blocks]
         self.arrays()
         for block in group:
@@ -312,8 +319,8 @@ class Store:
                 try:
                     self._maps[name].madvise(advice, start, last - start)
                 except OSError:
-                    if advice == _POPULATE_READ:
-                        self._maps[name].madvise(mmap.MADV_WILLNEED, start, last - start)
+                    if advice == _POPULATE_READ and _WILL_NEED is not None:
+                        self._maps[name].madvise(_WILL_NEED, start, last - start)
 
 
 def _wide_arrays(size: int) -> dict[str, np.ndarray]:

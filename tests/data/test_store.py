@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rosenblatt.data import cache
-from rosenblatt.data.cache import Store
+import rosenblatt.data.store as store_module
+from rosenblatt.data.store import Store
 from rosenblatt.kernels.compact import Numbering
 from rosenblatt.kernels.text import Rows
 
@@ -72,7 +72,7 @@ def test_a_restored_store_forgets_what_came_after_its_summary(tmp_path):
 @pytest.mark.parametrize("memory", [1 << 20, 64])
 @pytest.mark.parametrize("seed", [None, [1, 2]])
 def test_an_epoch_visits_every_row_once(memory, seed, monkeypatch):
-    monkeypatch.setattr(cache, "GROUP_BYTES", 400)
+    monkeypatch.setattr(store_module, "GROUP_BYTES", 400)
     store = filled(Store(memory=memory))
     orders = list(store.orders(seed))
     assert (len(orders) > 1) == (memory == 64)

@@ -1,4 +1,4 @@
-"""JSON lines: the quick way and the long ones give the same columns, and faults are named."""
+"""JSON lines: Arrow and the second look give the same columns, and faults are named."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import data
-from rosenblatt.data.blocks import Block
-from rosenblatt.data.json_lines import _by_arrow, _by_kernels, parse_json
+from rosenblatt.data.bytes import Block
+from rosenblatt.data.json_tables import _by_arrow, _second_look, parse_json
 from rosenblatt.errors import DataError
 
 SCHEMA = pa.schema({"s": pa.string(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()})
@@ -33,20 +33,26 @@ ROWS = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(ROWS, st.booleans())
-def test_kernels_read_the_same_columns_as_arrow(rows, ascii_only):
+def test_the_second_look_reads_the_same_columns_as_arrow(rows, ascii_only):
     lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
     block = Block.of(lines.encode("utf-8", errors="replace"), "a.jsonl")
-    table = _by_kernels(block.array, SCHEMA)
-    table.validate(full=True)
-    assert table.equals(_by_arrow(block, SCHEMA))
+    table = _by_arrow(block, SCHEMA)
+    assert table is not None
+    slow = _second_look(block, SCHEMA, skip=False).table
+    assert table.combine_chunks().equals(slow.combine_chunks())
 
 
 @pytest.mark.parametrize(
     "line", ['{"i": 1.5}', '{"i": "1"}', '{"i": 99999999999999999999}', '{"b": 1}', '{"s": 1}']
 )
-def test_a_value_of_another_type_is_not_for_the_kernels(line):
-    block = Block.of((line + "\n").encode(), "a.jsonl")
-    assert _by_kernels(block.array, SCHEMA) is None
+def test_a_value_of_another_type_needs_a_second_look(line):
+    assert _by_arrow(Block.of((line + "\n").encode(), "a.jsonl"), SCHEMA) is None
+
+
+def test_two_objects_on_a_line_and_one_on_two_are_faults():
+    for lines in (b'{"i": 1} {"i": 2}\n\n', b'{"i":\n1}\n'):
+        with pytest.raises(DataError, match="line 1: expected a JSON object"):
+            parse_json(Block.of(lines, "a.jsonl"), SCHEMA, skip=False)
 
 
 def test_a_bad_line_leaves_the_other_rows_their_types():

@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.ahead import in_order
-from rosenblatt.data.byte_source import BLOCK_BYTES
+from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
+from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.column_kinds import Column, check_chunk, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, STDIN, expand, fingerprint, last_change
-from rosenblatt.data.kinds import Column, check_chunk, guess_columns
-from rosenblatt.data.lines import Lines
-from rosenblatt.data.look import fitted, look
-from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.tables import Chunk, as_strings
-from rosenblatt.errors import DataError
+from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
+from rosenblatt.data.parallel import in_order
+from rosenblatt.data.readers import Piece, Reader, TableReader
+from rosenblatt.data.schema import detect_features, fit_features
+from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.strings import as_strings
+from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
 
@@ -78,7 +79,7 @@ class _Prepared(NamedTuple):
 
 
 def open(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Any,
     label: str | int | None = None,
     text: str | Iterable[str] | None = None,
     columns: Iterable[str] | Mapping[str, str] | None = None,
@@ -91,30 +92,32 @@ def open(
     skip_bad_rows: bool = False,
     block_bytes: int = BLOCK_BYTES,
 ) -> Source:
-    """Open one or several files of one format as a source of batches.
+    """Open one or several files of one format, or a table in memory, as a source of batches.
 
     Parameters
     ----------
-    paths : str, path or several of them
-        Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip and zstd
-        are recognised by their content.
+    paths : str, path, several of them, or a table
+        Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip, zstd,
+        bz2 and lz4 are recognised by their content. A table is a data frame of pandas or polars,
+        a pyarrow table or a dict of columns.
     label : str or int, optional
-        The column that holds the label, by name or by place (from 1; -1 is the last).
+        The column that holds the label: its name, or its place counted from 1, negative from the
+        end. By default the column named ``label``.
     text : str or several, optional
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
-        ``"category"``, ``"number"`` or ``"ignore"``; the others are found out.
+        ``"category"``, ``"number"`` or ``"ignore"``; the others are detected.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
-        written by `rosenblatt convert`; found out by default.
+        written by `rosenblatt convert`; detected by default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
-        A model's own, to read other files exactly as it needs them; a label that is none of
+        Those of a model, to read other files exactly as it needs them; a label that is not one of
         `classes` is then an error.
     header : bool, optional
-        Whether the first row of CSV and TSV holds the names; found out by default.
+        Whether the first row of CSV and TSV holds the names; detected by default.
     skip_bad_rows : bool
         Leave out and count rows that cannot be read, rather than raise.
     block_bytes : int
@@ -135,18 +138,26 @@ def open(
     >>> source.classes, source.features.columns
     (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
     """
-    if format is not None and format not in FORMATS:
-        raise DataError(f"{format!r} is no format; the formats are {', '.join(FORMATS)}")
-    files = expand(paths)
-    if format == "cache" or (format is None and Path(files[0]).is_dir()):
-        from rosenblatt.data.cached import CachedSource
+    if not is_frame(paths):
+        files = named_files(paths, format)
+        if format == "cache" or (format is None and Path(files[0]).is_dir()):
+            from rosenblatt.data.row_folder import RowFolder
 
-        return CachedSource(files[0], features, classes)
-    reader = Reader(files, format, header, skip_bad_rows, block_bytes)
+            return RowFolder(files[0], features, classes)
+        reader = Reader(files, format, header, skip_bad_rows, block_bytes)
+    else:
+        reader = TableReader(table_of(paths))
     if features is not None:
-        return Source(reader, *fitted(reader, features), classes, skip_bad_rows)
-    found = look(reader, label, text, columns, ngrams or Ngrams())
+        return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
+    found = detect_features(reader, label, text, columns, ngrams or Ngrams())
     return Source(reader, found, True, classes, skip_bad_rows)
+
+
+def named_files(paths: Any, format: str | None) -> list[str]:
+    """The files that are meant; a format that does not exist is refused."""
+    if format is not None and format not in FORMATS:
+        raise DataError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+    return expand(paths)
 
 
 class Source:
@@ -200,7 +211,7 @@ class Source:
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
-        return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+        return self._reader.fingerprint()
 
     def last_changes(self) -> list[int | None]:
         """When files were written that are too large for their fingerprints to cover them."""
@@ -228,7 +239,7 @@ class Source:
 
         pieces = self._pieces(start)
         # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(pieces, hashed, 2, 0, self._reader.is_waiting):
+        for whole, rows, room in in_order(pieces, hashed, 2, 0):
             yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
             del whole, rows
             if lent:
@@ -255,7 +266,7 @@ class Source:
         # Arrow unpacks Parquet by threads of its own, and little is left to be checked: one more
         # thread is enough, and the faster for having all memory to itself.
         most = 1 if self.format == "parquet" else 8
-        done = in_order(pieces, checked, most, is_waiting=self._reader.is_waiting)
+        done = in_order(pieces, checked, most)
         return ((chunk, kinds) for chunk in done)
 
     @staticmethod
@@ -320,22 +331,18 @@ class Source:
             if name in known:
                 continue
             if self._closed:
-                # The test half of the adult data writes its labels with a full stop.
-                if name.removesuffix(".") not in known:
-                    raise self._foreign(name, prepared)
-                known[name] = known[name.removesuffix(".")]
-            else:
-                if len(self.classes) >= _MOST_CLASSES:
-                    message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
-                    raise DataError(message, path=self.files[0], column=self.features.label)
-                known[name] = len(self.classes)
-                self.classes.append(name)
+                raise self._foreign(name, prepared)
+            if len(self.classes) >= _MOST_CLASSES:
+                message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
+                raise DataError(message, path=self.files[0], column=self.features.label)
+            known[name] = len(self.classes)
+            self.classes.append(name)
         return [known[name] for name in prepared.names]
 
     def _foreign(self, name: str, prepared: _Prepared) -> DataError:
         assert prepared.codes is not None
         row = int(np.flatnonzero(prepared.codes == prepared.names.index(name))[0])
-        message = f"the label {name!r} is none of the model's: {', '.join(self.classes)}"
+        message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
         place = prepared.place
         return DataError(
             message, path=place.path, line=place.line_of(row), column=self.features.label

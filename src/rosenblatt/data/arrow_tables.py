@@ -1,19 +1,15 @@
-"""Tables: rows that know their lines; Parquet and Arrow by the batch."""
+"""Arrow tables whose rows know their lines: from Parquet and Arrow files, and from memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from rosenblatt.data.strings import make_strings
 from rosenblatt.errors import DataError
-
-MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
 
 class Chunk(NamedTuple):
@@ -23,6 +19,31 @@ class Chunk(NamedTuple):
     path: str
     line_of: Callable[[int], int]
     bad: int = 0
+
+
+def is_frame(given: Any) -> bool:
+    """Whether something is a table in memory: of pandas, polars or Arrow, or a dict of columns.
+
+    >>> is_frame({"a": [1, 2]}), is_frame(pa.table({})), is_frame("a.csv")
+    (True, True, False)
+    """
+    return isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__")
+
+
+def table_of(frame: Any) -> pa.Table:
+    """A table in memory as an Arrow table, without an index.
+
+    >>> table_of({"a": [1, 2]}).num_rows
+    2
+    """
+    try:
+        if isinstance(frame, Mapping):
+            return pa.table(dict(frame))
+        if hasattr(frame, "iloc"):
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise DataError(f"the table cannot be read: {error}", path="<table>") from None
 
 
 def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) -> Iterator[Chunk]:
@@ -36,7 +57,7 @@ def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) 
             start = done + 1
             yield Chunk(pa.Table.from_batches([batch]), path, partial(add, start))
             done += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = "Parquet" if format == "parquet" else "Arrow"
         raise _unreadable(what, error, path, done) from None
 
@@ -87,36 +108,3 @@ def without_nulls(schema: pa.Schema) -> pa.Schema:
     [DataType(string), DataType(int64)]
     """
     return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in schema])
-
-
-def as_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column as strings, trimmed, missing values as nulls; bad UTF-8 raises ArrowInvalid.
-
-    >>> as_strings(pa.array([b" Private", b" ?", b""])).to_pylist()
-    ['Private', None, None]
-    """
-    strings = plain_strings(column)
-    strings = pc.utf8_trim_whitespace(strings)
-    # `pa.scalar` and `pa.array` import pandas, for a fifth of a second; so they are kept away from
-    # the way that every file takes.
-    return pc.if_else(pc.is_in(strings, MISSING), pa.nulls(1, strings.type)[0], strings)
-
-
-def plain_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column of any type as one array of strings, as they stand."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_boolean(array.type):
-        array = pc.if_else(array, "true", "false")
-    if pa.types.is_floating(array.type):
-        whole = pc.all(pc.equal(pc.floor(array), array)).as_py()
-        array = array.cast(pa.int64()) if whole else array
-    if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
-        return array.cast(pa.large_string())
-    return array.cast(pa.string())
-
-
-MISSING = make_strings(list(MISSING_WORDS))

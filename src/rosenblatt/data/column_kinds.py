@@ -1,4 +1,4 @@
-"""What the columns of a table are: text, category or number; found out, and checked."""
+"""What the columns of a table are: text, category or number; detected, and checked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.strings import string_buffers
-from rosenblatt.data.tables import Chunk, as_strings, plain_strings
-from rosenblatt.errors import DataError
+from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.strings import as_strings, plain_strings, string_buffers
+from rosenblatt.errors import DataError, listed, shown
 
 # So many values, and so many characters of each, tell text from categories.
 _ENOUGH = 300
@@ -56,7 +56,7 @@ def guess_columns(
     table : pyarrow.Table
         The first rows.
     label : str or None
-        The column that is the label, no feature.
+        The column that is the label, not a feature.
     kinds : mapping of name to kind
         What is known already; a column named ``"ignore"`` is left out.
 
@@ -69,10 +69,10 @@ def guess_columns(
     known = dict(kinds or {})
     for name, kind in known.items():
         if name not in table.column_names:
-            have = ", ".join(table.column_names)
+            have = listed(table.column_names)
             raise DataError(f"there is no column {name!r}; the columns are {have}")
         if kind not in KINDS:
-            raise DataError(f"{kind!r} is no kind of column; the kinds are {', '.join(KINDS)}")
+            raise DataError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
     columns = []
     for name in table.column_names:
         kind = "ignore" if name == label else known.get(name) or _guess(table[name])
@@ -104,7 +104,7 @@ def _guess(column: pa.ChunkedArray) -> str:
 
 
 def _gaps(strings: pa.Array) -> int:
-    """How many runs there are, in all strings together, of what is no ASCII letter or digit.
+    """How many runs there are, in all strings together, of what is not an ASCII letter or digit.
 
     >>> _gaps(pa.array(["so, good", "", "bad!", "!"]))
     3
@@ -126,7 +126,7 @@ def _valid_strings(column: pa.ChunkedArray) -> pa.Array:
     try:
         return as_strings(column)
     except pa.ArrowInvalid:
-        return pa.array([_decoded(value) for value in column.to_pylist()], pa.string())
+        return as_strings(pa.array([_decoded(v) for v in column.to_pylist()], pa.string()))
 
 
 def _decoded(value: Any) -> str | None:
@@ -148,7 +148,7 @@ def _is_stringlike(kind: pa.DataType) -> bool:
 
 
 def _numbers(strings: pa.Array) -> pa.Array | None:
-    """Strings as numbers, or None if one is none."""
+    """Strings as numbers, or None if one is not a number."""
     try:
         return strings.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -165,7 +165,7 @@ def _with_statistics(name: str, column: pa.ChunkedArray) -> Column:
 
 
 def to_numbers(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """A column as numbers, NaN where missing or not finite, and the rows that are no numbers.
+    """A column as numbers, NaN where missing or not finite, and the rows that are not numbers.
 
     >>> numbers, bad = to_numbers(pa.array(["1", "?", "x"]))
     >>> numbers.tolist(), bad.tolist()
@@ -197,7 +197,7 @@ def _finite(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def _parsed(value: str | None) -> float | None:
-    """A number, NaN for a missing one, None for what is no number."""
+    """A number, NaN for a missing one, None for what is not a number."""
     if value is None:
         return float("nan")
     numbers = _numbers(pa.array([value]))
@@ -220,7 +220,7 @@ def check_chunk(chunk: Chunk, columns: tuple[Column, ...], label: str | None, sk
                 faults.append((int(row), column.name, f"expected a number, found {found}"))
         faults.extend(_bad_utf8(chunk, column.name))
     if label is not None:
-        faults.extend(_bad_utf8(chunk, label) or _missing(chunk, label))
+        faults.extend([*_bad_utf8(chunk, label), *_missing(chunk, label)])
     return _without(faults, chunk, skip)
 
 
@@ -270,8 +270,7 @@ def _without(faults: list[tuple[int, str, str]], chunk: Chunk, skip: bool) -> Ch
 
 
 def _shown(chunk: Chunk, name: str, row: int) -> str:
-    value = chunk.table[name][int(row)].as_py()
-    return repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
+    return shown(chunk.table[name][int(row)].as_py())
 
 
 def _bad_utf8(chunk: Chunk, name: str) -> list[tuple[int, str, str]]:
@@ -291,7 +290,7 @@ def _bad_utf8(chunk: Chunk, name: str) -> list[tuple[int, str, str]]:
 
 
 def _missing(chunk: Chunk, name: str) -> list[tuple[int, str, str]]:
-    labels = as_strings(chunk.table[name])
+    labels = _valid_strings(chunk.table[name])
     if not labels.null_count:
         return []
     rows = np.flatnonzero(labels.is_null().to_numpy(zero_copy_only=False))

@@ -1,16 +1,17 @@
-"""Blocks of svmlight, Vowpal Wabbit and fastText lines, read by the kernels of the engine."""
+"""Blocks of svmlight, Vowpal Wabbit and fastText lines, read by kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.blocks import Block
-from rosenblatt.data.tables import Chunk
-from rosenblatt.errors import DataError
+from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.bytes import Block
+from rosenblatt.errors import DataError, shown
 from rosenblatt.kernels.parsers import FAULTS, parse_fasttext, parse_svmlight, parse_vw
 from rosenblatt.kernels.text import Rows
 
@@ -43,26 +44,20 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
         raise _fault(block, int(parsed.faults[wrong[0]]), place, bits)
 
     def line_of(row: int) -> int:
-        lines = block.data.split(b"\n")
-        filled = [i for i, line in enumerate(lines) if line.split(b"#")[0].strip()]
-        return block.line + filled[row]
+        lines = block.filled_lines()
+        if format == "svmlight":
+            lines = ((number, line) for number, line in lines if not line.lstrip().startswith(b"#"))
+        return next(islice(lines, int(good[row]), None))[0]
 
     rows = Rows(parsed.indptr, parsed.indices, parsed.values)
     good = np.flatnonzero(parsed.faults == 0)
-    return Lines(
-        rows,
-        parsed.labels,
-        parsed.weights,
-        block.path,
-        lambda row: line_of(int(good[row])),
-        len(wrong),
-    )
+    return Lines(rows, parsed.labels, parsed.weights, block.path, line_of, len(wrong))
 
 
 def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     start = block.data.rfind(b"\n", 0, place) + 1
-    word = block.array[place : place + 40].tobytes().split(b"\n")[0].split(b" ")[0]
-    message = f"{FAULTS[code]}, found {word.decode(errors='replace')!r}"
+    word = block.array[place : place + 1000].tobytes().split(b"\n")[0].split(b" ")[0]
+    message = f"{FAULTS[code]}, found {shown(word, 40)}"
     if code == 3:
         message += f" (2^{bits} columns; more with bits={bits + 1} and up)"
     return DataError(message, path=block.path, line=block.line_at(place), column=place - start + 1)
@@ -91,7 +86,8 @@ def read_fasttext(block: Block, skip: bool) -> Chunk:
     >>> read_fasttext(Block.of(b"__label__pos not bad\\n", "a.ft"), False).table.to_pylist()
     [{'label': b'pos', 'text': b'             not bad\\n'}]
     """
-    data, lines = block.array.copy(), block.lines
+    data = block.array.copy()
+    lines = block.line_at(len(data)) - block.line
     names = np.empty(len(data), dtype=np.uint8)
     offsets = np.empty(lines + 1, dtype=np.uint64)
     starts = np.empty(lines + 1, dtype=np.uint64)
@@ -101,7 +97,7 @@ def read_fasttext(block: Block, skip: bool) -> Chunk:
     wrong = np.flatnonzero(faults[:rows])
     if len(wrong) and not skip:
         message = f"{FAULTS[4]}, found several"
-        raise DataError(message, path=block.path, line=block.line_of(int(wrong[0])))
+        raise DataError(message, path=block.path, line=block.filled_line(int(wrong[0])))
     columns = {
         "label": _binary(offsets[: rows + 1], names),
         "text": _binary(starts[: rows + 1], data),
@@ -110,7 +106,7 @@ def read_fasttext(block: Block, skip: bool) -> Chunk:
     table = pa.table(columns)
     if len(wrong):
         table = table.take(keep)
-    return Chunk(table, block.path, lambda row: block.line_of(int(keep[row])), len(wrong))
+    return Chunk(table, block.path, lambda row: block.filled_line(int(keep[row])), len(wrong))
 
 
 def _binary(offsets: np.ndarray, data: np.ndarray) -> pa.Array:

@@ -1,29 +1,29 @@
-"""A look at the beginning of files: which columns they have, and what these are."""
+"""Schema detection: which column is the label, and what the others are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from rosenblatt.data.column_kinds import guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.kinds import guess_columns
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, listed
 from rosenblatt.kernels.text import Ngrams
 
 
-def look(
+def detect_features(
     reader: Reader,
     label: str | int | None,
     text: str | Iterable[str] | None,
     columns: Iterable[str] | Mapping[str, str] | None,
     ngrams: Ngrams,
 ) -> Features:
-    """Find out from the beginning of the first file what the columns are."""
+    """Detect from the beginning of the first file what the columns are."""
     if reader.format in SPARSE:
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
-    name = _label_name(label, names, path)
+    name = label_name(label, names, path)
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = (
         {str(key): kind for key, kind in columns.items()} if isinstance(columns, Mapping) else {}
@@ -42,36 +42,51 @@ def look(
     return Features("table", found, name, ngrams)
 
 
-def fitted(reader: Reader, features: Features) -> tuple[Features, bool]:
-    """A model's specification for these files, and whether they have the label."""
+def fit_features(reader: Reader, features: Features) -> bool:
+    """Whether files that must fit a model's features have the label, too."""
     origin = reader.format if reader.format in SPARSE else "table"
     if origin != features.origin:
         message = f"the model was trained on {features.origin} data, this is {reader.format}"
         raise DataError(message, path=reader.files[0])
     if origin != "table":
-        return features, True
+        return True
     names = reader.head().column_names
     for c in features.columns:
         _must_have(c.name, names, reader.files[0])
-    return features, features.label in names
+    return features.label in names
 
 
-def _label_name(label: str | int | None, names: list[str], path: str) -> str:
-    if label is None and "label" in names:
-        return "label"
+def label_name(label: str | int | None, names: list[str], path: str) -> str:
+    """The label's column: given by name, or by place from 1, negative from the end.
+
+    >>> label_name("kind", ["a", "kind"], "a.csv"), label_name("-1", ["a", "kind"], "a.csv")
+    ('kind', 'kind')
+    >>> label_name(None, ["a", "kind"], "a.csv")
+    Traceback (most recent call last):
+    ...
+    rosenblatt.errors.DataError: a.csv: which column is the label? The columns are a, kind
+    """
     if label is None:
-        message = f"which column is the label? The columns are {', '.join(names)}"
+        if "label" in names:
+            return "label"
+        message = f"which column is the label? The columns are {listed(names)}"
         raise DataError(message, path=path)
-    if str(label) not in names:
-        try:
-            place = int(label)
-            return names[place - 1 if place > 0 else place]
-        except (ValueError, IndexError):
-            _must_have(str(label), names, path)
-    return str(label)
+    if isinstance(label, str) and label in names:
+        return label
+    try:
+        place = int(label)
+    except ValueError:
+        _must_have(str(label), names, path)
+        raise
+    if place == 0:
+        message = "the label cannot be column 0: columns are counted from 1, and from -1 backwards"
+        raise DataError(message, path=path)
+    if abs(place) > len(names):
+        _must_have(str(label), names, path)
+    return names[place - 1 if place > 0 else place]
 
 
 def _must_have(name: str, names: list[str], path: str) -> None:
     if name not in names:
-        message = f"there is no column {name!r}; the columns are {', '.join(names)}"
+        message = f"there is no column {name!r}; the columns are {listed(names)}"
         raise DataError(message, path=path)

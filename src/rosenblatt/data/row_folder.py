@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.features import Features
-from rosenblatt.data.source import Batch, Source
+from rosenblatt.data.open import Batch, Source
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Rows
 
 FORMAT = "rosenblatt-cache"
-# One file each, written from front to back; the first two have an item an entry, the others a row.
+# One file each, written from front to back; the first two hold one item per entry, the others one per row.
 _KINDS: dict[str, np.dtype[Any]] = {
     "indices": np.dtype(np.uint32),
     "values": np.dtype(np.float32),
@@ -73,7 +73,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     return source.rows
 
 
-class CachedSource(Source):
+class RowFolder(Source):
     """A folder written by :func:`write_cache`, as a source of batches.
 
     Parameters
@@ -101,7 +101,7 @@ class CachedSource(Source):
             }
             self._bad, self._missing = about["counts"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"is no cache that can be read: {error}", path=folder) from None
+            raise DataError(f"cannot be read as a cache: {error}", path=folder) from None
         if features is not None and features != self.features:
             raise DataError("the rows were hashed for other features", path=folder)
         self._folder, self._fingerprint = folder, about["fingerprint"]

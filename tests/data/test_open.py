@@ -162,11 +162,122 @@ def test_numbers_are_scaled_and_a_missing_one_is_the_mean(tmp_path):
     assert indices == [column(["x="], 22), column(["x="], 22), column(["x=?"], 22)]
 
 
-def test_the_test_half_of_adult_may_end_its_labels_with_a_full_stop(tmp_path):
+def test_a_label_that_is_not_a_class_of_the_model_is_named(tmp_path):
     first = read(write(tmp_path, "a.csv", b"x,label\n1,a\n2,b\n"))[0]
-    path = write(tmp_path, "b.csv", b"x,label\n1,a.\n2,b.\n")
+    path = write(tmp_path, "b.csv", b"x,label\n1,a\n2,b.\n")
     source = data.open(path, features=first.features, classes=["a", "b"])
-    assert [b.labels.tolist() for b in source] == [[0, 1]]
+    with pytest.raises(DataError, match="line 3, column 'label': the label 'b.' is not a class"):
+        list(source)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("kind", "kind"), ("2", "kind"), (2, "kind"), (-1, "y"), ("-3", "a")]
+)
+def test_the_label_is_given_by_name_or_by_place_from_either_end(tmp_path, label, name):
+    path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
+    assert data.open(path, label=label).features.label == name
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (None, "which column is the label\\? The columns are a, kind, y"),
+        (0, "columns are counted from 1, and from -1 backwards"),
+        ("0", "columns are counted from 1, and from -1 backwards"),
+        (4, "there is no column '4'; the columns are a, kind, y"),
+        (-4, "there is no column '-4'"),
+        ("b", "there is no column 'b'"),
+    ],
+)
+def test_a_label_that_cannot_be_meant_is_a_question_or_refused(tmp_path, label, message):
+    path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
+    for given in (path, {"a": [1], "kind": ["u"], "y": [3]}):
+        with pytest.raises(DataError, match=message):
+            data.open(given, label=label)
+
+
+def test_a_name_that_looks_like_a_place_is_a_name(tmp_path):
+    path = write(tmp_path, "a.csv", b"a,0,y\n1,u,3\n2,v,4\n")
+    assert data.open(path, label="0", header=True).features.label == "0"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a,a,label\n1,2,x\n3,4,y\n", b"t,t,label\nsome,words,x\nother,words,y\n"],
+)
+def test_a_header_that_names_two_columns_alike_is_refused_never_taken_for_data(tmp_path, content):
+    path = write(tmp_path, "a.csv", content)
+    for label in (3, "label"):
+        with pytest.raises(DataError, match="occurs twice in the header; if the first row is data"):
+            data.open(path, label=label)
+    pyarrow.parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="the column name 'a' occurs twice"):
+        data.open(tmp_path / "a.parquet", label=1)
+
+
+def test_a_first_row_of_categories_that_occur_twice_is_data(tmp_path):
+    path = write(tmp_path, "mushrooms.csv", b"p,x,x\ne,x,s\np,b,s\n")
+    assert read(path, label=1)[3] == ["p", "e", "p"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_a_very_long_line_is_read(tmp_path, name):
+    mark = b"," if name == "a.csv" else b"\t"
+    long = b"word " * 300_000
+    rows = [b"pos", b"good"], [b"neg", b"bad"], [b"pos", long]
+    content = b"label,text\n".replace(b",", mark) + b"".join(mark.join(r) + b"\n" for r in rows)
+    if name == "a.jsonl":
+        content = b"".join(b'{"label": "%b", "text": "%b"}\n' % tuple(row) for row in rows)
+    source, indices, _, labels = read(write(tmp_path, name, content), text="text")
+    assert labels == ["pos", "neg", "pos"]
+    assert len(indices) == 1 + 1 + 2
+    wide = b",".join(b"c%d" % i for i in range(30_000))
+    path = write(tmp_path, "wide.csv", wide + b"\n" + b",".join([b"1"] * 30_000) + b"\n")
+    assert len(data.open(path, label=1).features.columns) == 29_999
+
+
+def test_messages_are_cut_to_a_readable_length(tmp_path):
+    content = b"label,x\n" + b"a,1\nb,2\n" * 50 + b"a," + b"w" * 50_000 + b"\n"
+    with pytest.raises(DataError, match="line 102, column 'x': expected a number") as caught:
+        list(data.open(write(tmp_path, "a.csv", content), columns={"x": "number"}))
+    assert len(str(caught.value)) < 300
+    wide = b",".join(b"column%d" % i for i in range(10_000))
+    with pytest.raises(DataError, match=r"column0, column1, .* and 9,980 more") as caught:
+        data.open(write(tmp_path, "b.csv", wide + b"\n" + wide + b"\n"))
+    assert len(str(caught.value)) < 600
+
+
+def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
+    lines = b"__label__pos good\n__label__n\345g bad\nno label\n\n__label__neg bad\n"
+    path = write(tmp_path, "a.ft", lines)
+    source, _, _, labels = read(path, skip_bad_rows=True)
+    assert (labels, source.bad) == (["pos", "neg"], 2)
+    with pytest.raises(DataError, match="line 2, column 'label': expected UTF-8"):
+        read(path)
+    with pytest.raises(DataError, match="line 3, column 'label': the label is missing"):
+        read(write(tmp_path, "b.ft", lines.replace(b"\345", b"e")))
+
+
+def frames():
+    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+    yield columns
+    yield table()
+    yield pytest.importorskip("pandas").DataFrame(columns, index=[5, 5, 7])
+
+
+def test_tables_in_memory_give_the_rows_of_a_file(files):
+    expected = read(files["parquet"])
+    for frame in frames():
+        source, indices, values, labels = read(frame)
+        assert (indices, labels) == (expected[1], expected[3])
+        assert np.array_equal(values, expected[2])
+        assert source.files == ["<table>"]
+        assert source.features == expected[0].features
+        assert source.fingerprint() == read(table())[0].fingerprint()
+    with pytest.raises(DataError, match="the table has no rows"):
+        data.open(table().slice(0, 0), label="label")
+    with pytest.raises(DataError, match="line 2, column 'label': the label is missing"):
+        read({"label": ["a", None], "x": [1, 2]})
 
 
 @pytest.mark.parametrize(
@@ -184,7 +295,7 @@ def test_the_test_half_of_adult_may_end_its_labels_with_a_full_stop(tmp_path):
         ("a.ft", b"__label__a x y\n__label__a __label__b x\n", "line 2: expected one label"),
         ("a.csv", b"", "the file is empty"),
         ("a.csv", b"label,x\n", "the file has no rows"),
-        ("a.csv", b"x,x\na,1\n", "'x' stands twice"),
+        ("a.csv", b"x,x\na,1\n", "'x' occurs twice"),
         ("a.parquet", b"PAR1 and then nothing", "the Parquet file cannot be read"),
         ("a.csv.gz", gzip.compress(plain_csv() * 50)[:-30], "cannot be read to the end"),
     ],
@@ -252,12 +363,12 @@ def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
     [
         ({"label": "nope"}, "there is no column 'nope'; the columns are label, text, stars, where"),
         ({"text": "nope"}, "there is no column 'nope'"),
-        ({"columns": {"text": "sentence"}}, "'sentence' is no kind of column"),
+        ({"columns": {"text": "sentence"}}, "'sentence' is not a kind of column"),
         (
             {"columns": {"text": "ignore", "stars": "ignore", "where": "ignore"}},
             "no column is left",
         ),
-        ({"format": "xml"}, "'xml' is no format"),
+        ({"format": "xml"}, "'xml' is not a format"),
     ],
 )
 def test_wrong_questions_are_answered_with_what_there_is(files, options, message):

@@ -1,0 +1,218 @@
+"""A whole file of numbers as arrays: what `certify`, `verify`, `trace` and the lab work on."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
+from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.column_kinds import Column, check_chunk, to_numbers
+from rosenblatt.data.open import named_files
+from rosenblatt.data.readers import Reader, TableReader
+from rosenblatt.data.schema import label_name
+from rosenblatt.data.sparse_lines import read_sparse
+from rosenblatt.data.strings import as_strings
+from rosenblatt.errors import DataError
+
+_MOST_BITS = 31
+
+
+class Arrays(NamedTuple):
+    """Rows of numbers with their labels, and the names of all that.
+
+    Attributes
+    ----------
+    X : array or sparse matrix
+        Whole numbers stay whole (int64, or objects if some do not fit into a double); decimal
+        fractions are the nearest doubles.
+    y : array
+        Whole numbers if all labels are, else numbers if all are, else strings.
+    columns : tuple of str
+        The names of the columns of X, or their places counted from 1.
+    label : str
+        The label's column; empty for svmlight, which names none.
+    header : bool
+        Whether the file names its columns.
+    row_names : tuple of str or None
+        The first column, if it names the rows.
+    """
+
+    X: Any
+    y: np.ndarray
+    columns: tuple[str, ...]
+    label: str
+    header: bool
+    row_names: tuple[str, ...] | None = None
+
+
+def read_arrays(
+    paths: Any,
+    label: str | int | None = None,
+    *,
+    format: str | None = None,
+    header: bool | None = None,
+    row_names: bool = False,
+    most_cells: int | None = None,
+    name: str = "<stream>",
+) -> Arrays:
+    """Read all rows of files, or of a table in memory, as numbers with labels.
+
+    Formats, headers and labels are detected as by :func:`open`. A column that is not of numbers
+    is refused, and so is a missing value.
+
+    Parameters
+    ----------
+    paths : str, path, several of them, a binary file or a table
+        What to read.
+    label : str or int, optional
+        The column that holds the label: its name, or its place counted from 1, negative from the
+        end. By default the column named ``label``.
+    format, header : optional
+        As for :func:`open`.
+    row_names : bool
+        Whether a first column that is not of numbers names the rows.
+    most_cells : int, optional
+        Refuse a file of more cells than that.
+    name : str
+        What messages call a binary file.
+
+    Returns
+    -------
+    Arrays
+
+    Raises
+    ------
+    DataError
+        Naming file, line and column of the first value that is not a number.
+
+    Examples
+    --------
+    >>> read_arrays({"a": [1, 2], "b": [0.5, 3.0], "label": ["no", "yes"]}).X.tolist()
+    [[1.0, 0.5], [2.0, 3.0]]
+    """
+    reader = _reader(paths, format, header, name)
+    if reader.format == "svmlight":
+        return _svmlight(reader)
+    if reader.format == "vw":
+        raise DataError("vw files hold features by name, not a table", path=reader.files[0])
+    return _table(reader, label, row_names, most_cells)
+
+
+def _table(
+    reader: Reader, label: str | int | None, row_names: bool, most_cells: int | None
+) -> Arrays:
+    head, path = reader.head(), reader.files[0]
+    chosen = label_name(label, head.column_names, path)
+    others = [column for column in head.column_names if column != chosen]
+    first, naming = head.column_names[0], None
+    if row_names and first != chosen and len(to_numbers(head[first])[1]):
+        naming = others.pop(0)
+    if not others:
+        raise DataError("expected at least one column of numbers beside the label", path=path)
+    cells: dict[str, list[np.ndarray]] = {column: [] for column in others}
+    labels: list[str] = []
+    rows: list[str] = []
+    for chunk in _chunks(reader, [*others, chosen, *([naming] if naming else [])]):
+        check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
+        for column, parts in cells.items():
+            parts.append(_numbers(chunk, column))
+        labels += as_strings(chunk.table[chosen]).to_pylist()
+        if naming is not None:
+            rows += as_strings(chunk.table[naming]).fill_null("").to_pylist()
+        if most_cells is not None and len(labels) * len(others) > most_cells:
+            message = f"the file has more than {most_cells:,} cells: too many to go through"
+            raise DataError(f"{message} step by step", path=path)
+    X = _stack([np.concatenate(parts) for parts in cells.values()])
+    names = None if naming is None else tuple(rows)
+    return Arrays(X, _plain_labels(labels), tuple(others), chosen, reader.header is not False, names)
+
+
+def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:
+    if is_frame(paths):
+        return TableReader(table_of(paths))
+    stream: BinaryIO | None = paths if hasattr(paths, "read") else None
+    files = named_files("-" if stream is not None else paths, format)
+    if stream is not None:
+        files = [name]
+    return Reader(files, format, header, False, BLOCK_BYTES, stream)
+
+
+def _chunks(reader: Reader, columns: list[str]) -> Iterator[Chunk]:
+    for piece in reader.pieces(columns, _MOST_BITS):
+        chunk, _ = piece()
+        assert isinstance(chunk, Chunk)
+        yield chunk
+
+
+def _numbers(chunk: Chunk, name: str) -> np.ndarray:
+    """A column in which every value must be a number; whole ones stay whole."""
+    column = chunk.table[name]
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_temporal(kind):
+        raise DataError(f"expected numbers, found {kind}", path=chunk.path, column=name)
+    numbers, _ = to_numbers(column)
+    absent = np.flatnonzero(np.isnan(numbers))
+    if len(absent):
+        line = chunk.line_of(int(absent[0]))
+        message = "expected a number, found nothing or what is not finite"
+        raise DataError(message, path=chunk.path, line=line, column=name)
+    if pa.types.is_floating(kind) or not np.array_equal(numbers, np.floor(numbers)):
+        return numbers
+    if pa.types.is_boolean(kind):
+        return numbers.astype(np.int64)
+    whole = column if pa.types.is_integer(kind) else as_strings(column)
+    try:
+        return pc.cast(whole, pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        with suppress(ValueError):  # of 1e3, which is not written as a whole number
+            return np.array([int(value) for value in whole.to_pylist()], dtype=object)
+    return numbers
+
+
+def _stack(columns: list[np.ndarray]) -> np.ndarray:
+    """One array; whole numbers too large for a double keep it from becoming doubles."""
+    kinds = {column.dtype.kind for column in columns}
+    large = any(
+        c.dtype.kind == "i" and np.abs(c.astype(float)).max(initial=0) >= 2**53 for c in columns
+    )
+    if "f" in kinds and large:
+        columns = [c.astype(object) for c in columns]
+    return np.column_stack(columns)
+
+
+def _plain_labels(labels: list[str]) -> np.ndarray:
+    """Labels as whole numbers if all of them are, else as numbers if all are, else as strings.
+
+    >>> _plain_labels(["+1", "-1"]).tolist(), _plain_labels(["1", "x"]).tolist()
+    ([1, -1], ['1', 'x'])
+    """
+    for kind in (int, float):
+        try:
+            return np.array([kind(label) for label in labels])
+        except (ValueError, OverflowError):
+            continue
+    return np.array(labels)
+
+
+def _svmlight(reader: Reader) -> Arrays:
+    """All lines, by scikit-learn: it reads doubles, kernels do not; but these find faults."""
+    from sklearn.datasets import load_svmlight_file
+
+    blocks = list(reader.blocks())
+    if not blocks:
+        raise DataError("the file has no rows", path=reader.files[0])
+    try:
+        X, y = load_svmlight_file(io.BytesIO(b"".join(block.data for block in blocks)))
+    except (ValueError, OverflowError) as error:
+        for block in blocks:
+            read_sparse(block, "svmlight", _MOST_BITS, skip=False)
+        raise DataError(f"expected svmlight lines: {error}", path=reader.files[0]) from None
+    columns = tuple(str(j + 1) for j in range(X.shape[1]))
+    return Arrays(X, y.astype(np.int64) if np.all(y == np.floor(y)) else y, columns, "", False)

@@ -1,0 +1,236 @@
+"""The bytes of a file: unpacked, and cut into blocks of whole rows that know their lines."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.files import STDIN
+from rosenblatt.errors import DataError
+
+BLOCK_BYTES = 4 << 20
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_ROW = 512 << 20
+_NEWLINE = ord("\n")
+# What is unpacked in one step before the data break off is lost: the steps are small.
+_STEP_BYTES = 1 << 16
+
+
+class ByteSource:
+    """The bytes of a file or a stream, decompressed, without a byte order mark.
+
+    Parameters
+    ----------
+    path : str
+        A file, or ``"-"`` for standard input.
+    stream : binary file, optional
+        Read this; `path` is then what messages call it.
+
+    Attributes
+    ----------
+    compression : {"gzip", "zstd", "bz2", "lz4"} or None
+        Detected from the first bytes.
+    fault : str
+        Why the bytes could not be read to the end; empty as long as they could.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
+    >>> _ = pathlib.Path(path).write_bytes(b"a,1\\nb,2\\n")
+    >>> ByteSource(path).head(3)
+    b'a,1'
+    """
+
+    def __init__(self, path: str, stream: BinaryIO | None = None) -> None:
+        self.path, self.fault = "<stdin>" if path == STDIN else path, ""
+        if path == STDIN and stream is None:
+            stream = sys.stdin.buffer
+        try:
+            raw = pa.OSFile(path) if stream is None else pa.PythonFile(stream, mode="r")
+            if hasattr(stream, "peek"):
+                magic = bytes(stream.peek(8)[:8])  # type: ignore[union-attr]
+            else:
+                magic = raw.read(8)
+                raw.seek(0)
+        except OSError as error:
+            raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
+        kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
+        self.compression = kinds[0] if kinds else None
+        self._stream = pa.CompressedInputStream(raw, kinds[0]) if kinds else raw
+        self._head = b""
+        self._look(len(_BYTE_ORDER_MARK))
+        self._head = self._head.removeprefix(_BYTE_ORDER_MARK)
+
+    def head(self, size: int) -> bytes:
+        """The first bytes, which stay to be read."""
+        self._look(size)
+        self.check(1 + self._head.count(b"\n"))
+        return self._head[:size]
+
+    def read_into(self, room: np.ndarray) -> int:
+        """Fill an array with the next bytes; how many there were: fewer only at the end."""
+        filled = min(len(self._head), len(room))
+        room[:filled] = np.frombuffer(self._head[:filled], dtype=np.uint8)
+        self._head = self._head[filled:]
+        step = _STEP_BYTES if self.compression else len(room)
+        while filled < len(room) and not self.fault:
+            try:
+                count = int(self._stream.readinto(room[filled : filled + step]))
+            except OSError as error:
+                what = f"{self.compression} data" if self.compression else "file"
+                self.fault = f"the {what} cannot be read to the end: {error}"
+                break
+            if count == 0:
+                break
+            filled += count
+        return filled
+
+    def check(self, line: int) -> None:
+        """Raise if the bytes came to an end too early, on this line."""
+        if self.fault:
+            raise DataError(self.fault, path=self.path, line=line if line > 1 else None)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._stream.close()
+
+    def _look(self, size: int) -> None:
+        if size > len(self._head):
+            room = np.empty(size, dtype=np.uint8)
+            self._head = room[: self.read_into(room)].tobytes()
+
+
+class Block(NamedTuple):
+    """Whole rows of one file, ending in a line break, and the line on which they begin, from 1."""
+
+    array: np.ndarray
+    path: str
+    line: int
+
+    @classmethod
+    def of(cls, data: bytes, path: str, line: int = 1) -> Block:
+        """The rows written in `data`.
+
+        >>> Block.of(b"a,1\\nb,2\\n", "a.csv").line_at(5)
+        2
+        """
+        return cls(np.frombuffer(data, dtype=np.uint8), path, line)
+
+    @property
+    def data(self) -> bytes:
+        """A copy of the rows."""
+        return self.array.tobytes()
+
+    def line_at(self, place: int) -> int:
+        """The line of a byte."""
+        return self.line + _newlines(self.array[:place])
+
+    def after(self, place: int) -> Block:
+        """The rows from a byte on."""
+        return Block(self.array[place:], self.path, self.line_at(place))
+
+    def filled_lines(self) -> Iterator[tuple[int, bytes]]:
+        """The lines that are not blank, with their numbers."""
+        lines = enumerate(self.data.split(b"\n"), start=self.line)
+        return ((number, line) for number, line in lines if line.strip(b" \t\r"))
+
+    def filled_line(self, place: int) -> int:
+        """The number of one of the lines that are not blank."""
+        return next(islice(self.filled_lines(), place, None))[0]
+
+
+def _newlines(array: np.ndarray) -> int:
+    return int(np.count_nonzero(array == _NEWLINE))
+
+
+def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Block]:
+    """Cut a file into blocks, each of which ends where the last row ends in `size` more bytes.
+
+    Parameters
+    ----------
+    source : ByteSource
+        The file.
+    size : int
+        So many bytes are read at a time. A row that is longer makes a block of its own.
+    quoting : str
+        The delimiter of a format in which line breaks between double quotes belong to a value,
+        as in CSV; empty for others.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
+    >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
+    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 6, quoting=",")]
+    [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
+    """
+    quoted = _quoted_value(quoting) if quoting else None
+    line, wanted, rest = 1, size, np.empty(0, dtype=np.uint8)
+    while True:
+        # Arrow's memory is used again; memory from the system would come page by page each time.
+        # One byte more: a last line without a line break is given one.
+        data = np.frombuffer(pa.allocate_buffer(len(rest) + wanted + 1), dtype=np.uint8)
+        data[: len(rest)] = rest
+        end = len(rest) + source.read_into(data[len(rest) : -1])
+        if end < len(data) - 1:
+            source.check(line + _newlines(data[:end]))
+            if data[:end].tobytes().strip():
+                data[end] = _NEWLINE
+                yield Block(data[: end + int(data[end - 1] != _NEWLINE)], source.path, line)
+            source.close()
+            return
+        cut = _last_row_end(data[:end], quoted)
+        if cut == 0:
+            if end > _LONGEST_ROW:
+                message = "a row is longer than 512 MB; is a quote left open?"
+                raise DataError(message, path=source.path, line=line)
+            # Doubling keeps the work linear when one row spans many reads.
+            rest, wanted = data[:end], 2 * wanted
+            continue
+        block = Block(data[:cut], source.path, line)
+        rest, wanted, line = data[cut:end], size, block.line_at(cut)
+        yield block
+
+
+def _quoted_value(delimiter: str) -> re.Pattern[bytes]:
+    """A value in quotes, closed or not. Only a quote that stands where a value begins opens one."""
+    before = re.escape(delimiter.encode())
+    return re.compile(rb'"(?<![^%b\n\r]")[^"]*+(?:""[^"]*+)*+"?' % before)
+
+
+def _last_row_end(data: np.ndarray, quoted: re.Pattern[bytes] | None) -> int:
+    """The place after the last line break that is not within quotes, or 0.
+
+    >>> _last_row_end(np.frombuffer(b'1,"2\\n"\\n3,"4\\n', np.uint8), _quoted_value(","))
+    7
+    """
+    stop = len(data)
+    for value in reversed(list(quoted.finditer(data)) if quoted else []):  # type: ignore[call-overload]
+        start, end = value.span()
+        if cut := _last_newline(data, end, stop):
+            return cut
+        stop = start
+    return _last_newline(data, 0, stop)
+
+
+def _last_newline(data: np.ndarray, start: int, stop: int) -> int:
+    while stop > start:
+        first = max(start, stop - _STEP_BYTES)
+        if (found := data[first:stop].tobytes().rfind(b"\n")) >= 0:
+            return first + found + 1
+        stop = first
+    return 0

@@ -1,0 +1,273 @@
+"""CSV and TSV: how a file is written, and its blocks as tables.
+
+Arrow reads a block. Only if it refuses is the block read again, slowly, by Python's csv module,
+which tells on which line each row begins and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.bytes import Block
+from rosenblatt.data.strings import MISSING_WORDS, is_utf8
+from rosenblatt.errors import DataError
+
+SAMPLE_BYTES = 1 << 16
+
+_DELIMITERS = (",", "\t", ";", "|")
+_SAMPLE_ROWS = 50
+# So many bytes at a time, and what Arrow does with them stays in the processor's cache.
+_BITE = 1 << 19
+# Arrow compares a missing number before it takes the blanks around it away.
+_NO_NUMBERS = [blank + word for blank in ("", " ") for word in MISSING_WORDS]
+
+# Of the csv module, for all of the process: a value may be as long as a row.
+csv.field_size_limit(2**31 - 1)
+
+
+class Dialect(NamedTuple):
+    """How a file of separated values is written; `start` is the byte after the header."""
+
+    delimiter: str
+    quote: bool
+    names: tuple[str, ...]
+    header: bool
+    start: int = 0
+
+    @property
+    def quoting(self) -> str:
+        """The delimiter where quotes mean something, else nothing."""
+        return self.delimiter if self.quote else ""
+
+    def rows(self, lines: io.StringIO) -> Any:
+        """A reader of the csv module for these lines."""
+        quoting: Any = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
+        return csv.reader(lines, delimiter=self.delimiter, quoting=quoting)
+
+
+def detect_dialect(head: bytes, format: str, path: str, header: bool | None = None) -> Dialect:
+    """Detect delimiter, quoting and column names from the beginning of a file.
+
+    A first row without numbers is a header; where names occur twice in it, only if the rows below
+    do not show the opposite. Columns without a header are named by their place: "1", "2", ...
+
+    Parameters
+    ----------
+    head : bytes
+        The first bytes, with at least the first row.
+    format : {"csv", "tsv"}
+        TSV is separated by tabs, and quoted only if it looks like it.
+    path : str
+        For messages.
+    header : bool or None
+        Whether the first row holds the names; None to detect it.
+
+    Examples
+    --------
+    >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult")
+    Dialect(delimiter=';', quote=True, names=('1', '2', '3'), header=False, start=0)
+    """
+    end = head.find(b"\n", SAMPLE_BYTES)
+    text = (head if end < 0 else head[: end + 1]).decode("utf-8", errors="surrogateescape")
+    delimiter, quote = "\t", True
+    if format == "tsv":
+        quote = _is_quoted(text, "\t")
+    else:
+        delimiter = max(_DELIMITERS, key=partial(_fit, text))
+    dialect = Dialect(delimiter, quote, (), False)
+    rows = _sample(text, dialect)
+    if not rows:
+        raise DataError("the file is empty", path=path)
+    first = [cell.strip() for cell in rows[0]]
+    if header is None:
+        header = _is_header(first, rows[1:])
+    if not header:
+        return dialect._replace(names=tuple(str(i + 1) for i in range(len(first))))
+    names = tuple(name.encode(errors="surrogateescape").decode(errors="replace") for name in first)
+    return dialect._replace(names=names, header=True, start=_header_size(text, dialect))
+
+
+def _sample(text: str, dialect: Dialect) -> list[list[str]]:
+    """The first rows that are not empty."""
+    return list(islice(filter(None, dialect.rows(io.StringIO(text, newline=""))), _SAMPLE_ROWS))
+
+
+def _fit(text: str, delimiter: str) -> tuple[bool, int]:
+    """Whether a delimiter cuts all sampled rows into the same number of cells; how many."""
+    counts = [len(row) for row in _sample(text, Dialect(delimiter, True, (), False))] or [0]
+    return counts[0] > 1 and len(set(counts[:-1] or counts)) == 1, counts[0]
+
+
+def _is_quoted(text: str, delimiter: str) -> bool:
+    """Whether the cells that open with a quote also close with one, with pairs in between."""
+    lines = islice(io.StringIO(text, newline=None), _SAMPLE_ROWS)
+    cells = [cell for line in lines for cell in line.rstrip("\n").split(delimiter)]
+    opened = [cell for cell in cells if cell.startswith('"')]
+    return bool(opened) and all(
+        len(cell) > 1 and cell.endswith('"') and '"' not in cell[1:-1].replace('""', "")
+        for cell in opened
+    )
+
+
+def _is_header(first: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first row holds names.
+
+    Names are no numbers. The same name twice is a mistake in a header and common among data: it
+    is a header if numbers stand below a name, or if no name is a value of its own column.
+
+    >>> _is_header(["a", "a", "label"], [["1", "2", "x"], ["3", "4", "y"]])
+    True
+    >>> _is_header(["p", "x", "x"], [["e", "x", "s"], ["p", "b", "s"]])
+    False
+    """
+    if any(_is_number(cell) for cell in first):
+        return False
+    if len(set(first)) == len(first):
+        return True
+    columns = [
+        {row[j].strip() for row in rows if j < len(row)} - set(MISSING_WORDS)
+        for j in range(len(first))
+    ]
+    if any(values and all(map(_is_number, values)) for values in columns):
+        return True
+    return not any(name in values for name, values in zip(first, columns, strict=True))
+
+
+def _header_size(text: str, dialect: Dialect) -> int:
+    """How many bytes the first row takes, with empty lines before it."""
+    reader = dialect.rows(io.StringIO(text, newline=""))
+    next(row for row in reader if row)
+    lines = islice(io.StringIO(text, newline=""), reader.line_num)
+    return len("".join(lines).encode(errors="surrogateescape"))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def parse_csv(
+    block: Block, dialect: Dialect, columns: list[str], skip: bool, numbers: Collection[str] = ()
+) -> Chunk:
+    """Read the wanted columns of a block of separated values.
+
+    Parameters
+    ----------
+    block : Block
+        The rows, without a header.
+    dialect : Dialect
+        How they are written.
+    columns : list of str
+        The columns wanted.
+    skip : bool
+        Leave out bad rows rather than raise.
+    numbers : collection of str
+        Columns to read as numbers, missing ones as nulls. All others come as strings. But where
+        something is wrong with the block, all come as strings: what does not fit shows there.
+
+    Raises
+    ------
+    DataError
+        For a row that is not UTF-8 or has too few or too many values, unless bad rows are skipped.
+
+    Examples
+    --------
+    >>> dialect = Dialect(",", True, ("age", "job"), False)
+    >>> block = Block.of(b"39,tech\\n50,sales\\n", "a.csv")
+    >>> parse_csv(block, dialect, ["age"], False, numbers=["age"]).table["age"].to_pylist()
+    [39.0, 50.0]
+    """
+    types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
+    table = _by_arrow(block, dialect, types) if is_utf8(block.array) else None
+    if table is None:
+        return _second_look(block, dialect, columns, skip)
+    return Chunk(table, block.path, partial(_line_of, block, dialect))
+
+
+def _by_arrow(block: Block, dialect: Dialect, types: dict[str, pa.DataType]) -> pa.Table | None:
+    """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
+    for bite in (_BITE, len(block.array) + 1):
+        try:
+            return _table(block, dialect, types, bite)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):  # a row longer than a bite is no fault
+                return None
+    return None
+
+
+def _table(block: Block, dialect: Dialect, types: dict[str, pa.DataType], bite: int) -> pa.Table:
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
+        pa.py_buffer(block.array),
+        read_options=arrow_csv.ReadOptions(
+            column_names=list(dialect.names), use_threads=False, block_size=bite
+        ),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char='"' if dialect.quote else False,
+            newlines_in_values=dialect.quote,
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=_NO_NUMBERS,
+            strings_can_be_null=False,
+            check_utf8=False,
+        ),
+    )
+
+
+def _rows(block: Block, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """The rows by the csv module, with their lines; bytes that are not UTF-8 are surrogates."""
+    text = block.data.decode(errors="surrogateescape")
+    reader = dialect.rows(io.StringIO(text, newline=""))
+    line = block.line
+    for row in reader:
+        if row:
+            yield line, row
+        line = block.line + reader.line_num
+
+
+def _line_of(block: Block, dialect: Dialect, row: int) -> int:
+    return next(islice(_rows(block, dialect), row, None))[0]
+
+
+def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
+    """Read a block in which something is wrong, row by row."""
+    rows, lines, bad = [], [], 0
+    for line, row in _rows(block, dialect):
+        fault = _fault(row, dialect.names)
+        if fault is None:
+            rows.append(row)
+            lines.append(line)
+        elif skip:
+            bad += 1
+        else:
+            raise DataError(fault[0], path=block.path, line=line, column=fault[1])
+    places = [dialect.names.index(name) for name in columns]
+    arrays = [pa.array([row[j] for row in rows], pa.string()) for j in places]
+    return Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__, bad)
+
+
+def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str, str | None] | None:
+    """What is wrong with a row, and in which column if that can be said."""
+    if len(row) != len(names):
+        return f"expected {len(names)} values, found {len(row)}", None
+    for name, cell in zip(names, row, strict=True):
+        try:
+            cell.encode()
+        except UnicodeEncodeError:
+            return f"expected UTF-8, found {cell.encode(errors='surrogateescape')[:40]!r}", name
+    return None
