@@ -74,6 +74,10 @@ class ModelFormatError(ValueError):
     """A model file is damaged, foreign or of a version this release cannot read."""
 
 
+class OptionError(ValueError):
+    """An option has no meaning, or contradicts another one."""
+
+
 class MissingExtraError(ImportError):
     """A feature was asked for whose optional packages are not installed."""
 

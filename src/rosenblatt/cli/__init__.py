@@ -22,6 +22,7 @@ from rosenblatt.cli.predict import predict
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.verify import verify
+from rosenblatt.errors import OptionError
 
 app = typer.Typer(
     name="rosenblatt",
@@ -67,6 +68,6 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         typer.echo(f"rosenblatt: {error}", err=True)
-        raise SystemExit(1) from None
+        raise SystemExit(2 if isinstance(error, OptionError) else 1) from None
     finally:
         gc.freeze()  # Python would look for garbage once more: the process ends before it matters

@@ -1,4 +1,4 @@
-"""`rosenblatt evaluate`: how well a model does on a file whose labels are known."""
+"""`rosenblatt evaluate`: the accuracy of a model on a file with labels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def evaluate(
     files: Annotated[list[str], typer.Argument(help="Files with labels.")],
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw curves; for many classes the confusion matrix, too."),
+        typer.Option(help="Save ROC and precision-recall curves as a picture."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
     json: o.Json = False,
 ) -> None:
-    """Accuracy with an interval, precision, recall and F1 of each class, the confusion matrix.
+    """Measure accuracy (with a 95 % interval), precision, recall, F1 and the confusion matrix.
 
     Examples:
 
@@ -35,10 +35,10 @@ def evaluate(
     skip_blas()
     from rosenblatt import data
     from rosenblatt.cli.display import show_evaluation
-    from rosenblatt.jobs.evaluate import evaluate as judge
-    from rosenblatt.models import load
+    from rosenblatt.estimators.evaluation import evaluate as judge
+    from rosenblatt.models import read_model
 
-    loaded = load(model)
+    loaded = read_model(model)
     source = data.open(
         files,
         format=format,
@@ -50,6 +50,6 @@ def evaluate(
     result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
     if plot is not None:
-        from rosenblatt.jobs.plots import draw_evaluation
+        from rosenblatt.viz.evaluation import draw_evaluation
 
         draw_evaluation(result, plot)
