@@ -38,7 +38,7 @@ class Checkpoint:
     seconds : float
         The least time between two writes.
     rows : int or None
-        Write, too, when so many rows were visited since the last time.
+        Write, too, when so many rows were read or visited since the last time.
     """
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
@@ -57,7 +57,7 @@ class Checkpoint:
 
     def step(self, run: FileRun) -> None:
         """Save the run if it is time to."""
-        visits = sum(progress.visits for progress in run.runs)
+        visits = len(run.rows.store) + sum(progress.visits for progress in run.runs)
         enough = self.rows is not None and abs(visits - self._visits) >= self.rows
         if enough or monotonic() - self._last >= self.seconds:
             self.save(run)

@@ -66,7 +66,8 @@ def train(
     ----------
     source : path, several paths, or a frame
         Files, patterns such as ``"logs/*.csv.gz"``, ``"-"`` for standard input; or a table in
-        memory (pandas, polars, pyarrow, dict of columns). See :func:`rosenblatt.data.open`.
+        memory (pandas, polars, pyarrow, dict of columns). See :func:`rosenblatt.data.open`, whose
+        result will do, too.
     label, text, columns, format, header, skip_bad_rows
         How to read it, see :func:`rosenblatt.data.open`.
     ngrams, analyzer, bits
@@ -198,6 +199,8 @@ def _open(
     files: Any, reading: dict[str, Any], start: Model | None, first: Source | None = None
 ) -> Source:
     """A source; one for validation reads as the first one does, one to go on as the model does."""
+    if isinstance(files, Source):
+        return files
     options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
     of_features = {name: reading[name] for name in _OF_FEATURES}
     if start is not None:

@@ -51,7 +51,7 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             bias=np.array(turn(bias), dtype=np.float64),
             parameters=asdict(run.settings) | {"stop_reason": run.stop_reason},
             history=[_told(asdict(epoch)) for epoch in run.history],
-            words=_words(run, classes, columns[: NEAR], weights[: NEAR], first_table),
+            words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
             fingerprint=fingerprint.result(),
         )
@@ -61,24 +61,24 @@ def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
     """The weights (features, problems) and biases that the plan wants in the end."""
     kept, averaged = run.progress.kept, run.settings.average
     weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
-    return weights.T, bias
+    return np.ascontiguousarray(weights.T), bias
 
 
 def _state(run: FileRun) -> dict[str, Any]:
     """What a run needs to go on from the model."""
     state = run.learner.state()
-    sums = {"U": state.sums.T} if run.learner.averaging else {}
+    wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
-    return {"W": state.weights.T, "bias": bias, "clock": state.clock[:1]} | sums
+    own = {"bias": bias, "clock": state.clock[:1]}
+    return {name: np.ascontiguousarray(array.T) for name, array in wide.items()} | own
 
 
 def _used(weights: np.ndarray, state: dict[str, Any]) -> np.ndarray:
     """The places that learning made use of."""
-    last = np.ascontiguousarray(state["W"])
-    used = used_places(last, np.ascontiguousarray(state.get("U", last)))
+    last = state["W"]
     found = np.zeros(len(last), dtype=bool)
-    found[used] = True
-    found[: len(weights)] |= weights.any(axis=1)
+    found[used_places(last, state.get("U", last))] = True
+    found[used_places(weights, weights)] = True
     return np.flatnonzero(found).astype(np.uint32)
 
 
@@ -137,8 +137,11 @@ def _sorted_classes(classes: list[str]) -> tuple[tuple[str, ...], Turn]:
 
 
 def _told(record: dict[str, Any]) -> dict[str, Any]:
-    """An epoch for the model file, without what is not known (JSON has no NaN) and without the
-    time it took: the same run gives the same file, byte for byte.
+    """An epoch for the model file: the same run gives the same file, byte for byte.
+
+    So it is without the time that it took and lengths of weights, sums whose last digits depend on
+    the number of threads; and without what is not known, as JSON has no NaN.
     """
-    unknown = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
-    return {k: v for k, v in record.items() if k not in unknown | {"seconds"}}
+    left_out = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
+    left_out |= {"seconds", "weight_norm", "relative_change"}
+    return {k: v for k, v in record.items() if k not in left_out}

@@ -167,7 +167,9 @@ class Model:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{html.escape(name)}</td><td>"
-            + html.escape(", ".join(f"{word} {weight:+.2f}" for word, weight in self.words[name][:8]))
+            + html.escape(
+                ", ".join(f"{word} {weight:+.2f}" for word, weight in self.words[name][:8])
+            )
             + "</td></tr>"
             for name in self.classes[:20]
             if self.words.get(name)
