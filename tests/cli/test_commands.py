@@ -55,7 +55,7 @@ def test_train_says_what_happens_in_plain_lines(folder):
     out = folder / "b.model"
     output = run("train", folder / "train.csv", "--label", "sentiment", "--out", out)
     assert "epoch 1" in output
-    assert "read 300 rows" in output
+    assert "300 rows, 9.0 kB" in output
     assert "progressive error" in output
     assert f"model      {out}  2 classes" in output
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
 from rosenblatt.errors import DataError, shown
-from rosenblatt.kernels.parsers import FAULTS, parse_fasttext, parse_svmlight, parse_vw
+from rosenblatt.kernels.sparse_lines import FAULTS, parse_fasttext, parse_svmlight, parse_vw
 from rosenblatt.kernels.text import Rows
 
 LABEL_PREFIX = b"__label__"

@@ -61,7 +61,8 @@ def judged(
         rows = slice(start, min(start + size, n))
         K = np.ascontiguousarray(entries(rows))
         if keep == "vote" and jointly:
-            vote_joint(K, log.problems, log.rows, found, float(clock[0]), out[rows])
+            scratch = np.empty(clock.size)
+            vote_joint(K, log.problems, log.rows, found, float(clock[0]), out[rows], scratch)
         elif keep == "vote":
             vote(K, starts, places, found, clock, out[rows])
         else:

@@ -486,12 +486,18 @@ class Perceptron(SparseCoefMixin, LinearClassifierMixin, BaseEstimator):
                 for (start, known), (end, _) in pairwise([*found, (len(y), None)]):
                     if start < end:
                         self._learn_part(examples, y, weights, known, start, end, foresee, predicted)
-            self.classes_, self._shown = found[-1][1], None
-            progress, history = self._progress, self._progress.history
-            progress.history, progress.stop_reason = [], None
-            describe_run(self, progress)
-            self.n_iter_, progress.history = 1, history
+            self.classes_ = found[-1][1]
+            self._went_on(self._progress.visits, self._progress.steps, 0)
         return predicted
+
+    def _went_on(self, visits: int, steps: float, updates: int) -> None:
+        """Tell of what was learned online, which does not end."""
+        progress, self._shown = self._progress, None
+        progress.visits, progress.steps = visits, steps
+        progress.updates += updates
+        progress.history, progress.row_updates, progress.stop_reason = [], None, None
+        describe_run(self, progress)
+        self.n_iter_ = 1
 
     def _learn_part(self, examples, y, weights, known, start, end, foresee, predicted) -> None:
         """Learn rows `start` to `end`, of which only the first may be of a new class."""

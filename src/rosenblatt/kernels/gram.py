@@ -13,11 +13,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from rosenblatt import rules
-from rosenblatt.compiled.jit import inlined, kernel
-from rosenblatt.kernels.walks import strongest_but
+from rosenblatt.kernels.jit import inlined, kernel
 
 step = inlined(rules.step)
 
@@ -67,20 +64,23 @@ def walk(G, S, before, signs, omega, thresholds, allowed, clock, squares, found,
 
 
 @kernel
-def walk_joint(G, S, before, codes, omega, thresholds, allowed, clock, squares, found, places):
+def walk_joint(
+    G, S, before, codes, omega, thresholds, allowed, clock, squares, found, places, s
+):  # fmt: skip
     """The same for all classes jointly: the right class goes up, the best wrong one down.
 
     ``codes`` (b,) are the class numbers. A mistake writes two lines, up and down; copies of a
     weighted row come one after the other, and each may meet another rival. The walk also stops
-    before a row that may need more lines than are left.
+    before a row that may need more lines than are left. ``s`` (classes,) is scratch for the scores
+    of a row while it moves them, the thirteenth argument.
     """
     below, above = thresholds
     classes, rows = S.shape
-    s = np.empty(classes)
     written = updates = mistaken = 0
     for i in range(rows):
         label, left = codes[i], omega[i]
-        s[:] = S[:, i]
+        for c in range(classes):
+            s[c] = S[c, i]
         rival = strongest_but(s, label)
         threshold = above if label > rival else below
         if s[label] - s[rival] <= threshold:
@@ -107,7 +107,8 @@ def walk_joint(G, S, before, codes, omega, thresholds, allowed, clock, squares, 
             updates += 1
             rival = strongest_but(s, label)
             threshold = above if label > rival else below
-        clock += omega[i]
+        for c in range(classes):
+            clock[c] += omega[i]
     return rows, written, updates, mistaken
 
 
@@ -139,21 +140,31 @@ def vote(K, starts, places, found, clock, out):
 
 
 @kernel
-def vote_joint(K, problems, places, found, clock, out):
+def vote_joint(K, problems, places, found, clock, out, s):
     """The share of the votes that each class gets from all weight matrices there ever were.
 
     Each votes for the class of its largest score, once for each step it survived. The mistakes are
-    in the order of time, at most one copy each.
+    in the order of time, at most one copy each. ``s`` (classes,) is scratch.
     """
-    s = np.empty(out.shape[1])
     for i in range(K.shape[0]):
-        s[:] = 0.0
-        out[i] = 0.0
+        for c in range(s.size):
+            s[c] = out[i, c] = 0.0
         since = 0.0
         for e in range(len(places)):
             if found[e, 1] > since:
-                out[i, s.argmax()] += found[e, 1] - since
+                out[i, strongest_but(s, -1)] += found[e, 1] - since
                 since = found[e, 1]
             s[problems[e]] += found[e, 0] * K[i, places[e]]
-        out[i, s.argmax()] += clock - since
-        out[i] /= max(clock, 1e-300)
+        out[i, strongest_but(s, -1)] += clock - since
+        for c in range(s.size):
+            out[i, c] /= max(clock, 1e-300)
+
+
+@kernel
+def strongest_but(s, label):
+    """The class of the largest score other than `label`, the first of equals."""
+    rival = 1 if label == 0 else 0
+    for c in range(s.size):
+        if c != label and s[c] > s[rival]:
+            rival = c
+    return rival

@@ -208,6 +208,8 @@ class Linear:
             for part, (o, _) in zip(self._parts, own, strict=True)
         ]
         times = [float(part.book[learn.CLOCK, 0]) for part in self._parts]
+        if self._is_pairwise:
+            limits = Limits()
         tallies = [_tally(part.classes, limits) for part in self._parts]
         with self._scout(examples, order, seen[0]) if scouted else nullcontext(_NO_BOARD) as board:
             calls = [
@@ -225,11 +227,19 @@ class Linear:
             self._owe(examples, own, seen, times, tallies)
         return self._told(examples, order, seen, tallies, foresee)
 
+    @property
+    def _is_pairwise(self) -> bool:
+        return self._kind == "one" and len(self._parts) > 1
+
+    def bound(self, examples: Examples, order: Array, etas: Array) -> BoundWalk:
+        """A walk over the same arrays, whatever is in them when it is taken."""
+        return BoundWalk(self, examples, order, etas)
+
     def _own_orders(
         self, examples: Examples, order: Array, etas: Array, foresee: bool
     ) -> list[tuple[Array, Array]]:
         """Which rows each part visits, and with what rates: pairs of classes only their own."""
-        if len(self._parts) == 1 or self._kind != "one" or foresee:
+        if not self._is_pairwise or foresee:
             return [(order, etas)] * len(self._parts)
         codes, own = examples.codes[order], []
         for part in self._parts:
@@ -242,7 +252,7 @@ class Linear:
         foresee: bool,
     ) -> Tally:  # fmt: skip
         """What came of a walk over all parts."""
-        pairs = len(self._parts) > 1 and self._kind == "one"
+        pairs = self._is_pairwise
         visits = len(order) if pairs else int(tallies[0][learn.VISITED])
         visited = order[:visits]
         codes, updates = examples.codes[visited], sum(int(t[learn.UPDATES]) for t in tallies)
@@ -279,13 +289,13 @@ class Linear:
                 self._sums(part)[...] += clock * eta * heap.astype(np.float64)
                 part.book[learn.BIAS_SUM] += clock * change
             own = weight
-            if self._kind == "one" and len(self._parts) > 1:
+            if self._is_pairwise:
                 own = weight[np.isin(codes, part.classes)]
             part.book[learn.CLOCK, 0] += own.sum()
             first = last
         predictions = self.decide(scores)
         updated = int(np.count_nonzero(coefficients.any(axis=1)))
-        if self._kind == "one" and len(self._parts) > 1:
+        if self._is_pairwise:
             updated = updates
         mistakes = int(np.count_nonzero(predictions != codes))
         total = float(weight.sum())
@@ -636,3 +646,48 @@ def _taller(
     if array.size:
         grown[: len(array)] = array
     return grown
+
+
+class BoundWalk:
+    """A walk to be taken again and again over the same arrays, with little overhead.
+
+    Parameters
+    ----------
+    learner : Linear
+    examples, order, etas
+        As for :meth:`Linear.walk`; their contents may change between two walks.
+    """
+
+    def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
+        self.learner = learner
+        self._parts, one = learner._parts, learner._kind == "one"
+        walk, settle = _WALKS[learner._kind]
+        width = sum(part.problems for part in self._parts)
+        self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
+        self.scores = np.empty((len(order), width), learner.dtype)
+        self._tallies = [_tally(part.classes, Limits()) for part in self._parts]
+        self._walks, self._settles = [], []
+        for part, seen, tally in zip(self._parts, self._seen, self._tallies, strict=True):
+            start, rule = (*examples.arrays, order, etas), (part.book, learner.rule, tally)
+            more = (_NO_BOARD if one else part.moves,)
+            self._walks.append(walk.bound(*start, part.W, learner.rates, *rule, seen, *more))
+            if learner.averaging:
+                sums = (*start, seen, learner._sums(part), learner.rates, *rule)
+                self._settles.append(settle.bound(*sums, *(() if one else more)))
+
+    def __call__(self) -> Array:
+        """Learn; the scores before it, (rows, problems), good until the next call."""
+        for part in self._parts:
+            part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
+        for walk in self._walks:
+            walk()
+        for settle in self._settles:
+            settle()
+        if len(self._seen) == 1:
+            return self._seen[0]
+        return np.concatenate(self._seen, axis=1, out=self.scores)
+
+    @property
+    def updates(self) -> int:
+        """The updates of all walks so far."""
+        return sum(int(tally[learn.UPDATES]) for tally in self._tallies)

@@ -1,21 +1,21 @@
 """A run with its arithmetic spelled out: every step, and the proof that it must end.
 
-The steps come from :mod:`rosenblatt.reference`, where the conventions are stated. Here they get
-names, words, and the quantities of the convergence proof.
+The steps come from :mod:`rosenblatt.reference`, which states the conventions. This package adds
+the names of rows and features, the sentences, and the quantities of the convergence proof.
 """
 
-from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace
-from rosenblatt.tracing.run import Run, Step
+from rosenblatt.tracing.run import TraceRun, TraceStep
 
 __all__ = [
-    "Problem",
     "Proof",
     "ProofPoint",
-    "Run",
-    "Step",
     "Trace",
+    "TraceProblem",
+    "TraceRun",
+    "TraceStep",
     "prove",
     "trace",
 ]

@@ -96,11 +96,11 @@ class DualWork(Books):
             self.position + self.gram.block_rows, self.order.size, self.position + steps
         )  # fmt: skip
         rows = self.order[self.position : stop].astype(np.int64)
-        S = self.scores[:, rows]
+        S = np.ascontiguousarray(self.scores[:, rows])
         waiting, coefficients = self._gathered()
         if waiting.size:
             S += coefficients @ self.gram.block(waiting, rows).astype(np.float64, copy=False)
-        G = self.gram.block(rows, rows)
+        G = np.ascontiguousarray(self.gram.block(rows, rows))
         omega = np.broadcast_to(self.task.omega, self.task.rows.shape[0])[rows]
         walked, updates, mistaken, places, found = self._learn_block(G, S, rows, omega)
         self._check_finite(S)
@@ -113,8 +113,8 @@ class DualWork(Books):
         signs = np.ascontiguousarray(self.dual.signs[self.task.codes[rows]].T)
         places, found = np.empty((S.size, 2), np.int64), np.empty((S.size, 2))
         walked, written, updates, mistaken = kernels.walk(
-            G, S, self.start_scores[:, rows], signs, omega, self.plan.setting[:2], self.allowed,
-            self.clock, self.squares, found, places,
+            G, S, np.ascontiguousarray(self.start_scores[:, rows]), signs, omega,
+            self.plan.setting[:2], self.allowed, self.clock, self.squares, found, places,
         )  # fmt: skip
         return walked, updates, mistaken, places[:written], found[:written]
 

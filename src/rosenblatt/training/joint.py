@@ -25,8 +25,9 @@ class JointWork(DualWork):
         while walked == 0:
             places, found = np.empty((lines, 2), np.int64), np.empty((lines, 2))
             walked, written, updates, mistaken = kernels.walk_joint(
-                G, S, self.start_scores[:, rows], codes, omega, self.plan.setting[:2],
-                self.allowed, self.clock, self.squares, found, places,
+                G, S, np.ascontiguousarray(self.start_scores[:, rows]), codes, omega,
+                self.plan.setting[:2], self.allowed, self.clock, self.squares, found, places,
+                np.empty(len(S)),
             )  # fmt: skip
             if self.allowed <= 0:
                 break

@@ -8,10 +8,12 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.kernels.parsers import (
+from rosenblatt.data.bytes import Block
+from rosenblatt.data.sparse_lines import read_fasttext
+from rosenblatt.kernels.sparse_lines import (
     FAULTS,
     parse_fasttext,
     parse_svmlight,
@@ -76,18 +78,34 @@ def test_svmlight_lines_mean_what_the_definition_says(lines):
     parsed = parse_svmlight(block("".join(line + "\n" for line in lines)), bits=10)
     assert [fault == 0 for fault in parsed.faults] == [row is not None for row in expected]
     good = [row for row in expected if row is not None]
-    assert parsed.labels == pytest.approx([label for label, _, _ in good], rel=1e-15)
+    assert parsed.labels.tolist() == [label for label, _, _ in good]
     assert parsed.indices.tolist() == [c for _, columns, _ in good for c in columns]
-    assert parsed.values == pytest.approx([v for _, _, values in good for v in values], rel=1e-6)
+    values = [np.float32(v) for _, _, values in good for v in values]
+    assert parsed.values.tolist() == values
     lengths = np.diff(parsed.indptr).tolist()
     assert lengths == [len(columns) for _, columns, _ in good]
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_are_read_to_the_last_digit_but_one(value):
-    parsed = parse_svmlight(block(f"{value!r}\n"), bits=10)
-    assert parsed.labels[0] == pytest.approx(value, rel=1e-14, abs=5e-323)
+DECIMALS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.builds("{}e{}".format, st.integers(-(10**19), 10**19), st.integers(-345, 312)),
+    st.builds("{}e{}".format, st.integers(1 << 53, 1 << 64), st.integers(-30, 30)),
+    # Half-way between two doubles.
+    st.builds(lambda k, m: f"{(2 * m + 1) * 5**k}e-{k}", st.integers(0, 4), st.integers(1 << 52)),
+    st.builds("{:.{}f}".format, st.floats(0, 1), st.integers(18, 40)),
+)
+
+
+@settings(max_examples=2 * EXAMPLES, deadline=None)
+@given(st.lists(DECIMALS, min_size=1, max_size=20))
+@example(["2.2250738585072011e-308", "4.9e-324", "2.4703282292062327e-324", "9007199254740993"])
+@example(["2.4703282292062328e-324", "1.7976931348623157e308", "18446744073709551616", "-0.0"])
+def test_numbers_are_read_as_the_nearest_double(words):
+    parsed = parse_svmlight(block("".join(f"{word}\n" for word in words)), bits=10)
+    expected = [float(word) for word in words]
+    assert parsed.faults.tolist() == [6 * math.isinf(value) for value in expected]
+    finite = [value for value in expected if math.isfinite(value)]
+    assert [value.hex() for value in parsed.labels] == [value.hex() for value in finite]
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
