@@ -132,7 +132,7 @@ def test_a_cache_gives_the_model_of_the_file_it_was_made_from(folder, model):
     assert one.words == other.words
     told = json.loads(run("evaluate", out, cache, "--json"))
     assert told["rows"] == 300
-    (cache / "rows" / "values").write_bytes(b"short")
+    (cache / "rows.arrow").write_bytes(b"short")
     result = CliRunner().invoke(app, ["train", str(cache)])
     assert "cannot be read as a cache" in str(result.exception)
 

@@ -24,7 +24,9 @@ def write(folder, name, content):
 def test_a_file_without_a_header_loses_no_row(tmp_path, header):
     X = np.random.default_rng(0).normal(size=(1372, 4)).round(4)
     y = (X[:, 0] > 0).astype(int)
-    lines = "".join(",".join(map(str, [*row, label])) + "\n" for row, label in zip(X, y, strict=True))
+    lines = "".join(
+        ",".join(map(str, [*row, label])) + "\n" for row, label in zip(X, y, strict=True)
+    )
     path = write(tmp_path, "notes.csv.gz", gzip.compress(lines.encode()))
     found = read_arrays(path, -1, header=header)
     assert np.array_equal(found.X, X)

@@ -14,11 +14,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import data
-from rosenblatt.data import Column
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import column
 
@@ -154,86 +153,12 @@ def test_rows_without_a_header_are_named_by_their_place(tmp_path):
     assert indices[3] == column(["2=?"], 22)
 
 
-def test_numbers_are_scaled_and_a_missing_one_is_the_mean(tmp_path):
-    path = write(tmp_path, "n.csv", b"x,label\n1,a\n3,b\n,a\n")
-    source, indices, values, _ = read(path)
-    assert source.features.columns == (Column("x", "number", 2.0, 1.0),)
-    assert values.tolist() == [-1.0, 1.0, 1.0]
-    assert indices == [column(["x="], 22), column(["x="], 22), column(["x=?"], 22)]
-
-
 def test_a_label_that_is_not_a_class_of_the_model_is_named(tmp_path):
     first = read(write(tmp_path, "a.csv", b"x,label\n1,a\n2,b\n"))[0]
     path = write(tmp_path, "b.csv", b"x,label\n1,a\n2,b.\n")
     source = data.open(path, features=first.features, classes=["a", "b"])
-    with pytest.raises(DataError, match="line 3, column 'label': the label 'b.' is not a class"):
+    with pytest.raises(DataError, match=r"line 3, column 'label': the label 'b\.' is not"):
         list(source)
-
-
-@pytest.mark.parametrize(
-    ("label", "name"), [("kind", "kind"), ("2", "kind"), (2, "kind"), (-1, "y"), ("-3", "a")]
-)
-def test_the_label_is_given_by_name_or_by_place_from_either_end(tmp_path, label, name):
-    path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
-    assert data.open(path, label=label).features.label == name
-
-
-@pytest.mark.parametrize(
-    ("label", "message"),
-    [
-        (None, "which column is the label\\? The columns are a, kind, y"),
-        (0, "columns are counted from 1, and from -1 backwards"),
-        ("0", "columns are counted from 1, and from -1 backwards"),
-        (4, "there is no column '4'; the columns are a, kind, y"),
-        (-4, "there is no column '-4'"),
-        ("b", "there is no column 'b'"),
-    ],
-)
-def test_a_label_that_cannot_be_meant_is_a_question_or_refused(tmp_path, label, message):
-    path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
-    for given in (path, {"a": [1], "kind": ["u"], "y": [3]}):
-        with pytest.raises(DataError, match=message):
-            data.open(given, label=label)
-
-
-def test_a_name_that_looks_like_a_place_is_a_name(tmp_path):
-    path = write(tmp_path, "a.csv", b"a,0,y\n1,u,3\n2,v,4\n")
-    assert data.open(path, label="0", header=True).features.label == "0"
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"a,a,label\n1,2,x\n3,4,y\n", b"t,t,label\nsome,words,x\nother,words,y\n"],
-)
-def test_a_header_that_names_two_columns_alike_is_refused_never_taken_for_data(tmp_path, content):
-    path = write(tmp_path, "a.csv", content)
-    for label in (3, "label"):
-        with pytest.raises(DataError, match="occurs twice in the header; if the first row is data"):
-            data.open(path, label=label)
-    pyarrow.parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="the column name 'a' occurs twice"):
-        data.open(tmp_path / "a.parquet", label=1)
-
-
-def test_a_first_row_of_categories_that_occur_twice_is_data(tmp_path):
-    path = write(tmp_path, "mushrooms.csv", b"p,x,x\ne,x,s\np,b,s\n")
-    assert read(path, label=1)[3] == ["p", "e", "p"]
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
-def test_a_very_long_line_is_read(tmp_path, name):
-    mark = b"," if name == "a.csv" else b"\t"
-    long = b"word " * 300_000
-    rows = [b"pos", b"good"], [b"neg", b"bad"], [b"pos", long]
-    content = b"label,text\n".replace(b",", mark) + b"".join(mark.join(r) + b"\n" for r in rows)
-    if name == "a.jsonl":
-        content = b"".join(b'{"label": "%b", "text": "%b"}\n' % tuple(row) for row in rows)
-    source, indices, _, labels = read(write(tmp_path, name, content), text="text")
-    assert labels == ["pos", "neg", "pos"]
-    assert len(indices) == 1 + 1 + 2
-    wide = b",".join(b"c%d" % i for i in range(30_000))
-    path = write(tmp_path, "wide.csv", wide + b"\n" + b",".join([b"1"] * 30_000) + b"\n")
-    assert len(data.open(path, label=1).features.columns) == 29_999
 
 
 def test_messages_are_cut_to_a_readable_length(tmp_path):
@@ -256,28 +181,6 @@ def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
         read(path)
     with pytest.raises(DataError, match="line 3, column 'label': the label is missing"):
         read(write(tmp_path, "b.ft", lines.replace(b"\345", b"e")))
-
-
-def frames():
-    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
-    yield columns
-    yield table()
-    yield pytest.importorskip("pandas").DataFrame(columns, index=[5, 5, 7])
-
-
-def test_tables_in_memory_give_the_rows_of_a_file(files):
-    expected = read(files["parquet"])
-    for frame in frames():
-        source, indices, values, labels = read(frame)
-        assert (indices, labels) == (expected[1], expected[3])
-        assert np.array_equal(values, expected[2])
-        assert source.files == ["<table>"]
-        assert source.features == expected[0].features
-        assert source.fingerprint() == read(table())[0].fingerprint()
-    with pytest.raises(DataError, match="the table has no rows"):
-        data.open(table().slice(0, 0), label="label")
-    with pytest.raises(DataError, match="line 2, column 'label': the label is missing"):
-        read({"label": ["a", None], "x": [1, 2]})
 
 
 @pytest.mark.parametrize(
@@ -305,48 +208,6 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, name, content, message)
     options = {} if name.startswith(("a.csv.gz", "a.svm", "a.vw")) else {"header": True}
     with pytest.raises(DataError, match=message.replace("|", r"\|")):
         list(data.open(path, label="label", **options))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", b"nothing\n[3]\n\n{\n", "line 1: expected a JSON object"),
-        ("a.csv", b"label,x\na\n\nb\nc,1,2\n", "line 2: expected 2 values, found 1"),
-        ("a.ft", b"__label__a __label__b x\n" * 3, "line 1: expected one label"),
-    ],
-)
-def test_where_all_rows_are_bad_their_number_and_the_first_are_named(
-    tmp_path, name, content, message
-):
-    path = write(tmp_path, name, content)
-    with pytest.raises(DataError, match=message):
-        list(data.open(path, label="label"))
-    left_out = f"no row can be read: 3 bad rows left out. The first: .*{message}"
-    with pytest.raises(DataError, match=left_out):
-        list(data.open(path, label="label", skip_bad_rows=True))
-
-
-@pytest.mark.parametrize("rows", [1000, 20_000])
-def test_an_arrow_file_that_is_not_sound_is_refused_near_its_fault(tmp_path, rows):
-    texts = [b"a good film"] * 20_000
-    texts[17_000] = b"a bad \xff"
-    text = pa.array(texts, pa.binary()).view(pa.string())
-    whole = pa.table({"label": ["a", "b"] * 10_000, "text": text})
-    with pa.ipc.new_file(tmp_path / "a.arrow", whole.schema) as file:
-        file.write_table(whole, max_chunksize=rows)
-    with pytest.raises(DataError, match=r"the Arrow file cannot be read: .*UTF") as caught:
-        list(data.open(tmp_path / "a.arrow", label="label"))
-    assert caught.value.line == (17_001 if rows == 1000 else 16_385)
-    only = pa.table({"label": whole["label"], "kind": whole["label"], "text": text})
-    pyarrow.feather.write_feather(only, tmp_path / "b.arrow", compression="uncompressed")
-    assert sum(map(len, data.open(tmp_path / "b.arrow", label="label", columns=["kind"])))
-
-
-def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):
-    rows = b"label,x\n" + b"a,1\nb,2\n" * 5000 + b"a,many\n"
-    path = write(tmp_path, "a.csv", rows)
-    with pytest.raises(DataError, match=r"line 10002, column 'x': expected a number, found 'many'"):
-        list(data.open(path, label="label", block_bytes=1 << 12))
 
 
 def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
@@ -381,16 +242,22 @@ def test_a_file_that_is_not_there_is_named():
         data.open("nothing.csv")
 
 
-@settings(
-    max_examples=FUZZ, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.one_of(st.binary(max_size=120), st.text('ab1,"\n\t\r;é?', max_size=80).map(str.encode)))
-def test_no_csv_crashes_and_every_row_is_read_or_counted(tmp_path, noise):
-    path = write(tmp_path, "noise.csv", b"label,x\n" + noise)
-    try:
-        source = data.open(path, label="label", header=True, skip_bad_rows=True)
-        rows = sum(len(batch) for batch in source)
-    except DataError:
-        return
-    assert rows == source.rows
-    assert rows + source.bad >= 1
+def test_no_csv_crashes_and_every_row_is_read_or_counted(tmp_path):
+    read_ones = 0
+
+    @settings(max_examples=FUZZ, deadline=None)
+    @given(st.binary(max_size=120) | st.text('ab1,"\n\t\r;é?', max_size=80).map(str.encode))
+    def check(noise):
+        nonlocal read_ones
+        path = write(tmp_path, "noise.csv", b"label,x\n" + noise)
+        try:
+            source = data.open(path, label="label", header=True, skip_bad_rows=True)
+            rows = sum(len(batch) for batch in source)
+        except DataError:
+            return
+        assert rows == source.rows
+        assert rows + source.bad >= 1
+        read_ones += rows > 0
+
+    check()
+    assert read_ones >= FUZZ // 50

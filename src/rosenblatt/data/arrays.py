@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
@@ -15,7 +14,8 @@ from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.column_kinds import Column, check_chunk, to_numbers
 from rosenblatt.data.open import named_files
-from rosenblatt.data.readers import Reader, TableReader
+from rosenblatt.data.parallel import in_order
+from rosenblatt.data.readers import Piece, Reader, TableReader
 from rosenblatt.data.schema import label_name
 from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.data.strings import as_strings
@@ -116,22 +116,35 @@ def _table(
         naming = others.pop(0)
     if not others:
         raise DataError("expected at least one column of numbers beside the label", path=path)
-    cells: dict[str, list[np.ndarray]] = {column: [] for column in others}
-    labels: list[str] = []
-    rows: list[str] = []
-    for chunk in _chunks(reader, [*others, chosen, *([naming] if naming else [])]):
+
+    def converted(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
+        chunk, _ = piece()
+        assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
-        for column, parts in cells.items():
-            parts.append(_numbers(chunk, column))
-        labels += as_strings(chunk.table[chosen]).to_pylist()
-        if naming is not None:
-            rows += as_strings(chunk.table[naming]).fill_null("").to_pylist()
+        numbers = [_numbers(chunk, name) for name in others]
+        rows = [] if naming is None else as_strings(chunk.table[naming]).fill_null("").to_pylist()
+        return numbers, as_strings(chunk.table[chosen]).to_pylist(), rows
+
+    cells: list[list[np.ndarray]] = [[] for _ in others]
+    labels: list[str] = []
+    names: list[str] = []
+    wanted = [*others, chosen, *([naming] if naming else [])]
+    for numbers, more_labels, more_names in in_order(reader.pieces(wanted, _MOST_BITS), converted):
+        labels += more_labels
+        names += more_names
+        for parts, column in zip(cells, numbers, strict=True):
+            parts.append(column)
         if most_cells is not None and len(labels) * len(others) > most_cells:
             message = f"the file has more than {most_cells:,} cells: too many to go through"
             raise DataError(f"{message} step by step", path=path)
-    X = _stack([np.concatenate(parts) for parts in cells.values()])
-    names = None if naming is None else tuple(rows)
-    return Arrays(X, _plain_labels(labels), tuple(others), chosen, reader.header is not False, names)
+    return Arrays(
+        _stack([np.concatenate(parts) for parts in cells]),
+        _plain_labels(labels),
+        tuple(others),
+        chosen,
+        reader.header is not False,
+        None if naming is None else tuple(names),
+    )
 
 
 def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:
@@ -142,13 +155,6 @@ def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> R
     if stream is not None:
         files = [name]
     return Reader(files, format, header, False, BLOCK_BYTES, stream)
-
-
-def _chunks(reader: Reader, columns: list[str]) -> Iterator[Chunk]:
-    for piece in reader.pieces(columns, _MOST_BITS):
-        chunk, _ = piece()
-        assert isinstance(chunk, Chunk)
-        yield chunk
 
 
 def _numbers(chunk: Chunk, name: str) -> np.ndarray:

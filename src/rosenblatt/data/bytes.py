@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
@@ -24,30 +24,18 @@ _MAGIC = {
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 512 << 20
-_NEWLINE = ord("\n")
+_NEWLINE, _QUOTE = ord("\n"), ord('"')
+_ALL_BYTES = np.arange(256)
 # What is unpacked in one step before the data break off is lost: the steps are small.
 _STEP_BYTES = 1 << 16
 
 
 class ByteSource:
-    """The bytes of a file or a stream, decompressed, without a byte order mark.
+    """The bytes of a file, decompressed, without a byte order mark.
 
-    Parameters
-    ----------
-    path : str
-        A file, or ``"-"`` for standard input.
-    stream : binary file, optional
-        Read this; `path` is then what messages call it.
+    A `path` of ``"-"`` is standard input; where a `stream` is read, it is what messages call it.
+    `fault` says why the bytes could not be read to the end, and is empty as long as they could.
 
-    Attributes
-    ----------
-    compression : {"gzip", "zstd", "bz2", "lz4"} or None
-        Detected from the first bytes.
-    fault : str
-        Why the bytes could not be read to the end; empty as long as they could.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b"a,1\\nb,2\\n")
@@ -160,25 +148,15 @@ def _newlines(array: np.ndarray) -> int:
 def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Block]:
     """Cut a file into blocks, each of which ends where the last row ends in `size` more bytes.
 
-    Parameters
-    ----------
-    source : ByteSource
-        The file.
-    size : int
-        So many bytes are read at a time. A row that is longer makes a block of its own.
-    quoting : str
-        The delimiter of a format in which line breaks between double quotes belong to a value,
-        as in CSV; empty for others.
+    `quoting` is the delimiter of a format in which line breaks between double quotes belong to a
+    value, as in CSV; empty for others.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
     >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 6, quoting=",")]
     [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
     """
-    quoted = _quoted_value(quoting) if quoting else None
     line, wanted, rest = 1, size, np.empty(0, dtype=np.uint8)
     while True:
         # Arrow's memory is used again; memory from the system would come page by page each time.
@@ -193,7 +171,7 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
                 yield Block(data[: end + int(data[end - 1] != _NEWLINE)], source.path, line)
             source.close()
             return
-        cut = _last_row_end(data[:end], quoted)
+        cut = _last_row_end(data[:end], quoting)
         if cut == 0:
             if end > _LONGEST_ROW:
                 message = "a row is longer than 512 MB; is a quote left open?"
@@ -206,25 +184,33 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
         yield block
 
 
-def _quoted_value(delimiter: str) -> re.Pattern[bytes]:
-    """A value in quotes, closed or not. Only a quote that stands where a value begins opens one."""
-    before = re.escape(delimiter.encode())
-    return re.compile(rb'"(?<![^%b\n\r]")[^"]*+(?:""[^"]*+)*+"?' % before)
-
-
-def _last_row_end(data: np.ndarray, quoted: re.Pattern[bytes] | None) -> int:
+def _last_row_end(data: np.ndarray, delimiter: str) -> int:
     """The place after the last line break that is not within quotes, or 0.
 
-    >>> _last_row_end(np.frombuffer(b'1,"2\\n"\\n3,"4\\n', np.uint8), _quoted_value(","))
+    >>> _last_row_end(np.frombuffer(b'1,"2\\n"\\n3,"4\\n', np.uint8), ",")
     7
     """
     stop = len(data)
-    for value in reversed(list(quoted.finditer(data)) if quoted else []):  # type: ignore[call-overload]
-        start, end = value.span()
-        if cut := _last_newline(data, end, stop):
+    for start, end in reversed(_quoted_values(data, delimiter) if delimiter else []):
+        if cut := _last_newline(data, int(end), stop):
             return cut
-        stop = start
+        stop = int(start)
     return _last_newline(data, 0, stop)
+
+
+def _quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
+    """Where values in quotes begin and end, the last one possibly still open.
+
+    Only a quote that stands where a value begins opens one. Where that, or closing another quote,
+    holds for every second one, quotes are paired; but there may be stray ones.
+    """
+    quotes = np.append(np.flatnonzero(data == _QUOTE), len(data))
+    opening = quotes[:-1:2]
+    before = np.isin(_ALL_BYTES, [*delimiter.encode(), *b'\n\r"'])[data[opening - 1]]
+    if np.all(before | (opening == 0)):
+        return np.column_stack([opening, quotes[1::2][: len(opening)] + 1])  # type: ignore[return-value]
+    quoted = rb'"(?<![^%b\n\r]")[^"]*+(?:""[^"]*+)*+"?' % re.escape(delimiter.encode())
+    return [value.span() for value in re.finditer(quoted, data)]  # type: ignore[call-overload]
 
 
 def _last_newline(data: np.ndarray, start: int, stop: int) -> int:

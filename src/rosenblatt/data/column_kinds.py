@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.strings import as_strings, plain_strings, string_buffers
-from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.errors import DataError, shown
 
 # So many values, and so many characters of each, tell text from categories.
 _ENOUGH = 300
@@ -49,28 +49,15 @@ def guess_columns(
     """Decide what each column is, from the first rows of a file.
 
     A column of numbers is numbers; strings of more than two words on average, seldom repeated,
-    are text; other strings are categories. Lists and structures are left out.
+    are text; other strings are categories. Lists and structures are left out, and so are the
+    label and what `kinds`, which holds what is known already, says to ignore.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The first rows.
-    label : str or None
-        The column that is the label, not a feature.
-    kinds : mapping of name to kind
-        What is known already; a column named ``"ignore"`` is left out.
-
-    Examples
-    --------
     >>> table = pa.table({"age": ["39", "50", "?"], "job": ["tech", "sales", "tech"]})
     >>> guess_columns(table, label=None)[0]
     Column(name='age', kind='number', mean=44.5, scale=5.5)
     """
     known = dict(kinds or {})
-    for name, kind in known.items():
-        if name not in table.column_names:
-            have = listed(table.column_names)
-            raise DataError(f"there is no column {name!r}; the columns are {have}")
+    for kind in known.values():
         if kind not in KINDS:
             raise DataError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
     columns = []
@@ -205,13 +192,7 @@ def _parsed(value: str | None) -> float | None:
 
 
 def check_chunk(chunk: Chunk, columns: tuple[Column, ...], label: str | None, skip: bool) -> Chunk:
-    """Refuse or leave out rows whose values do not fit: bad UTF-8, no number, no label.
-
-    Raises
-    ------
-    DataError
-        Naming file, line and column of the first such value, unless bad rows are skipped.
-    """
+    """Refuse or leave out rows whose values do not fit: bad UTF-8, not a number, no label."""
     faults: list[tuple[int, str, str]] = []
     for column in columns:
         if column.kind == "number" and _is_stringlike(chunk.table[column.name].type):

@@ -56,22 +56,10 @@ class Dialect(NamedTuple):
 def detect_dialect(head: bytes, format: str, path: str, header: bool | None = None) -> Dialect:
     """Detect delimiter, quoting and column names from the beginning of a file.
 
-    A first row without numbers is a header; where names occur twice in it, only if the rows below
+    TSV is separated by tabs, and quoted only if it looks like it. A first row without numbers is
+    a header, unless `header` says otherwise; where names occur twice in it, only if the rows below
     do not show the opposite. Columns without a header are named by their place: "1", "2", ...
 
-    Parameters
-    ----------
-    head : bytes
-        The first bytes, with at least the first row.
-    format : {"csv", "tsv"}
-        TSV is separated by tabs, and quoted only if it looks like it.
-    path : str
-        For messages.
-    header : bool or None
-        Whether the first row holds the names; None to detect it.
-
-    Examples
-    --------
     >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult")
     Dialect(delimiter=';', quote=True, names=('1', '2', '3'), header=False, start=0)
     """
@@ -120,7 +108,7 @@ def _is_quoted(text: str, delimiter: str) -> bool:
 def _is_header(first: list[str], rows: list[list[str]]) -> bool:
     """Whether the first row holds names.
 
-    Names are no numbers. The same name twice is a mistake in a header and common among data: it
+    Numbers are not names. The same name twice is a mistake in a header and common among data: it
     is a header if numbers stand below a name, or if no name is a value of its own column.
 
     >>> _is_header(["a", "a", "label"], [["1", "2", "x"], ["3", "4", "y"]])
@@ -160,29 +148,12 @@ def _is_number(cell: str) -> bool:
 def parse_csv(
     block: Block, dialect: Dialect, columns: list[str], skip: bool, numbers: Collection[str] = ()
 ) -> Chunk:
-    """Read the wanted columns of a block of separated values.
+    """Read the wanted columns of a block of separated values, without a header.
 
-    Parameters
-    ----------
-    block : Block
-        The rows, without a header.
-    dialect : Dialect
-        How they are written.
-    columns : list of str
-        The columns wanted.
-    skip : bool
-        Leave out bad rows rather than raise.
-    numbers : collection of str
-        Columns to read as numbers, missing ones as nulls. All others come as strings. But where
-        something is wrong with the block, all come as strings: what does not fit shows there.
+    Columns named in `numbers` come as numbers, missing ones as nulls, all others as strings; but
+    where something is wrong with the block, all come as strings: what does not fit shows there.
+    A row that is not UTF-8 or has too few or too many values is left out or raises a DataError.
 
-    Raises
-    ------
-    DataError
-        For a row that is not UTF-8 or has too few or too many values, unless bad rows are skipped.
-
-    Examples
-    --------
     >>> dialect = Dialect(",", True, ("age", "job"), False)
     >>> block = Block.of(b"39,tech\\n50,sales\\n", "a.csv")
     >>> parse_csv(block, dialect, ["age"], False, numbers=["age"]).table["age"].to_pylist()
@@ -201,7 +172,7 @@ def _by_arrow(block: Block, dialect: Dialect, types: dict[str, pa.DataType]) -> 
         try:
             return _table(block, dialect, types, bite)
         except pa.ArrowInvalid as error:
-            if "straddl" not in str(error):  # a row longer than a bite is no fault
+            if "straddl" not in str(error):  # a row may be longer than a bite
                 return None
     return None
 

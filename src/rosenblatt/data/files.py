@@ -100,15 +100,8 @@ def last_change(path: str) -> int | None:
 def detect_format(path: str, look: Callable[[int], bytes]) -> str:
     """What format a file has: by its name, and where that says nothing by its first lines.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    look : function of a number
-        Gives so many first bytes of it, unpacked.
+    `look` gives so many first bytes of it, unpacked.
 
-    Examples
-    --------
     >>> detect_format("a.txt", lambda size: b"1 3:0.5 7:1\\n-1 2:1\\n"[:size])
     'svmlight'
     """

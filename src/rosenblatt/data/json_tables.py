@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
@@ -20,25 +21,11 @@ _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
 
 def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
-    """Read a block of JSON lines.
+    """Read a block of JSON lines, with the columns and types of a schema, or detect these.
 
-    Parameters
-    ----------
-    block : Block
-        The lines.
-    schema : pyarrow.Schema or None
-        The columns wanted, and of what type they are; None to detect them. Where something is
-        wrong with the block, a column in which a value does not fit comes as strings.
-    skip : bool
-        Leave out bad lines rather than raise.
+    Where something is wrong with the block, a column in which a value does not fit comes as
+    strings. A line that is not a JSON object in UTF-8 is left out or raises a DataError.
 
-    Raises
-    ------
-    DataError
-        For a line that is not a JSON object in UTF-8, unless bad lines are skipped.
-
-    Examples
-    --------
     >>> lines = Block.of(b'{"a": 1, "b": "x"}\\n{"a": 2.5}\\n', "a.jsonl")
     >>> parse_json(lines, None, False).table.to_pylist()
     [{'a': 1.0, 'b': 'x'}, {'a': 2.5, 'b': None}]
@@ -62,9 +49,9 @@ def _by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     # One object per line: else lines could not be named, and two on a line are a mistake.
-    data = block.data
-    lines = data.count(b"\n")
-    if data.count(b"}\n") != lines:  # some may be blank
+    ends = np.flatnonzero(block.array == ord("\n"))
+    lines = len(ends)
+    if not np.all(block.array[ends - 1] == ord("}")):  # some may be blank
         lines = len(list(block.filled_lines()))
     return table if table.num_rows == lines else None
 

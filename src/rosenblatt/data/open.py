@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -64,18 +63,11 @@ class _Prepared(NamedTuple):
     The rows of a table have yet to be hashed.
     """
 
-    rows: Rows | None
-    weights: np.ndarray | None
-    table: Any
+    found: Chunk | Lines
     size: int
     names: list[str]
     codes: np.ndarray | None
-    place: Chunk | Lines
-    bad: int
     missing: dict[str, int]
-
-    def __len__(self) -> int:
-        return len(self.rows.indptr) - 1 if self.rows is not None else self.table.num_rows
 
 
 def open(
@@ -234,21 +226,23 @@ class Source:
                 room = rooms.pop()
             except IndexError:
                 room = Room()
-            whole = self._prepare(piece)
-            return whole, whole.rows or self.features.rows(whole.table, room), room
+            whole = self._prepare(*piece())
+            if isinstance(whole.found, Lines):
+                return whole, whole.found.rows, room
+            return whole, self.features.rows(whole.found.table, room), room
 
-        pieces = self._pieces(start)
-        # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(pieces, hashed, 2, 0):
-            yield Batch(rows, self._finish(whole), whole.weights, whole.table, whole.size)
-            del whole, rows
-            if lent:
-                rooms.append(room)
-
-    def _pieces(self, start: int) -> Iterator[Piece]:
         numbers = () if self.keep_table else self._numbers(self.features.columns)
         pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
-        return islice(pieces, start, None)
+        # Hashed rows are large: few of them are made at a time.
+        for whole, rows, room in in_order(islice(pieces, start, None), hashed, 2, 0):
+            labels, found = self._finish(whole, len(rows.indptr) - 1), whole.found
+            if isinstance(found, Lines):
+                yield Batch(rows, labels, found.weights, None, whole.size)
+            else:
+                yield Batch(rows, labels, None, found.table, whole.size)
+            del whole, rows, labels, found
+            if lent:
+                rooms.append(room)
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
@@ -263,11 +257,9 @@ class Source:
             assert not isinstance(found, Lines), "sparse formats have no columns"
             return check_chunk(found, columns, None, self._skip)
 
-        # Arrow unpacks Parquet by threads of its own, and little is left to be checked: one more
-        # thread is enough, and the faster for having all memory to itself.
+        # Arrow unpacks Parquet by threads of its own, and little is left to be checked.
         most = 1 if self.format == "parquet" else 8
-        done = in_order(pieces, checked, most)
-        return ((chunk, kinds) for chunk in done)
+        return ((chunk, kinds) for chunk in in_order(pieces, checked, most))
 
     @staticmethod
     def _numbers(columns: Iterable[Column]) -> set[str]:
@@ -280,7 +272,8 @@ class Source:
         if self.features.origin == "vw":
             return self._reader.first_lines()
         for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
-            return self._prepare(piece).table
+            found = self._prepare(*piece()).found
+            return None if isinstance(found, Lines) else found.table
         return None
 
     def _wanted(self) -> list[str] | None:
@@ -289,35 +282,30 @@ class Source:
         label = [self.features.label] if self.labelled and self.features.label is not None else []
         return [*label, *(c.name for c in self.features.columns)]
 
-    def _prepare(self, piece: Piece) -> _Prepared:
-        found, size = piece()
-        return self._lines(found, size) if isinstance(found, Lines) else self._chunk(found, size)
-
-    def _chunk(self, chunk: Chunk, size: int) -> _Prepared:
-        features = self.features
+    def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
+        if isinstance(found, Lines):
+            return self._prepare_lines(found, size)
+        features, names, codes = self.features, [], None
         label = features.label if self.labelled else None
-        chunk = check_chunk(chunk, features.columns, label, self._skip)
-        names, codes = [], None
+        chunk = check_chunk(found, features.columns, label, self._skip)
         if label is not None:
             coded = as_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        missing = features.missing(chunk.table)
-        return _Prepared(None, None, chunk.table, size, names, codes, chunk, chunk.bad, missing)
+        return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
 
-    def _lines(self, lines: Lines, size: int) -> _Prepared:
+    def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
         values, codes = np.unique(lines.labels, return_inverse=True)
         unknown = np.flatnonzero(np.isnan(lines.labels))
         if len(unknown) and not self._closed:
             line = lines.line_of(int(unknown[0]))
             raise DataError("the label is missing", path=lines.path, line=line)
         names = [_plain_number(value) for value in values]
-        known = None if len(unknown) else codes
-        return _Prepared(lines.rows, lines.weights, None, size, names, known, lines, lines.bad, {})
+        return _Prepared(lines, size, names, None if len(unknown) else codes, {})
 
-    def _finish(self, prepared: _Prepared) -> np.ndarray | None:
+    def _finish(self, prepared: _Prepared, rows: int) -> np.ndarray | None:
         """Code the labels and count: in order, so that codes do not depend on timing."""
-        self.rows += len(prepared)
-        self.bad += prepared.bad
+        self.rows += rows
+        self.bad += prepared.found.bad
         self.missing.update(prepared.missing)
         if prepared.codes is None:
             return None
@@ -343,10 +331,8 @@ class Source:
         assert prepared.codes is not None
         row = int(np.flatnonzero(prepared.codes == prepared.names.index(name))[0])
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
-        place = prepared.place
-        return DataError(
-            message, path=place.path, line=place.line_of(row), column=self.features.label
-        )
+        line = prepared.found.line_of(row)
+        return DataError(message, path=prepared.found.path, line=line, column=self.features.label)
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:

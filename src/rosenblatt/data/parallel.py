@@ -27,12 +27,11 @@ def in_order(
     """
     workers = min(most, os.cpu_count() or 1)
 
-    def done(item: Future[Item]) -> Made:
+    def done(item: Future[Any]) -> Made:
         taken = item.result()
         return _END if taken is _END else work(taken)
 
     with ThreadPoolExecutor(1) as taker, ThreadPoolExecutor(workers) as pool:
-
 
         def begin() -> Future[Made]:
             return pool.submit(done, taker.submit(next, items, _END))

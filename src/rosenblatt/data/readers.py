@@ -27,20 +27,9 @@ Piece = Callable[[], tuple[Chunk | Lines, int]]
 
 
 class Reader:
-    """The files of one source, cut into pieces that threads can work on.
+    """The files of one source, all of one format, cut into pieces that threads can work on.
 
-    Parameters
-    ----------
-    files : list of str
-        All of one format, which is detected from the first.
-    format, header
-        If known.
-    skip : bool
-        Leave out bad rows rather than raise.
-    block_bytes : int
-        How much of a text file makes a piece.
-    stream : binary file, optional
-        Read this; the only file's name is then what messages call it.
+    Where a `stream` is read, the only file's name is what messages call it.
     """
 
     def __init__(
@@ -111,14 +100,8 @@ class Reader:
     ) -> Iterator[Piece]:
         """All pieces in order, as functions that give a piece and its size in bytes.
 
-        Parameters
-        ----------
-        columns : list of str or None
-            The columns to read; None for all.
-        bits : int
-            Sparse formats have ``2**bits`` columns.
-        numbers : collection of str
-            Columns of CSV and TSV that hold numbers.
+        All columns if `columns` is None; `numbers` are the columns of CSV and TSV that hold
+        numbers. Sparse formats have ``2**bits`` columns.
         """
         for path in self.files:
             if self.format in _COLUMNAR:
@@ -216,7 +199,7 @@ class TableReader(Reader):
         _must_differ(table.column_names, self.files[0])
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells the table from others: its columns, and a digest of its first and last rows."""
+        """What tells the table from others: a digest of its first and last rows."""
         table, digest = self._table, hashlib.sha256()
         for start in (0, max(0, table.num_rows - _BATCH_ROWS)):
             digest.update(repr(table.slice(start, _BATCH_ROWS).to_pydict()).encode())

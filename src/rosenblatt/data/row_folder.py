@@ -6,7 +6,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,69 +18,63 @@ from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Rows
 
-FORMAT = "rosenblatt-cache"
-# One file each, written from front to back; the first two hold one item per entry, the others one per row.
-_KINDS: dict[str, np.dtype[Any]] = {
-    "indices": np.dtype(np.uint32),
-    "values": np.dtype(np.float32),
-    "lengths": np.dtype(np.uint32),
-    "codes": np.dtype(np.int32),
-    "weights": np.dtype(np.float64),
-}
+FORMAT, VERSION = "rosenblatt-cache", 2
 
 
 def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     """Hash all batches of a source into a folder; the number of rows.
 
-    The folder is a cache only when its last file, ``about.json``, is there.
+    The rows lie in the Arrow file ``rows.arrow``, the table of the first batch in
+    ``first.arrow``. The folder is a cache only when its last file, ``about.json``, is there.
     """
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError("is in the way; remove it first", path=target)
-    (target / "rows").mkdir(parents=True, exist_ok=True)
-    blocks, entries, first = [0], 0, None
-    with ExitStack() as stack:
-        files = {name: stack.enter_context((target / "rows" / name).open("wb")) for name in _KINDS}
-        for batch in source:
-            assert batch.labels is not None, "a cache is for training"
-            first = batch.table if first is None else first
-            weights = np.ones(len(batch)) if batch.weights is None else batch.weights
-            indptr, indices, values = batch.rows
-            arrays = (indices, values, np.diff(indptr), batch.labels, weights)
-            for (name, kind), array in zip(_KINDS.items(), arrays, strict=True):
-                files[name].write(np.ascontiguousarray(array, dtype=kind).data)
-            blocks.append(blocks[-1] + len(batch))
-            entries += len(indices)
-        for written in files.values():
-            written.flush()
-            os.fsync(written.fileno())
+    target.mkdir(parents=True, exist_ok=True)
+    first = None
+    with (target / "rows.arrow").open("wb") as file:
+        with pa.ipc.new_file(file, _SCHEMA) as rows:
+            for batch in source:
+                first = batch.table if first is None else first
+                rows.write_batch(_record(batch))
+        file.flush()
+        os.fsync(file.fileno())
     first = source.first_table() if first is None else first
     if first is not None:
-        with pa.ipc.new_file(target / "first.arrow", first.schema) as file:
-            file.write_table(first)
+        with pa.ipc.new_file(target / "first.arrow", first.schema) as table:
+            table.write_table(first)
     about = {
         "format": FORMAT,
-        "version": 1,
+        "version": VERSION,
         "features": source.features.to_json(),
         "classes": source.classes,
         "fingerprint": source.fingerprint(),
-        "store": {"blocks": blocks, "entries": entries},
         "counts": [source.bad, dict(source.missing)],
     }
-    with replacing(target / "about.json", "w") as file:
-        json.dump(about, file)
+    with replacing(target / "about.json", "w") as written:
+        json.dump(about, written)
     return source.rows
+
+
+_ENTRY = pa.struct({"index": pa.uint32(), "value": pa.float32()})
+_SCHEMA = pa.schema({"entries": pa.large_list(_ENTRY), "code": pa.int32(), "weight": pa.float64()})
+
+
+def _record(batch: Batch) -> pa.RecordBatch:
+    """A batch of rows as a batch of Arrow."""
+    assert batch.labels is not None, "a cache is for training"
+    indptr, indices, values = batch.rows
+    weights = np.ones(len(batch)) if batch.weights is None else batch.weights
+    entries = pa.StructArray.from_arrays([pa.array(indices), pa.array(values)], fields=list(_ENTRY))
+    lists = pa.LargeListArray.from_arrays(pa.array(indptr.astype(np.int64)), entries)
+    columns = [lists, pa.array(batch.labels, pa.int32()), pa.array(weights, pa.float64())]
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 class RowFolder(Source):
     """A folder written by :func:`write_cache`, as a source of batches.
 
-    Parameters
-    ----------
-    folder : str
-        The folder.
-    features, classes : optional
-        Those of a model; the rows must have been hashed for the same features.
+    If `features` of a model are given, the rows must have been hashed for the same.
     """
 
     def __init__(
@@ -89,17 +82,14 @@ class RowFolder(Source):
     ) -> None:
         try:
             about = json.loads((Path(folder) / "about.json").read_text("utf-8"))
-            if about["format"] != FORMAT or about["version"] != 1:
+            if about["format"] != FORMAT or about["version"] != VERSION:
                 raise ValueError("another format or version")
             self.features = Features.from_json(about["features"])
             self._classes = [str(name) for name in about["classes"]]
-            self._blocks = list(about["store"]["blocks"])
-            sizes = [int(about["store"]["entries"])] * 2 + [self._blocks[-1]] * 3
-            self._arrays = {
-                name: _mapped(Path(folder) / "rows" / name, kind, size)
-                for (name, kind), size in zip(_KINDS.items(), sizes, strict=True)
-            }
             self._bad, self._missing = about["counts"]
+            self._rows = pa.ipc.open_file(pa.memory_map(str(Path(folder) / "rows.arrow")))
+            if self._rows.schema != _SCHEMA:
+                raise ValueError("rows.arrow has other columns")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"cannot be read as a cache: {error}", path=folder) from None
         if features is not None and features != self.features:
@@ -139,29 +129,38 @@ class RowFolder(Source):
         """The batches from number `start` on; each in memory of its own, lent or not."""
         foreign = set(self._classes) - set(self.classes)
         if foreign:
-            message = f"the label {min(foreign)!r} is none of the model's"
+            message = f"the label {min(foreign)!r} is not a class of the model"
             raise DataError(message, path=self._folder)
         codes_of = np.array([self.classes.index(name) for name in self._classes], dtype=np.int32)
         self.bad, self.missing = int(self._bad), Counter(self._missing)
-        indices, values, lengths, codes, omega = self._arrays.values()
-        pointers = np.append(np.uint64(0), np.cumsum(lengths, dtype=np.uint64))
-        is_weighted = not np.all(omega == 1.0)
-        for block in range(start, len(self._blocks) - 1):
-            a, b = self._blocks[block], self._blocks[block + 1]
-            first, last = int(pointers[a]), int(pointers[b])
-            rows = Rows(
-                pointers[a : b + 1] - pointers[a],
-                np.array(indices[first:last]),
-                np.array(values[first:last]),
+        for number in range(start, self._rows.num_record_batches):
+            rows, codes, weights = self._read(number)
+            self.rows += len(codes)
+            table = self.first_table() if number == 0 else None
+            yield Batch(rows, codes_of[codes], weights, table, 8 * len(rows.indices))
+
+    def _read(self, number: int) -> tuple[Rows, np.ndarray, np.ndarray | None]:
+        """The rows, codes and weights of a batch, once they are known to be sound."""
+        try:
+            record = self._rows.get_batch(number)
+            record.validate(full=True)
+            lists, codes, weights = (column for column in record.columns)
+            indptr, entries = np.from_dlpack(lists.offsets), lists.values
+            indices, values, codes, weights = map(
+                np.from_dlpack, (entries.field(0), entries.field(1), codes, weights)
             )
-            weights = omega[a:b] if is_weighted else None
-            self.rows += b - a
-            table = self.first_table() if block == 0 else None
-            yield Batch(rows, codes_of[codes[a:b]], weights, table, 8 * (last - first))
-
-
-def _mapped(path: Path, kind: np.dtype[Any], count: int) -> np.ndarray:
-    """A file of so many items as an array; ValueError if it is not that long."""
-    if path.stat().st_size != count * kind.itemsize:
-        raise ValueError(f"{path.name} is not {count * kind.itemsize} bytes long")
-    return np.memmap(path, kind, "r") if count else np.empty(0, kind)
+            known = len(self._classes)
+            if indices.max(initial=0) >> self.features.ngrams.bits or not np.all(
+                (codes >= 0) & (codes < known)
+            ):
+                raise ValueError("a column or a class is out of range")
+        except (pa.ArrowException, OSError, ValueError) as error:
+            message = f"cannot be read as a cache: batch {number + 1}: {error}"
+            raise DataError(message, path=self._folder) from None
+        first, last = int(indptr[0]), int(indptr[-1])
+        rows = Rows(
+            (indptr - indptr[0]).astype(np.uint64),
+            np.array(indices[first:last]),
+            np.array(values[first:last]),
+        )
+        return rows, codes, None if np.all(weights == 1.0) else weights

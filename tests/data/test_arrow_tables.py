@@ -1,0 +1,70 @@
+"""Arrow files are checked before they are used, and tables in memory are read like files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from rosenblatt import data
+from rosenblatt.errors import DataError
+
+ROWS = [
+    {"label": "pos", "text": "a good film, and fun", "stars": 4.5, "where": "web"},
+    {"label": "neg", "text": 'bad: the "plot" fails', "stars": 1.0, "where": "press"},
+    {"label": "pos", "text": "Très bon ! un vrai chef d'œuvre", "stars": None, "where": "web"},
+]
+
+
+def table():
+    return pa.Table.from_pylist(ROWS)
+
+
+def read(path, **options):
+    source = data.open(path, **({"label": "label"} | options))
+    batches = list(source)
+    indices = np.concatenate([b.rows.indices for b in batches])
+    values = np.concatenate([b.rows.values for b in batches])
+    labels = [source.classes[c] for b in batches for c in b.labels]
+    return source, indices.tolist(), values, labels
+
+
+@pytest.mark.parametrize("rows", [1000, 20_000])
+def test_an_arrow_file_that_is_not_sound_is_refused_near_its_fault(tmp_path, rows):
+    texts = [b"a good film"] * 20_000
+    texts[17_000] = b"a bad \xff"
+    text = pa.array(texts, pa.binary()).view(pa.string())
+    whole = pa.table({"label": ["a", "b"] * 10_000, "text": text})
+    with pa.ipc.new_file(tmp_path / "a.arrow", whole.schema) as file:
+        file.write_table(whole, max_chunksize=rows)
+    with pytest.raises(DataError, match=r"the Arrow file cannot be read: .*UTF") as caught:
+        list(data.open(tmp_path / "a.arrow", label="label"))
+    assert caught.value.line == (17_001 if rows == 1000 else 16_385)
+    only = pa.table({"label": whole["label"], "kind": whole["label"], "text": text})
+    pyarrow.feather.write_feather(only, tmp_path / "b.arrow", compression="uncompressed")
+    assert sum(map(len, data.open(tmp_path / "b.arrow", label="label", columns=["kind"])))
+
+
+def frames():
+    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+    yield columns
+    yield table()
+    yield pytest.importorskip("pandas").DataFrame(columns, index=[5, 5, 7])
+
+
+def test_tables_in_memory_give_the_rows_of_a_file(tmp_path):
+    pyarrow.parquet.write_table(table(), tmp_path / "a.parquet")
+    expected = read(tmp_path / "a.parquet")
+    for frame in frames():
+        source, indices, values, labels = read(frame)
+        assert (indices, labels) == (expected[1], expected[3])
+        assert np.array_equal(values, expected[2])
+        assert source.files == ["<table>"]
+        assert source.features == expected[0].features
+        assert source.fingerprint() == read(table())[0].fingerprint()
+    with pytest.raises(DataError, match="the table has no rows"):
+        data.open(table().slice(0, 0), label="label")
+    with pytest.raises(DataError, match="line 2, column 'label': the label is missing"):
+        read({"label": ["a", None], "x": [1, 2]})

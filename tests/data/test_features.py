@@ -1,0 +1,65 @@
+"""From columns to sparse rows, and a specification that survives being written down."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rosenblatt import data
+from rosenblatt.data import Column, Features
+from rosenblatt.kernels.text import Ngrams, column
+
+
+def write(folder, name, content):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def read(path, **options):
+    source = data.open(path, **({"label": "label"} | options))
+    batches = list(source)
+    indices = np.concatenate([b.rows.indices for b in batches])
+    values = np.concatenate([b.rows.values for b in batches])
+    labels = [source.classes[c] for b in batches for c in b.labels]
+    return source, indices.tolist(), values, labels
+
+
+def test_numbers_are_scaled_and_a_missing_one_is_the_mean(tmp_path):
+    path = write(tmp_path, "n.csv", b"x,label\n1,a\n3,b\n,a\n")
+    source, indices, values, _ = read(path)
+    assert source.features.columns == (Column("x", "number", 2.0, 1.0),)
+    assert values.tolist() == [-1.0, 1.0, 1.0]
+    assert indices == [column(["x="], 22), column(["x="], 22), column(["x=?"], 22)]
+
+
+def test_parts_of_rows_are_put_side_by_side():
+    columns = (Column("t", "text"), Column("u", "text"), Column("c", "category"))
+    features = Features(columns=columns, ngrams=Ngrams(1, 1, False, 10))
+    table = pa.table({"t": ["a b", ""], "u": ["a", "b"], "c": ["x", None]})
+    rows = features.rows(table)
+    assert np.diff(rows.indptr).tolist() == [4, 2]
+    assert features.missing(table) == {"c": 1}
+    assert rows.indices[-1] == column(["c=?"], 10)
+    assert rows.indices[3] == column(["c=x"], 10)
+    assert len({rows.indices[0], rows.indices[1], rows.indices[2]}) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"origin": "xml"},
+        {"label": 3},
+        {"columns": [{"name": "x", "kind": "number", "scale": 0.0}]},
+        {"columns": [{"name": "x", "kind": "word"}]},
+        {"ngrams": {"low": 2, "high": 1}},
+        {"columns": 3},
+    ],
+)
+def test_a_specification_that_makes_no_sense_is_refused(change):
+    plain = json.loads(json.dumps(Features(columns=(Column("x", "number"),)).to_json()))
+    assert Features.from_json(plain).columns == (Column("x", "number"),)
+    with pytest.raises(ValueError, match="feature specification"):
+        Features.from_json(plain | change)

@@ -1,0 +1,79 @@
+"""Files of rows: headers, long lines, and files in which nothing can be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from rosenblatt import data
+from rosenblatt.errors import DataError
+
+
+def write(folder, name, content):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def read(path, **options):
+    source = data.open(path, **({"label": "label"} | options))
+    batches = list(source)
+    indices = np.concatenate([b.rows.indices for b in batches])
+    values = np.concatenate([b.rows.values for b in batches])
+    labels = [source.classes[c] for b in batches for c in b.labels]
+    return source, indices.tolist(), values, labels
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a,a,label\n1,2,x\n3,4,y\n", b"t,t,label\nsome,words,x\nother,words,y\n"],
+)
+def test_a_header_that_names_two_columns_alike_is_refused_never_taken_for_data(tmp_path, content):
+    path = write(tmp_path, "a.csv", content)
+    for label in (3, "label"):
+        with pytest.raises(DataError, match="occurs twice in the header; if the first row is data"):
+            data.open(path, label=label)
+    pyarrow.parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="the column name 'a' occurs twice"):
+        data.open(tmp_path / "a.parquet", label=1)
+
+
+def test_a_first_row_of_categories_that_occur_twice_is_data(tmp_path):
+    path = write(tmp_path, "mushrooms.csv", b"p,x,x\ne,x,s\np,b,s\n")
+    assert read(path, label=1)[3] == ["p", "e", "p"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_a_very_long_line_is_read(tmp_path, name):
+    mark = b"," if name == "a.csv" else b"\t"
+    long = b"word " * 300_000
+    rows = [b"pos", b"good"], [b"neg", b"bad"], [b"pos", long]
+    content = b"label,text\n".replace(b",", mark) + b"".join(mark.join(r) + b"\n" for r in rows)
+    if name == "a.jsonl":
+        content = b"".join(b'{"label": "%b", "text": "%b"}\n' % tuple(row) for row in rows)
+    _, indices, _, labels = read(write(tmp_path, name, content), text="text")
+    assert labels == ["pos", "neg", "pos"]
+    assert len(indices) == 1 + 1 + 2
+    wide = b",".join(b"c%d" % i for i in range(30_000))
+    path = write(tmp_path, "wide.csv", wide + b"\n" + b",".join([b"1"] * 30_000) + b"\n")
+    assert len(data.open(path, label=1).features.columns) == 29_999
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b"nothing\n[3]\n\n{\n", "line 1: expected a JSON object"),
+        ("a.csv", b"label,x\na\n\nb\nc,1,2\n", "line 2: expected 2 values, found 1"),
+        ("a.ft", b"__label__a __label__b x\n" * 3, "line 1: expected one label"),
+    ],
+)
+def test_where_all_rows_are_bad_their_number_and_the_first_are_named(
+    tmp_path, name, content, message
+):
+    path = write(tmp_path, name, content)
+    with pytest.raises(DataError, match=message):
+        list(data.open(path, label="label"))
+    left_out = f"no row can be read: 3 bad rows left out. The first: .*{message}"
+    with pytest.raises(DataError, match=left_out):
+        list(data.open(path, label="label", skip_bad_rows=True))

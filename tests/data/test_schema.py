@@ -1,0 +1,44 @@
+"""Which column is the label: one rule for all commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from rosenblatt import data
+from rosenblatt.errors import DataError
+
+
+def write(folder, name, content):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("kind", "kind"), ("2", "kind"), (2, "kind"), (-1, "y"), ("-3", "a")]
+)
+def test_the_label_is_given_by_name_or_by_place_from_either_end(tmp_path, label, name):
+    path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
+    assert data.open(path, label=label).features.label == name
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (None, "which column is the label\\? The columns are a, kind, y"),
+        (0, "columns are counted from 1, and from -1 backwards"),
+        ("0", "columns are counted from 1, and from -1 backwards"),
+        (4, "there is no column '4'; the columns are a, kind, y"),
+        (-4, "there is no column '-4'"),
+        ("b", "there is no column 'b'"),
+    ],
+)
+def test_a_label_that_cannot_be_meant_is_a_question_or_refused(tmp_path, label, message):
+    path = write(tmp_path, "a.csv", b"a,kind,y\n1,u,3\n2,v,4\n")
+    for opened in (path, {"a": [1], "kind": ["u"], "y": [3]}):
+        with pytest.raises(DataError, match=message):
+            data.open(opened, label=label)
+
+
+def test_a_name_that_looks_like_a_place_is_a_name(tmp_path):
+    path = write(tmp_path, "a.csv", b"a,0,y\n1,u,3\n2,v,4\n")
+    assert data.open(path, label="0", header=True).features.label == "0"
