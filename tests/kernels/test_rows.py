@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.kernels import packed
-from rosenblatt.kernels.compact import Numbering
-from rosenblatt.kernels.packed import NEAR, Packed
+from rosenblatt.kernels import rows as layouts
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.kernels.text import Rows
 
 D = NEAR + 8
@@ -24,7 +24,7 @@ def packed_rows(rows):
     values = np.array([v for row in rows for v in row.values()], dtype=np.float32)
     pointers = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
     # Each column has its own number as its place.
-    numbering = Numbering(17, np.arange(D, dtype=np.uint32))
+    numbering = Numbering(1 << 17, np.arange(D, dtype=np.uint32))
     plain = Rows(pointers, indices, values)
     return numbering.pack(plain, Packed.room(len(rows), len(indices)))
 
@@ -63,18 +63,18 @@ def test_scores_and_corrections_are_those_of_plain_rows(plain, problems, seed):
     rows, generator = packed_rows(plain), np.random.default_rng(seed)
     W = generator.normal(size=(D, problems)).astype(np.float32)
     rates = RATES[np.minimum(np.arange(D), len(RATES) - 1)]
-    taus, s = generator.normal(size=problems).astype(np.float32), np.empty(problems, np.float32)
+    taus, s = generator.normal(size=problems), np.empty(problems, np.float32)
     for i, row in enumerate(plain):
         at, x = np.array(list(row), dtype=np.int64), np.array(list(row.values()), dtype=float)
         expected, number = x @ W[at].astype(float), np.uint64(i)
-        packed.dots(rows, number, W, s)
+        layouts.packed_dots(rows, number, W, s)
         assert s == pytest.approx(expected, rel=1e-4, abs=1e-5)
         first = np.ascontiguousarray(W[:, 0])
-        assert packed.dot(rows, number, first) == pytest.approx(expected[0], rel=1e-4, abs=1e-5)
+        assert layouts.packed_dot(rows, number, first) == pytest.approx(expected[0], rel=1e-4, abs=1e-5)
         length = np.sum(rates[at] * x * x)
-        assert packed.square(rows, number, RATES) == pytest.approx(length, rel=1e-5)
+        assert layouts.packed_square(rows, number, RATES) == pytest.approx(length, rel=1e-5)
         for wrong in (1, problems):
             moved, target = W.copy(), W.copy()
             target[at] += (rates[at] * x)[:, None] * taus
-            packed.add_to_all(moved, taus, rows, number, RATES, wrong)
+            layouts.packed_add_each(rows, number, moved, taus, wrong, RATES)
             np.testing.assert_allclose(moved, target, rtol=1e-4, atol=1e-5)
