@@ -70,7 +70,9 @@ def test_scores_and_corrections_are_those_of_plain_rows(plain, problems, seed):
         layouts.packed_dots(rows, number, W, s)
         assert s == pytest.approx(expected, rel=1e-4, abs=1e-5)
         first = np.ascontiguousarray(W[:, 0])
-        assert layouts.packed_dot(rows, number, first) == pytest.approx(expected[0], rel=1e-4, abs=1e-5)
+        assert layouts.packed_dot(rows, number, first) == pytest.approx(
+            expected[0], rel=1e-4, abs=1e-5
+        )
         length = np.sum(rates[at] * x * x)
         assert layouts.packed_square(rows, number, RATES) == pytest.approx(length, rel=1e-5)
         for wrong in (1, problems):

@@ -1,8 +1,9 @@
-"""The learner for streams: the reference's steps, whatever the blocks and the features to come."""
+"""The linear learner: the reference's steps, whatever the walks, the features and the threads."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import reference
-from rosenblatt.kernels import streams
-from rosenblatt.kernels.compact import Numbering
-from rosenblatt.kernels.packed import Packed
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
-from rosenblatt.training.stream import Examples, Learner, Outcome
+from rosenblatt.learners import linear
+from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.linear import Linear
+
+STATE = ("weights", "bias", "sums", "bias_sums", "clock")
 
 
 def sparse(X):
@@ -22,7 +26,30 @@ def sparse(X):
     columns = np.tile(np.arange(X.shape[1], dtype=np.uint32), len(X))
     pointers = np.arange(0, X.size + 1, X.shape[1], dtype=np.uint64)
     rows = Rows(pointers, columns, X.ravel().astype(np.float32))
-    return Numbering(bits=6).pack(rows, Packed.room(len(X), X.size))
+    return Numbering(64).pack(rows, Packed.room(len(X), X.size))
+
+
+def packed(X, codes, omega=None):
+    omega = np.ones(1) if omega is None else omega
+    return Examples(sparse(X), np.asarray(codes, np.int32), omega, X.shape[1])
+
+
+def learner_of(n_classes=2, threshold=1.0, padding=1.0, features=0, **options):
+    made = Linear(
+        n_classes, 0, thresholds=(threshold, threshold), padding=padding, averaging=True,
+        dtype=np.float32, **options,
+    )  # fmt: skip
+    made.reserve(features)
+    return made
+
+
+def rows_of(count, start=0):
+    return np.arange(start, count, dtype=np.uint64)
+
+
+def same(one, other):
+    first, second = one.state(), other.state()
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in STATE)
 
 
 @pytest.fixture
@@ -36,81 +63,110 @@ def test_any_cut_into_walks_takes_the_steps_of_the_reference(integers, cuts):
     X, codes = integers
     signs = (2 * codes - 1).tolist()
     steps = list(reference.online(X.tolist(), signs, threshold=2, padding=1, max_epochs=1))
-    learner = Learner(2, threshold=2.0, padding=1.0)
-    learner.reserve(4)
-    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
-    outcome, start = Outcome(), 0
+    learner, examples = learner_of(threshold=2.0, features=4), packed(X, codes)
+    tallies, start = [], 0
     for end in cuts:
-        outcome += learner.learn(examples, np.arange(start, end, dtype=np.uint64))
+        tallies.append(learner.walk(examples, rows_of(end, start)))
         start = end
-    assert outcome.steps == 40
-    assert outcome.mistakes == sum(step.mistake for step in steps)
-    assert outcome.wrong == sum(step.prediction != step.y for step in steps)
-    assert learner.weights(False)[0].ravel().tolist() == list(steps[-1].weights_after)
+    assert sum(tally.visits for tally in tallies) == 40
+    assert sum(tally.updates for tally in tallies) == sum(step.mistake for step in steps)
+    assert sum(t.mistakes for t in tallies) == sum(step.prediction != step.y for step in steps)
+    assert learner.weights().weights.ravel().tolist() == list(steps[-1].weights_after)
     mean = np.mean([step.weights_after for step in steps], axis=0)
-    assert learner.weights(True)[0].ravel() == pytest.approx(mean, rel=1e-6)
+    assert learner.weights(averaged=True).weights.ravel() == pytest.approx(mean, rel=1e-6)
 
 
-def test_a_learner_grows_without_forgetting(integers):
-    X, codes = integers
-    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
-    learner = Learner(2, threshold=1.0, padding=0.0)
-    learner.reserve(4)
-    learner.learn(examples, np.arange(40, dtype=np.uint64))
-    before = learner.weights(True)[0]
-    learner.reserve(50)
-    after = learner.weights(True)[0]
-    assert np.array_equal(after[:4], before)
-    assert after.shape == (50, 1)
-    assert not after[4:].any()
-
-
-def test_many_classes_are_each_learned_against_the_rest(integers):
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_learner_grows_without_forgetting(integers, n_classes):
     X, _ = integers
-    codes = (X[:, 0] % 3).astype(np.int32)
-    examples, order = Examples(sparse(X), codes, np.ones(1)), np.arange(40, dtype=np.uint64)
-    together = Learner(3, threshold=1.0, padding=1.0)
-    together.reserve(4)
-    together.learn(examples, order)
-    for c in range(3):
-        alone = Learner(2, threshold=1.0, padding=1.0)
-        alone.reserve(4)
-        alone.learn(examples._replace(codes=(codes == c).astype(np.int32)), order)
-        assert together.weights(True)[0][:, c] == pytest.approx(alone.weights(True)[0][:, 0])
+    learner = learner_of(n_classes, padding=0.0, features=4)
+    learner.walk(packed(X, X[:, 0] % n_classes), rows_of(40))
+    before = learner.weights(averaged=True).weights
+    learner.reserve(50)
+    after = learner.weights(averaged=True).weights
+    assert np.array_equal(after[:, :4], before)
+    assert after.shape[1] == 50
+    assert not after[:, 4:].any()
 
 
-def test_a_learner_goes_on_from_its_arrays(integers):
+def test_room_for_more_features_changes_no_measure(integers):
     X, codes = integers
-    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
-    whole, first = Learner(2, 1.0, 1.0), Learner(2, 1.0, 1.0)
+    learners = [learner_of(features=4), learner_of(features=4)]
+    learners[1].reserve(1000)
+    learners[1].n_features = 4
+    for learner in learners:
+        learner.mark()
+        learner.walk(packed(X, codes), rows_of(40))
+    assert learners[0].measure() == learners[1].measure()
+
+
+def test_a_learner_that_restarts_is_a_new_one(integers):
+    X, codes = integers
+    learner, fresh = learner_of(features=4), learner_of(3, features=4)
+    learner.walk(packed(X, codes), rows_of(40))
+    learner.restart(3)
+    for each in (learner, fresh):
+        each.walk(packed(X, X[:, 0] % 3), rows_of(40))
+    assert same(learner, fresh)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_classes_are_each_learned_against_the_rest(integers, threads):
+    X, _ = integers
+    codes = X[:, 0] % 3
+    together = learner_of(3, features=4, threads=threads)
+    together.walk(packed(X, codes), rows_of(40))
+    for c in range(3):
+        alone = learner_of(features=4)
+        alone.walk(packed(X, codes == c), rows_of(40))
+        found, expected = (one.weights(averaged=True).weights for one in (together, alone))
+        assert found[c] == pytest.approx(expected[0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_learner_goes_on_from_its_state(integers, n_classes):
+    X, _ = integers
+    examples = packed(X, X[:, 0] % n_classes)
+    whole, first = learner_of(n_classes, features=4), learner_of(n_classes, features=4)
     for learner in (whole, first):
+        learner.mark()
+    whole.walk(examples, rows_of(40))
+    first.walk(examples, rows_of(15))
+    second = learner_of(n_classes)
+    second.restore(first.state())
+    second.walk(examples, rows_of(40, 15))
+    assert same(whole, second)
+    assert whole.measure() == second.measure()
+
+
+def test_a_state_before_the_first_feature_knows_where_the_epoch_began(integers):
+    X, codes = integers
+    first, second = learner_of(), learner_of()
+    first.mark()
+    second.restore(first.state())
+    for learner in (first, second):
         learner.reserve(4)
-    whole.learn(examples, np.arange(40, dtype=np.uint64))
-    first.learn(examples, np.arange(15, dtype=np.uint64))
-    second = Learner(2, 1.0, 1.0)
-    second.restore(first.arrays())
-    second.learn(examples, np.arange(15, 40, dtype=np.uint64))
-    assert all(np.array_equal(whole.arrays()[k], second.arrays()[k]) for k in whole.arrays())
+        learner.walk(packed(X, codes), rows_of(40))
+    assert first.measure() == second.measure()
 
 
 def test_predicting_changes_nothing(integers):
     X, codes = integers
-    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
-    learner = Learner(2, 1.0, 1.0)
-    learner.reserve(4)
-    learner.learn(examples, np.arange(40, dtype=np.uint64))
-    before = {k: v.copy() for k, v in learner.arrays().items()}
-    found = learner.predict(examples, np.arange(40, dtype=np.uint64), averaged=True)
-    W, b = learner.weights(True)
-    assert found.tolist() == (X @ W[:, 0] + b[0] > 0).astype(int).tolist()
-    assert all(np.array_equal(before[k], v) for k, v in learner.arrays().items())
+    learner, examples = learner_of(features=4), packed(X, codes)
+    learner.walk(examples, rows_of(40))
+    before = {name: np.array(getattr(learner.state(), name)) for name in STATE}
+    found = learner.decide(learner.scores(examples, rows_of(40), averaged=True))
+    weights, bias = learner.weights(averaged=True)
+    assert found.tolist() == (X @ weights[0] + bias[0] > 0).astype(int).tolist()
+    wrong = np.mean(found != codes)
+    assert learner.error(examples, rows_of(40), averaged=True) == pytest.approx(wrong)
+    assert all(np.array_equal(before[name], getattr(learner.state(), name)) for name in STATE)
 
 
-def examples_of(seed, n_classes, weighted):
+def drawn(seed, n_classes, weighted):
     generator = np.random.default_rng(seed)
     X, codes = generator.normal(size=(30, 6)), generator.integers(0, n_classes, 30)
-    omega = generator.uniform(0.0, 4.0, 30) if weighted else np.ones(1)
-    return Examples(sparse(X), codes.astype(np.int32), omega)
+    return packed(X, codes, generator.uniform(0.0, 4.0, 30) if weighted else None)
 
 
 @settings(max_examples=40, deadline=None)
@@ -123,46 +179,40 @@ def examples_of(seed, n_classes, weighted):
 def test_sums_are_the_same_to_the_last_bit_whenever_they_are_settled(
     seed, n_classes, weighted, cuts
 ):
-    examples = examples_of(seed, n_classes, weighted)
-    late, often = Learner(n_classes, 1.0, 1.0), Learner(n_classes, 1.0, 1.0)
+    examples = drawn(seed, n_classes, weighted)
+    late, often = learner_of(n_classes, features=6), learner_of(n_classes, features=6)
     order = np.random.default_rng(seed).permutation(30).astype(np.uint64)
     for learner, settles in ((late, False), (often, True)):
-        learner.reserve(6)
         start = 0
         for end, now in [*sorted(cuts), (30, False)]:
-            learner.learn(examples, order[start:end])
+            learner.walk(examples, order[start:end])
             start = end
             if now and settles:
                 learner.settle()
-    assert all(np.array_equal(late.arrays()[k], often.arrays()[k]) for k in late.arrays())
+    assert same(late, often)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_the_average_of_weighted_rows_is_the_mean_over_their_copies(n_classes):
-    examples = examples_of(1, n_classes, weighted=False)
+    examples, rows = drawn(1, n_classes, weighted=False), rows_of(30)
     copies = np.random.default_rng(2).integers(1, 4, 30)
-    weighted, repeated = Learner(n_classes, 1.0, 1.0), Learner(n_classes, 1.0, 1.0)
-    for learner in (weighted, repeated):
-        learner.reserve(6)
-    rows = np.arange(30, dtype=np.uint64)
-    weighted.learn(examples._replace(omega=copies.astype(float)), rows)
-    repeated.learn(examples, np.repeat(rows, copies))
+    weighted, repeated = learner_of(n_classes, features=6), learner_of(n_classes, features=6)
+    weighted.walk(replace(examples, omega=copies.astype(float)), rows)
+    repeated.walk(examples, np.repeat(rows, copies))
     for one, other in zip(weighted.weights(True), repeated.weights(True), strict=True):
         assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
 
 
-def test_an_average_that_starts_anew_forgets_what_was_owed():
-    examples, rows = examples_of(3, 2, weighted=False), np.arange(30, dtype=np.uint64)
-    learner, fresh = Learner(2, 1.0, 1.0), Learner(2, 1.0, 1.0)
-    learner.reserve(6)
-    learner.learn(examples, rows)
+def test_an_average_that_starts_anew_forgets_what_was_unsettled():
+    examples, rows = drawn(3, 2, weighted=False), rows_of(30)
+    learner, fresh = learner_of(features=6), learner_of()
+    learner.walk(examples, rows)
     learner.restart_average()
-    last = {name: array.copy() for name, array in learner.arrays().items()}
-    assert not last["U"].any()
-    fresh.restore(last)
+    assert not learner.state().sums.any()
+    fresh.restore(learner.state())
     for each in (learner, fresh):
-        each.learn(examples, rows)
-    assert np.array_equal(learner.weights(True)[0], fresh.weights(True)[0])
+        each.walk(examples, rows)
+    assert same(learner, fresh)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -170,17 +220,17 @@ def test_an_average_that_starts_anew_forgets_what_was_owed():
 def test_rates_do_to_weights_what_scales_do_to_rows(n_classes, weighted):
     generator = np.random.default_rng(4)
     X, scales = generator.normal(size=(30, 6)), np.array([0.5, 2.0, 1.5, 3.0, 3.0, 3.0])
-    plain = examples_of(4, n_classes, weighted)
-    scaled = Learner(n_classes, 1.0, 0.5)
-    rated = Learner(n_classes, 1.0, 0.5, rates=(scales[:4] ** 2).astype(np.float32))
+    plain = drawn(4, n_classes, weighted)
+    rates = (scales[:4] ** 2).astype(np.float32)
+    scaled = learner_of(n_classes, padding=0.5, features=6)
+    rated = learner_of(n_classes, padding=0.5, features=6, rates=rates)
     for learner, rows in ((scaled, sparse(X * scales)), (rated, sparse(X))):
-        learner.reserve(6)
-        learner.learn(plain._replace(rows=rows), np.arange(30, dtype=np.uint64))
+        learner.walk(replace(plain, rows=rows), rows_of(30))
     for averaged in (False, True):
-        W, b = scaled.weights(averaged)
-        other, other_b = rated.weights(averaged)
-        assert other == pytest.approx(W * scales[:, None], rel=1e-4, abs=1e-5)
-        assert other_b == pytest.approx(b, rel=1e-4, abs=1e-6)
+        weights, bias = scaled.weights(averaged)
+        other, other_bias = rated.weights(averaged)
+        assert other == pytest.approx(weights * scales, rel=1e-4, abs=1e-5)
+        assert other_bias == pytest.approx(bias, rel=1e-4, abs=1e-6)
 
 
 @settings(max_examples=12, deadline=None)
@@ -188,17 +238,16 @@ def test_rates_do_to_weights_what_scales_do_to_rows(n_classes, weighted):
 def test_a_scout_changes_nothing_but_the_time(seed, weighted, threshold):
     generator = np.random.default_rng(seed)
     X = generator.normal(size=(6000, 12)) * (generator.random((6000, 12)) < 0.3)
-    codes = (X @ generator.normal(size=12) > 0).astype(np.int32)
-    omega = generator.uniform(0.0, 3.0, 6000) if weighted else np.ones(1)
-    examples = Examples(sparse(X), codes, omega)
+    codes = X @ generator.normal(size=12) > 0
+    examples = packed(X, codes, generator.uniform(0.0, 3.0, 6000) if weighted else None)
     order = generator.permutation(6000).astype(np.uint64)
-    alone, scouted = Learner(2, threshold, 0.1), Learner(2, threshold, 0.1)
-    for learner in (alone, scouted):
-        learner.reserve(12)
+    alone = learner_of(threshold=threshold, padding=0.1, features=12)
+    scouted = learner_of(threshold=threshold, padding=0.1, features=12, threads=2)
     for _ in range(3):
-        found = scouted.learn(examples, order, scouted=True)
-        assert found == alone.learn(examples, order)
-    assert all(np.array_equal(alone.arrays()[k], scouted.arrays()[k]) for k in alone.arrays())
+        found, expected = scouted.walk(examples, order), alone.walk(examples, order)
+        assert found[:-1] == expected[:-1]
+        assert np.array_equal(found.predictions, expected.predictions)
+    assert same(alone, scouted)
 
 
 def test_a_scout_goes_home_when_the_walk_fails(integers, monkeypatch):
@@ -206,11 +255,9 @@ def test_a_scout_goes_home_when_the_walk_fails(integers, monkeypatch):
         raise RuntimeError("lost")
 
     X, codes = integers
-    examples = Examples(sparse(X), codes.astype(np.int32), np.ones(1))
-    learner = Learner(2, 1.0, 1.0)
-    learner.reserve(4)
-    monkeypatch.setattr(streams, "two_classes", fails)
+    learner = learner_of(features=4, threads=2)
+    monkeypatch.setitem(linear._WALKS, "one", (fails, fails))
     threads = threading.active_count()
     with pytest.raises(RuntimeError, match="lost"):
-        learner.learn(examples, np.zeros(5000, np.uint64), scouted=True)
+        learner.walk(packed(X, codes), np.zeros(5000, np.uint64))
     assert threading.active_count() == threads
