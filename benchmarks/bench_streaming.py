@@ -29,18 +29,18 @@ import json, resource, sys
 from time import perf_counter
 from rosenblatt.cli.startup import skip_blas
 skip_blas()
-from rosenblatt import data
-from rosenblatt.jobs.train import Settings, Trainer
+from rosenblatt import train
 
-trainer = Trainer(data.open(sys.argv[1], label="label"), Settings(epochs=3))
-ends = [perf_counter()]
-for _ in trainer.steps():
-    if len(trainer.history) > len(ends) - 1:
+ends, facts = [perf_counter()], []
+def report(run):
+    if len(run.history) > len(ends) - 1:
         ends.append(perf_counter())
-model = trainer.model()
+    facts[:] = [len(run.rows.store), run.rows.bytes, run.rows.store.on_disk]
+train(sys.argv[1], label="label", epochs=3, report=report)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rates = [len(trainer.store) / (b - a) for a, b in zip(ends, ends[1:])]
-print(json.dumps([len(trainer.store), trainer.progress.bytes, rates, peak, trainer.store.on_disk]))
+rows, read, on_disk = facts
+rates = [rows / (b - a) for a, b in zip(ends, ends[1:])]
+print(json.dumps([rows, read, rates, peak, on_disk]))
 """
 
 

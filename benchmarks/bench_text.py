@@ -39,10 +39,10 @@ EPOCHS, BITS = 5, 22
 
 OURS = """
 from rosenblatt import data
-from rosenblatt.jobs.train import Settings, Trainer
-from rosenblatt.jobs.evaluate import evaluate
+import rosenblatt
+from rosenblatt.estimators.evaluation import evaluate
 began = perf_counter()
-model = Trainer(data.open(train, label="label"), Settings(epochs=epochs)).run()
+model = rosenblatt.train(train, label="label", epochs=epochs)
 inside = perf_counter() - began
 if judge:
     source = data.open(test, features=model.features, classes=model.classes)
@@ -60,7 +60,7 @@ with redirect_stdout(io.StringIO()) as said:
 inside = j.loads(said.getvalue())["seconds"]
 if judge:
     from rosenblatt import data, load
-    from rosenblatt.jobs.evaluate import evaluate
+    from rosenblatt.estimators.evaluation import evaluate
     model = load(out)
     source = data.open(test, features=model.features, classes=model.classes)
     accuracy = evaluate(model, source).accuracy

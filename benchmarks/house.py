@@ -187,16 +187,8 @@ def jobs(folder: Path) -> Iterator[tuple[str, str, Callable[[], object]]]:
 
 
 def train_job(title: str, file: Path) -> tuple[str, str, Callable[[], object]]:
-    """`rosenblatt.train` where it exists, else the trainer behind the command line."""
-    if "train" in dir(rosenblatt):
-        return f"rosenblatt.train, {title}", "train", lambda: rosenblatt.train(file, label="label")
-    from rosenblatt import data
-    from rosenblatt.jobs.train import Settings, Trainer
-
-    def work() -> object:
-        return Trainer(data.open(file, label="label"), Settings()).run()
-
-    return f"Trainer.run, {title}", "Trainer.run", work
+    """Training from a file."""
+    return f"rosenblatt.train, {title}", "train", lambda: rosenblatt.train(file, label="label")
 
 
 def _fit(kind: Any, options: dict[str, Any], X: Any, y: Any) -> Callable[[], object]:

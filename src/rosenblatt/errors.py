@@ -75,6 +75,10 @@ class ModelFormatError(ValueError):
     """A model file is damaged, foreign or of a version this release cannot read."""
 
 
+class OptionError(ValueError):
+    """An option has no meaning, or contradicts another one."""
+
+
 class MissingExtraError(ImportError):
     """A feature needs optional packages that are not installed."""
 

@@ -16,8 +16,8 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+from rosenblatt import load
 from rosenblatt.cli import app
-from rosenblatt.models import load
 
 WORDS = {"pos": ["good", "fun", "great"], "neg": ["bad", "dull", "awful"]}
 
@@ -236,3 +236,37 @@ def test_training_imports_neither_scikit_learn_nor_pandas(folder):
 def test_training_a_second_time_imports_no_compiler(folder):
     imported_by_training(folder)
     assert imported_by_training(folder, "numba", "scipy") == "[]"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--resume"], "resume needs checkpoint, the folder that the run was saved in"),
+        (["--valid", "train.csv", "--holdout", "0.2"], "valid and holdout exclude each other"),
+    ],
+)
+def test_contradicting_options_exit_with_2(folder, options, message):
+    process = program("train", "train.csv", "--label", "sentiment", *options, cwd=folder)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert message in error
+
+
+def test_the_epoch_line_tells_updates_and_json_mistakes(folder):
+    common = ["train", folder / "train.csv", "--label", "sentiment", "--out", folder / "e.model"]
+    told = json.loads(run(*common, "--epochs", 1, "--json"))["history"][0]
+    assert told["progressive_error"] == told["mistakes"] / 300
+    assert told["updates"] > told["mistakes"]
+    assert f"{told['updates']:,} updates   progressive error" in run(*common, "--epochs", 1)
+    assert f"{told['updates']:,} updates   progressive error" in run("inspect", folder / "e.model")
+
+
+def test_going_on_from_a_model(folder, model):
+    out = folder / "on.model"
+    run("train", folder / "train.csv", "--from", model, "--epochs", 1, "--out", out, "-q")
+    assert load(out).features == load(model).features
+
+
+def test_a_file_that_is_no_model_of_files_is_named(folder):
+    result = CliRunner().invoke(app, ["inspect", str(folder / "train.csv")])
+    assert "train.csv" in str(result.exception)

@@ -7,7 +7,7 @@ import pytest
 
 import rosenblatt.data.store as store_module
 from rosenblatt.data.store import Store
-from rosenblatt.kernels.compact import Numbering
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 
 
@@ -23,7 +23,7 @@ def blocks(count=40, seed=0):
 
 
 # Every column has its own number as its place; some of these are near, some far.
-SAME = Numbering(17, np.arange(99 * 700, dtype=np.uint32))
+SAME = Numbering(1 << 17, np.arange(99 * 700, dtype=np.uint32))
 
 
 def put(store, rows, codes, weights=None):

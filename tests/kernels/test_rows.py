@@ -1,59 +1,82 @@
-"""Layouts of rows, and what makes rows distinct."""
+"""Packed rows: the same rows in fewer bytes, and the same arithmetic."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from rosenblatt.kernels.rows import distinct, rows_of
+from rosenblatt.kernels import rows as layouts
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.rows import NEAR, Packed
+from rosenblatt.kernels.text import Rows
 
-ONE = np.ones(1)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_dense_and_sparse_rows_are_put_into_the_same_order(dtype):
-    random = np.random.default_rng(0)
-    X = np.where(random.random((200, 8)) < 0.4, random.normal(size=(200, 8)), 0).astype(dtype)
-    X[::7] = X[3]
-    X[5, 2] = -0.0
-    y = random.integers(0, 2, 200)
-    dense, weights = distinct(rows_of(X), y, ONE)
-    from_csr, other_weights = distinct(rows_of(sparse.csr_array(X)), y, ONE)
-    assert np.array_equal(X[dense], X[from_csr])
-    assert np.array_equal(weights[dense], other_weights[from_csr])
+D = NEAR + 8
+VALUES = st.sampled_from([0.5, 0.5, 0.5, 1.0, -2.0, 0.0])
+COLUMNS = st.one_of(st.integers(0, 5), st.integers(NEAR - 2, D - 1))
+ROWS = st.lists(st.dictionaries(COLUMNS, VALUES, max_size=9), min_size=1, max_size=6)
+RATES = np.array([0.25, 4.0, 1.0, 2.0], np.float32)
 
 
-def test_equal_rows_of_one_class_become_one_with_their_weight():
-    X = np.array([[1.0, 2], [3, 4], [1, 2], [1, 2], [3, 4]])
-    y = np.array([0, 0, 0, 1, 0])
-    rows, weights = distinct(rows_of(X), y, np.array([1.0, 0.5, 2, 4, 0]))
-    found = {(tuple(X[r]), y[r]): weights[r] for r in rows.tolist()}
-    assert found == {((1, 2), 0): 3.0, ((3, 4), 0): 0.5, ((1, 2), 1): 4.0}
-    assert weights.sum() == 7.5
+def packed_rows(rows):
+    indices = np.array([c for row in rows for c in row], dtype=np.uint32)
+    values = np.array([v for row in rows for v in row.values()], dtype=np.float32)
+    pointers = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
+    # Each column has its own number as its place.
+    numbering = Numbering(1 << 17, np.arange(D, dtype=np.uint32))
+    plain = Rows(pointers, indices, values)
+    return numbering.pack(plain, Packed.room(len(rows), len(indices)))
 
 
-def test_rows_that_differ_in_sign_alone_are_told_apart():
-    X = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
-    forward, _ = distinct(rows_of(X), np.zeros(4, int), ONE)
-    backward, _ = distinct(rows_of(X[::-1].copy()), np.zeros(4, int), ONE)
-    assert np.array_equal(X[forward], X[::-1][backward])
+def entries(rows, i):
+    """The entries of a packed row, as they are said to lie."""
+    (a, c, e), (b, d, f) = rows.pointers[i].tolist(), rows.pointers[i + 1].tolist()
+    shared = [*rows.near[a:b].tolist(), *rows.far[c:d].tolist()]
+    found = [(place, float(rows.bases[i])) for place in shared]
+    return found + list(zip(rows.columns[e:f].tolist(), rows.values[e:f].tolist(), strict=True))
 
 
-def test_contiguous_rows_are_used_where_they_lie():
-    X = np.ones((5, 3), np.float32)
-    assert rows_of(X).arrays is X
-    S = sparse.csr_array(X)
-    assert np.shares_memory(rows_of(S).arrays[0], S.data)
-    assert np.shares_memory(rows_of(S).arrays[1], S.indices)
+@settings(max_examples=80, deadline=None)
+@given(ROWS)
+def test_packing_keeps_every_entry(plain):
+    rows = packed_rows(plain)
+    for i, row in enumerate(plain):
+        found = entries(rows, i)
+        assert dict(found) == row
+        assert len(found) == len(row)
+    assert (rows.far >= NEAR).all()
 
 
-def test_entries_stored_twice_are_added_up_in_a_copy():
-    S = sparse.csr_array((np.ones(3), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
-    data, columns, _ = rows_of(S).arrays
-    assert dict(zip(columns.tolist(), data.tolist(), strict=True)) == {0: 1.0, 1: 2.0}
-    assert S.nnz == 3
+def test_what_shares_the_least_value_of_a_row_is_not_repeated():
+    rows = packed_rows([{1: 0.5, NEAR: 0.5, 2: 1.0, 3: 0.5}, {}, {4: -1.0, 5: -1.0}])
+    assert rows.near.tolist() == [1, 3, 4, 5]
+    assert rows.far.tolist() == [NEAR]
+    assert rows.columns.tolist() == [2]
+    assert rows.values.tolist() == [1.0]
+    assert rows.bases.tolist() == [0.5, 0.0, -1.0]
 
 
-def test_wide_indices_are_narrowed():
-    S = sparse.csr_array(np.eye(3))
-    S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
-    assert rows_of(S).arrays[1].dtype == np.uint32
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from([1, 3]), st.integers(0, 99))
+def test_scores_and_corrections_are_those_of_plain_rows(plain, problems, seed):
+    rows, generator = packed_rows(plain), np.random.default_rng(seed)
+    W = generator.normal(size=(D, problems)).astype(np.float32)
+    rates = RATES[np.minimum(np.arange(D), len(RATES) - 1)]
+    taus, s = generator.normal(size=problems), np.empty(problems, np.float32)
+    for i, row in enumerate(plain):
+        at, x = np.array(list(row), dtype=np.int64), np.array(list(row.values()), dtype=float)
+        expected, number = x @ W[at].astype(float), np.uint64(i)
+        layouts.packed_dots(rows, number, W, s)
+        assert s == pytest.approx(expected, rel=1e-4, abs=1e-5)
+        first = np.ascontiguousarray(W[:, 0])
+        assert layouts.packed_dot(rows, number, first) == pytest.approx(
+            expected[0], rel=1e-4, abs=1e-5
+        )
+        length = np.sum(rates[at] * x * x)
+        assert layouts.packed_square(rows, number, RATES) == pytest.approx(length, rel=1e-5)
+        for wrong in (1, problems):
+            moved, target = W.copy(), W.copy()
+            target[at] += (rates[at] * x)[:, None] * taus
+            layouts.packed_add_each(rows, number, moved, taus, wrong, RATES)
+            np.testing.assert_allclose(moved, target, rtol=1e-4, atol=1e-5)

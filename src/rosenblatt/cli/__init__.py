@@ -23,6 +23,7 @@ from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.verify import verify
 from rosenblatt.cli.warm_up import warm_up
+from rosenblatt.errors import OptionError
 
 app = typer.Typer(
     name="rosenblatt",
@@ -69,6 +70,6 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         typer.echo(f"rosenblatt: {error}", err=True)
-        raise SystemExit(1) from None
+        raise SystemExit(2 if isinstance(error, OptionError) else 1) from None
     finally:
         gc.freeze()  # skips the last garbage collection: the process is about to end

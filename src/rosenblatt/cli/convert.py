@@ -44,7 +44,7 @@ def convert(
 
       rosenblatt convert reviews.csv --label sentiment --out reviews.cache
     """
-    from rosenblatt.jobs.convert import convert as run
+    from rosenblatt.data.convert import convert as run
     from rosenblatt.kernels.text import Ngrams
 
     reading = o.reading(label, text, column, format, header, skip_bad_rows)

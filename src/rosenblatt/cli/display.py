@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rosenblatt.counts import counted, noun
+from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
-    from rosenblatt.jobs.evaluate import Evaluation
-    from rosenblatt.jobs.train import Trainer
+    from rosenblatt.estimators.evaluation import Evaluation
+    from rosenblatt.estimators.file_run import FileRun
     from rosenblatt.models import Model
 
 _REFRESH = 0.1  # seconds between two refreshes of the live line
@@ -35,50 +36,59 @@ class ProgressPrinter:
     def __init__(self, quiet: bool = False, json: bool = False) -> None:
         self.quiet, self.json = quiet, json
         self.live = sys.stderr.isatty() and not quiet and not json
-        self._began = self._shown = self._epoch_began = perf_counter()
-        self._epochs = 0
-        self._width = 0
+        self.run: FileRun | None = None
+        self._began = self._shown = self._epoch_began = self._clock()
+        self._epochs = self._width = 0
+        if quiet or json:
+            jit.on_compile(lambda name: None)
 
-    def step(self, trainer: Trainer) -> None:
+    def step(self, run: FileRun) -> None:
         """Print finished epochs and refresh the live line; called after every step."""
+        self.run = run
         if self.quiet or self.json:
             return
-        for epoch in trainer.history[self._epochs :]:
+        now = self._clock()
+        for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
-                self._line(_reading_line(trainer, perf_counter() - self._epoch_began))
+                self._line(_reading_line(run, now - self._epoch_began))
             self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
-            self._epoch_began = perf_counter()
+            self._epoch_began = now
             self._epochs += 1
-        now = perf_counter()
         if self.live and now - self._shown > _REFRESH:
             self._shown = now
-            self._rewrite(_live_line(trainer, now - self._epoch_began))
+            self._rewrite(_live_line(run, now - self._epoch_began))
 
-    def trained(self, model: Model, trainer: Trainer, out: Path) -> None:
+    def trained(self, model: Model, out: Path) -> None:
         """Print why training stopped, what was left out, and the model file."""
         self.close()
-        seconds = perf_counter() - self._began
+        seconds = self._clock() - self._began
+        run = self.run
+        assert run is not None, "training takes a step at least"
         if self.json:
-            typer.echo(json_module.dumps(_summary(model, trainer, out, seconds)))
+            typer.echo(json_module.dumps(_summary(model, run, out, seconds)))
         if self.quiet or self.json:
             return
-        p, source = trainer.progress, trainer.source
-        patience = counted(trainer.settings.patience, "epoch")
         why = {
-            "validation": f"no better for {patience}",
+            "validation": f"no better for {counted(run.settings.patience, 'epoch')}",
             "separated": "an epoch without an update",
             "budget": "all epochs done",
-        }[p.stop_reason]
-        epochs = counted(p.refit_epochs, "epoch")
-        again = f"; retrained on all rows for {epochs}" if p.refit_epochs else ""
+        }[run.stop_reason or ""]
+        epochs = counted(run.refit_epochs, "epoch")
+        again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
-        if source.bad:
-            self._line(f"left out   {counted(source.bad, 'bad row')}")
-        if source.missing:
-            worst = [f"{count:,} in {name}" for name, count in source.missing.most_common(5)]
-            self._line(f"missing    values: {', '.join(worst)}")
+        if run.source.bad:
+            self._line(f"left out   {counted(run.source.bad, 'bad row')}")
+        if run.source.missing:
+            most = run.source.missing.most_common(5)
+            worst = ", ".join(f"{count:,} in {name}" for name, count in most)
+            self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
         self._line(f"model      {out}  {_extent(model)}, {size}, in {seconds:.2f} s")
+
+    @staticmethod
+    def _clock() -> float:
+        """Seconds, without those that kernels were compiled in."""
+        return perf_counter() - jit.compile_seconds()
 
     def close(self) -> None:
         """Clear the live line."""
@@ -122,60 +132,51 @@ def _extent(model: Model) -> str:
 
 def _epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:
     """An epoch in at most 80 characters."""
+    progressive, validation = (
+        percent(record.get(name, math.nan)) for name in ("progressive_error", "validation_error")
+    )
     return (
         f"epoch {number:<3} {updates:>9,} {noun(updates, 'update'):<7}   "
-        f"progressive error {percent(_progressive_error(record)):>8}   "
-        f"validation {percent(record.get('validation_error', math.nan)):>8}"
+        f"progressive error {progressive:>8}   validation {validation:>8}"
     )
 
 
-def _progressive_error(record: dict[str, Any]) -> float:
-    """Wrong predictions before learning; model files of version 2 call it ``online_error``."""
-    return float(record.get("progressive_error", record.get("online_error", math.nan)))
-
-
-def _reading_line(trainer: Trainer, seconds: float) -> str:
-    size = trainer.progress.bytes
+def _reading_line(run: FileRun, seconds: float) -> str:
+    size = run.rows.bytes
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
-    return f"read       {counted(len(trainer.store), 'row')}, {readable_size(size)}{rate}"
+    return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
 
 
-def _live_line(trainer: Trainer, seconds: float) -> str:
-    p, outcome = trainer.progress, trainer.outcome
-    rate = p.visits / max(seconds, 1e-9)
-    error = percent(outcome.wrong / outcome.steps) if outcome.steps else "-"
-    parts = [f"epoch {p.epoch} ({p.phase})", counted(p.visits, "row")]
-    if p.visits:
+def _live_line(run: FileRun, seconds: float) -> str:
+    visits, counts = run.progress.position, run.progress.counts
+    rate = visits / max(seconds, 1e-9)
+    parts = [f"epoch {run.progress.epoch + 1} ({run.phase})", counted(visits, "row")]
+    if visits:
         parts.append(f"{rate:,.0f} rows/s")
-    if p.phase == "reading":
-        parts.append(f"{p.bytes / 1e6 / max(seconds, 1e-9):.0f} MB/s")
-    elif p.visits:
-        parts.append(f"{max(0, len(trainer.store) - p.visits) / rate:.0f} s left")
-    parts += [counted(outcome.updates, "update"), f"progressive error {error}"]
-    if not math.isnan(trainer.error):
-        parts.append(f"best validation {percent(trainer.error)}")
+    if run.phase == "reading":
+        parts.append(f"{run.rows.bytes / 1e6 / max(seconds, 1e-9):.0f} MB/s")
+    elif visits:
+        parts.append(f"{max(0, len(run.rows.store) - visits) / rate:.0f} s left")
+    error = percent(counts.mistakes / visits) if visits else "-"
+    parts += [counted(counts.updates, "update"), f"progressive error {error}"]
+    if not math.isnan(run.validation_error):
+        parts.append(f"best validation {percent(run.validation_error)}")
     return "  ".join(parts)
 
 
-def _summary(model: Model, trainer: Trainer, out: Path, seconds: float) -> dict[str, Any]:
+def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str, Any]:
     return {
         "model": str(out),
         "classes": list(model.classes),
         "features": len(model.columns),
-        "rows": len(trainer.store),
-        "bad_rows": trainer.source.bad,
-        "missing": dict(trainer.source.missing),
-        "stop_reason": trainer.progress.stop_reason,
-        "refit_epochs": trainer.progress.refit_epochs,
+        "rows": len(run.rows.store),
+        "bad_rows": run.source.bad,
+        "missing": dict(run.source.missing),
+        "stop_reason": run.stop_reason,
+        "refit_epochs": run.refit_epochs,
         "seconds": round(seconds, 3),
-        "history": _history(model),
+        "history": model.history,
     }
-
-
-def _history(model: Model) -> list[dict[str, Any]]:
-    """The epochs under the names of today; see :func:`_progressive_error`."""
-    rename = {"online_error": "progressive_error"}
-    return [{rename.get(name, name): v for name, v in epoch.items()} for epoch in model.history]
 
 
 def show_evaluation(result: Evaluation, as_json: bool) -> None:
@@ -215,8 +216,8 @@ def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
     typer.echo(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
     for line in _feature_lines(model):
         typer.echo(line)
-    for epoch in _history(model):
-        typer.echo(_epoch_line(epoch["epoch"], epoch.get("updates", epoch["mistakes"]), epoch))
+    for epoch in model.history:
+        typer.echo(_epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
     for name in model.classes:
         pairs = model.words.get(name, [])[:top]
         if pairs:
@@ -254,7 +255,7 @@ def _described(model: Model) -> dict[str, Any]:
         "n_features": len(model.columns),
         "features": model.features.to_json(),
         "parameters": model.parameters,
-        "history": _history(model),
+        "history": model.history,
         "fingerprint": model.fingerprint,
         "words": model.words,
         "package": model.package,

@@ -35,10 +35,10 @@ def evaluate(
     skip_blas()
     from rosenblatt import data
     from rosenblatt.cli.display import show_evaluation
-    from rosenblatt.jobs.evaluate import evaluate as judge
-    from rosenblatt.models import load
+    from rosenblatt.estimators.evaluation import evaluate as judge
+    from rosenblatt.models import read_model
 
-    loaded = load(model)
+    loaded = read_model(model)
     source = data.open(
         files,
         format=format,
@@ -50,6 +50,6 @@ def evaluate(
     result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
     if plot is not None:
-        from rosenblatt.jobs.plots import draw_evaluation
+        from rosenblatt.viz.evaluation import draw_evaluation
 
         draw_evaluation(result, plot)

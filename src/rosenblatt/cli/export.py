@@ -24,13 +24,13 @@ def export(
       rosenblatt export reviews.model --out small.model
     """
     from rosenblatt.cli.display import readable_size
-    from rosenblatt.models import load, save
+    from rosenblatt.models import read_model
 
-    loaded = load(model)
+    loaded = read_model(model)
     if out.suffix == ".onnx":
-        from rosenblatt.jobs.onnx import export_onnx
+        from rosenblatt.models.onnx import export_onnx
 
         export_onnx(loaded, out)
     else:
-        save(loaded.sparsified(), out)
+        loaded.sparsified().save(out)
     typer.echo(f"{out}: {readable_size(out.stat().st_size)}")

@@ -24,6 +24,6 @@ def inspect(
       rosenblatt inspect reviews.model --top 25 --json
     """
     from rosenblatt.cli.display import show_model
-    from rosenblatt.models import load
+    from rosenblatt.models import read_model
 
-    show_model(load(model), model, top, json)
+    show_model(read_model(model), model, top, json)

@@ -32,15 +32,15 @@ def predict(
 
     skip_blas()
     from rosenblatt import data
-    from rosenblatt.jobs.predict import predict as run
-    from rosenblatt.models import load
+    from rosenblatt.estimators.scoring import write_predictions
+    from rosenblatt.models import read_model
 
-    loaded = load(model)
+    loaded = read_model(model)
     source = data.open(
         files, format=format, header=header, skip_bad_rows=skip_bad_rows, features=loaded.features
     )
     source.labelled = False
-    rows = run(loaded, source, out)
+    rows = write_predictions(loaded, source, out)
     if not quiet:
         left = f", {counted(source.bad, 'bad row')} skipped" if source.bad else ""
         typer.echo(f"{out}: {counted(rows, 'row')}{left}")

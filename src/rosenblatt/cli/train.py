@@ -32,11 +32,15 @@ def train(
     threshold: Annotated[
         float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
     ] = 2.0,
-    ngrams: Annotated[int, typer.Option(min=1, max=20, help="The longest n-gram of words.")] = 2,
+    ngrams: Annotated[
+        int | None, typer.Option(min=1, max=20, help="The longest n-gram of words; 2 by default.")
+    ] = None,
     chars: Annotated[
         bool, typer.Option("--chars", help="N-grams of characters within words instead.")
     ] = False,
-    bits: Annotated[int, typer.Option(min=8, max=30, help="Hash to 2^BITS columns.")] = 22,
+    bits: Annotated[
+        int | None, typer.Option(min=8, max=30, help="Hash to 2^BITS columns; 22 by default.")
+    ] = None,
     holdout: Annotated[
         float | None, typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.")
     ] = None,
@@ -57,6 +61,7 @@ def train(
     start: Annotated[
         Path | None, typer.Option("--from", help="A model file to go on from.")
     ] = None,
+    jobs: Annotated[int, typer.Option(help="Threads that learn; -1 is all cores.")] = -1,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -83,29 +88,36 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.display import ProgressPrinter
-    from rosenblatt.jobs.session import Request, Stopped, run
-    from rosenblatt.jobs.train import Settings
-    from rosenblatt.kernels.text import Ngrams
+    from rosenblatt.estimators.files import Stopped
+    from rosenblatt.estimators.files import train as run
 
-    spec = Ngrams(3 if chars else 1, max(ngrams, 5) if chars else ngrams, chars, bits)
-    reading = o.reading(label, text, column, format, header, skip_bad_rows) | {"ngrams": spec}
-    settings = Settings(
-        epochs=epochs,
-        threshold=threshold,
-        averaged=averaged,
-        holdout=holdout,
-        seed=seed,
-        memory=memory << 20,
-    )
     target = out or Path(o.stem(files[0]) + ".model")
-    request = Request(
-        files, target, settings, reading, valid, start, checkpoint, every, every_rows, resume
-    )  # fmt: skip
     display = ProgressPrinter(quiet=quiet, json=json)
     try:
-        model, trainer = run(request, display.step)
+        model = run(
+            files,
+            **o.reading(label, text, column, format, header, skip_bad_rows),
+            ngrams=(3, max(ngrams or 5, 5)) if chars else ngrams,
+            analyzer="char" if chars else None,
+            bits=bits,
+            valid=valid,
+            epochs=epochs,
+            average=averaged,
+            threshold=threshold,
+            holdout=holdout,
+            seed=seed,
+            memory=memory << 20,
+            checkpoint=checkpoint,
+            checkpoint_seconds=every,
+            checkpoint_rows=every_rows,
+            resume=resume,
+            start=start,
+            out=target,
+            n_jobs=jobs,
+            report=display.step,
+        )
     except Stopped as stopped:
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)
         raise typer.Exit(130) from None
-    display.trained(model, trainer, target)
+    display.trained(model, target)

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.random import default_rng
 
-from rosenblatt.kernels.packed import Packed
+from rosenblatt.kernels.rows import Packed
 
 # The part of a row that each belongs to, and what it is made of.
 _WIDE: dict[str, tuple[int, np.dtype[Any]]] = {
@@ -86,9 +86,9 @@ class Store:
 
     Examples
     --------
-    >>> from rosenblatt.kernels.compact import Numbering
+    >>> from rosenblatt.kernels.packing import Numbering
     >>> from rosenblatt.kernels.text import Rows
-    >>> store, numbering = Store(), Numbering(bits=4)
+    >>> store, numbering = Store(), Numbering(16)
     >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, "f4"))
     >>> for code in (1, 0):
     ...     store.commit(numbering.pack(rows, store.room(1, 2)), np.array([code]))
@@ -126,6 +126,11 @@ class Store:
     def size(self) -> int:
         """The bytes that the entries of all rows take."""
         return int(self._ends @ _ENTRY_BYTES)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of each row, or a single one if all are 1."""
+        return np.ones(1) if self._omega is None else self._omega.array
 
     @property
     def _ends(self) -> np.ndarray:
@@ -177,10 +182,9 @@ class Store:
                 wide.append(np.frombuffer(self._maps[name], kind, int(ends[part])))
             else:
                 wide.append(np.empty(0, kind))
-        omega = np.ones(1) if self._omega is None else self._omega.array
         near, far, columns, values = wide
         rows = Packed(near, far, columns, values, self._bases.array, self._pointers.array)
-        return rows, self._codes.array, omega
+        return rows, self._codes.array, self.weights
 
     def orders(self, seed: Sequence[int] | None) -> Iterator[np.ndarray]:
         """The rows to visit in one epoch, group by group; file order without a seed.

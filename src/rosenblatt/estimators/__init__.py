@@ -12,6 +12,7 @@ _HOME = {
     "Perceptron": "rosenblatt.estimators.perceptron",
     "find_lift": "rosenblatt.estimators.lift",
     "learn_online": "rosenblatt.estimators.online",
+    "train": "rosenblatt.estimators.files",
 }
 
 __all__ = sorted(_HOME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 
+from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import ONE, Examples, distinct
 from rosenblatt.training import Epoch, History, Progress
 
@@ -83,19 +83,6 @@ def callbacks_of(estimator: Any) -> tuple[Callable[[Epoch], Any], ...]:
     if given is None:
         return ()
     return (given,) if callable(given) else tuple(given)
-
-
-def threads_of(n_jobs: int | None) -> int:
-    """The threads that n_jobs stands for, as in scikit-learn: None is 1, -1 all cores.
-
-    >>> threads_of(None), threads_of(3)
-    (1, 3)
-    """
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning: use None for one thread, -1 for all cores.")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def seed_of(random_state: Any, random: np.random.RandomState) -> int:

@@ -56,6 +56,10 @@ class Numbering:
         """The columns that have places, by place."""
         return self._columns[: self._count]
 
+    def places_of(self, columns: np.ndarray) -> np.ndarray:
+        """The place of each of some columns; -1 where it has none."""
+        return self._places[columns].astype(np.int64) - 1
+
     def pack(self, rows: Rows, room: Packed) -> Packed:
         """Pack rows into a room, columns as their places; new ones get the next."""
         # One more than there can be, as packing writes a column before it knows whether it is new.

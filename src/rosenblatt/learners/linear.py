@@ -169,13 +169,18 @@ class Linear:
         batch: bool = False,
         threads: int = 1,
     ) -> None:
-        self.n_classes, self.n_features, self.multiclass = n_classes, n_features, multiclass
+        self.n_features, self.multiclass = n_features, multiclass
         self.rule = np.array([*thresholds, padding * padding])
         self.averaging, self.batch, self.threads = averaging, batch, threads
         self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
-        groups = groups_of(n_classes, multiclass, threads)
-        self._kind = "joint" if multiclass == "joint" and n_classes > 2 else "each"
-        if groups[0][1] == 1 and (n_classes <= 2 or multiclass == "ovo"):
+        self.restart(n_classes)
+
+    def restart(self, n_classes: int) -> None:
+        """Forget all weights, to tell so many classes apart from now on."""
+        self.n_classes = n_classes
+        groups = groups_of(n_classes, self.multiclass, self.threads)
+        self._kind = "joint" if self.multiclass == "joint" and n_classes > 2 else "each"
+        if groups[0][1] == 1 and (n_classes <= 2 or self.multiclass == "ovo"):
             self._kind = "one"
         self._parts = [self._new_part(*group) for group in groups]
         self._unsettled: list[_Walked] = []
@@ -323,11 +328,21 @@ class Linear:
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
+        return self._scores(examples, order, self._weights_and_biases(averaged))
+
+    def _weights_and_biases(self, averaged: bool) -> list[tuple[Array, Array]]:
+        """What each part scores with."""
+        if averaged:
+            return [self._mean(part) for part in self._parts]
+        return [(part.W, part.book[learn.BIAS]) for part in self._parts]
+
+    def _scores(
+        self, examples: Examples, order: Array, weights: list[tuple[Array, Array]]
+    ) -> Array:
         never = np.array([math.nan, math.nan, 0.0])  # no margin compares with NaN
         out = []
-        for part in self._parts:
+        for part, (W, bias) in zip(self._parts, weights, strict=True):
             seen = np.empty((len(order), part.problems), self.dtype)
-            W, bias = self._mean(part) if averaged else (part.W, part.book[learn.BIAS])
             book = np.zeros_like(part.book)
             book[learn.BIAS] = bias
             _WALKS[self._kind][0](
@@ -349,9 +364,10 @@ class Linear:
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
         wrong = total = 0.0
+        weights = self._weights_and_biases(averaged)
         for chunk in _chunks(rows):
             weight = examples.weights_of(chunk)
-            predicted = self.decide(self.scores(examples, chunk, averaged))
+            predicted = self.decide(self._scores(examples, chunk, weights))
             wrong += float(weight[predicted != examples.codes[chunk]].sum())
             total += float(weight.sum())
         return wrong / total
@@ -435,10 +451,12 @@ class Linear:
         """The length of all weights, and of their change since the last measure or mark."""
         norm = change = 0.0
         for part in self._parts:
-            if part.before.shape != part.W.shape:
-                part.before = _taller(part.before, len(part.W))
+            # Without the room for more features: sums of the same numbers, however much there is.
+            W = part.W if self.dense else part.W[: self.n_features]
+            if part.before.shape != W.shape:
+                part.before = _taller(part.before[: len(W)], len(W))
             bias = part.book[learn.BIAS]
-            squares = learn.norm_and_change(part.W.reshape(-1), part.before.reshape(-1))
+            squares = learn.norm_and_change(W.reshape(-1), part.before.reshape(-1))
             norm += squares[0] + float((bias**2).sum())
             change += squares[1] + float(((bias - part.before_bias) ** 2).sum())
             part.before_bias = bias.copy()
@@ -462,7 +480,7 @@ class Linear:
         if self.averaging:
             sums = self._shown([self._sums(part) for part in parts])
         before = None
-        if all(part.before.size for part in parts):
+        if all(part.before_bias.size for part in parts):
             before = Weights(
                 self._shown([part.before for part in parts]),
                 np.concatenate([part.before_bias for part in parts]),

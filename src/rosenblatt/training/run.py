@@ -70,6 +70,8 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 if paused:
                     _ratchet(learner, data, progress)
                 yield None
+            if order.size == 0:  # rows were read, but there is nothing to learn from them yet
+                yield None
         yield _close(learner, data, plan, progress, finished, repeats)
 
 

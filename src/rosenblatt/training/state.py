@@ -91,3 +91,10 @@ class Progress:
         counts.updated_rows += tally.updated_rows
         counts.mistakes += tally.mistakes
         counts.seconds += seconds
+
+    def begin_again(self) -> None:
+        """Forget the visits of the epoch under way, which begins anew."""
+        self.steps -= self.counts.weight
+        self.visits -= self.position
+        self.updates -= self.counts.updates
+        self.position, self.run, self.counts = 0, 0, Counts()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rosenblatt.training.history import Epoch
 from rosenblatt.training.plan import Plan
 from rosenblatt.training.state import Progress
@@ -55,6 +57,8 @@ def _stalls(record: Epoch, plan: Plan, progress: Progress) -> bool:
 
 def remember_validation(error: float, plan: Plan, progress: Progress) -> bool:
     """Take in a validation error; whether it is the least so far."""
+    if math.isnan(error):  # no row was held out
+        return False
     least = progress.least_validation
     better = error < least - (plan.tol or 0.0)
     progress.least_validation = min(error, least)

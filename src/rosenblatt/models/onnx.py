@@ -11,7 +11,7 @@ import numpy as np
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import column
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 
 
 def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.jobs.evaluate import Evaluation
+from rosenblatt.estimators.evaluation import Evaluation
 
 _MOST_NAMED = 20
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.kernels.compact import Numbering, Rarity, score, taken, used_places
-from rosenblatt.kernels.packed import Packed
+from rosenblatt.kernels.packing import Numbering, Rarity, taken, used_places
+from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
 
 COLUMNS = st.lists(st.lists(st.integers(0, 63), max_size=12), max_size=5)
@@ -25,7 +25,7 @@ def packed(numbering, *rows):
 @settings(max_examples=60, deadline=None)
 @given(COLUMNS)
 def test_places_are_handed_out_in_the_order_of_first_meeting(batches):
-    numbering, met = Numbering(bits=6), []
+    numbering, met = Numbering(64), []
     for batch in batches:
         for column in batch:
             if column not in met:
@@ -34,9 +34,14 @@ def test_places_are_handed_out_in_the_order_of_first_meeting(batches):
         assert found.near.tolist() == [met.index(column) for column in batch]
     assert numbering.columns.tolist() == met
     assert len(numbering) == len(met)
-    again = Numbering(6, numbering.columns)
+    again = Numbering(64, numbering.columns)
     every = list(range(64))
     assert np.array_equal(packed(again, every).near, packed(numbering, every).near)
+
+
+def test_places_of_columns_never_met_are_minus_one():
+    numbering = Numbering(16, np.array([5, 9], np.uint32))
+    assert numbering.places_of(np.array([9, 3, 5], np.uint32)).tolist() == [1, -1, 0]
 
 
 def test_scores_ignore_columns_never_met():
@@ -46,7 +51,7 @@ def test_scores_ignore_columns_never_met():
         np.array([1, 5, 9, 5, 9, 2], np.uint32),
         generator.normal(size=6).astype(np.float32),
     )
-    numbering = Numbering(4, np.array([5, 9], np.uint32))
+    numbering = Numbering(16, np.array([5, 9], np.uint32))
     W, bias = generator.normal(size=(2, 3)).astype(np.float32), np.array([1.0, 2.0, 3.0])
     dense = np.zeros((16, 3))
     dense[[5, 9]] = W
@@ -54,11 +59,11 @@ def test_scores_ignore_columns_never_met():
     for row in range(3):
         for j in range(int(rows.indptr[row]), int(rows.indptr[row + 1])):
             X[row, rows.indices[j]] += rows.values[j]
-    assert score(rows, numbering, W, bias) == pytest.approx(X @ dense + bias, rel=1e-5)
+    assert numbering.score(rows, W, bias) == pytest.approx(X @ dense + bias, rel=1e-5)
 
 
 def test_rarity_scales_by_inverse_frequency_to_unit_length():
-    rarity = Rarity.of(packed(Numbering(bits=6), [0, 1], [0, 2]))
+    rarity = Rarity.of(packed(Numbering(64), [0, 1], [0, 2]))
     ratio = np.log(4 / 3) / np.log(4 / 2)
     assert rarity.scales / rarity.scales[1] == pytest.approx([ratio, 1, 1], rel=1e-6)
     assert rarity.rest / rarity.scales[1] == pytest.approx(np.log(4) / np.log(2), rel=1e-6)
@@ -94,6 +99,6 @@ def test_rarity_is_what_numpy_makes_of_the_frequencies(columns):
     n = len(columns)
     scales = np.log((2 + n) / (1 + np.bincount(places)))
     length = np.sqrt(np.sum((values * scales[places]) ** 2.0) / n) or 1.0
-    rarity = Rarity.of(Numbering(bits=6).pack(rows, Packed.room(n, len(places))))
+    rarity = Rarity.of(Numbering(64).pack(rows, Packed.room(n, len(places))))
     assert rarity.scales == pytest.approx(scales / length, rel=1e-6)
     assert rarity.rest == pytest.approx(np.log(2 + n) / length, rel=1e-6)

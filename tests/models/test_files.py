@@ -10,11 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import ModelFormatError, data, load, save, tensorfile
-from rosenblatt.data import Column, Features
-from rosenblatt.jobs.train import Settings, Trainer
-from rosenblatt.kernels.text import Ngrams, column
-from rosenblatt.models import Model
+from rosenblatt import Model, ModelFormatError, load, save, tensorfile, train
+from rosenblatt.data import Features
 
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 
@@ -24,7 +21,7 @@ def trained(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "a.csv"
     lines = [f"{'abc'[i % 3]},{i % 7},word{i % 3} and {i % 5} more" for i in range(60)]
     path.write_text("label,x,text\n" + "\n".join(lines) + "\n")
-    return Trainer(data.open(path, columns={"text": "text"}), Settings(epochs=2)).run()
+    return train(path, columns={"text": "text"}, epochs=2)
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +50,6 @@ def test_a_sparsified_model_is_smaller_and_says_the_same(trained, tmp_path):
     table = {"x": [1, 2, 3], "text": ["word1 and", "word2", ""]}
     small = load(tmp_path / "b.model")
     assert np.array_equal(small.decision_function(table), trained.decision_function(table))
-
-
-def test_a_model_of_one_text_column_takes_a_list():
-    features = Features(columns=(Column("t", "text"),), ngrams=Ngrams(bits=12))
-    at = np.array([column(["good"], 12)], np.uint32)
-    model = Model(("no", "yes"), features, at, np.ones((1, 1), np.float32), np.zeros(1))
-    assert model.predict(["Good!", "bad"]).tolist() == ["yes", "no"]
-    with pytest.raises(ValueError, match="missing"):
-        model.predict({"u": ["good"]})
 
 
 @settings(
@@ -111,7 +99,7 @@ ARRAYS = {
     ("arrays", "about", "message"),
     [
         ({}, header(format="other"), "not a model"),
-        ({}, header(version=99), "version 99; this release reads up to 2"),
+        ({}, header(version=99), "version 99; this release reads up to 3"),
         ({}, header(version="1"), "version '1'"),
         ({}, header(classes=["a"]), "two different classes"),
         ({}, header(classes=["a", "a"]), "two different classes"),
@@ -179,3 +167,13 @@ def test_the_state_of_version_1_was_one_of_scaled_rows(tmp_path):
     assert loaded[0]["U"].tolist() == [[3.0], [16.0]]
     assert loaded[1]["W"].tolist() == [[3.0], [4.0]]
     assert loaded[0].keys() == loaded[1].keys()
+
+
+def test_histories_up_to_version_2_get_the_names_of_today(tmp_path):
+    epoch = {"epoch": 1, "updates": 7, "mistakes": 5, "online_error": 0.25}
+    tensorfile.write(tmp_path / "a.model", ARRAYS, header(version=2, history=[epoch]))
+    renamed = {"epoch": 1, "updates": 7, "updated_rows": 5, "progressive_error": 0.25}
+    assert load(tmp_path / "a.model").history == [renamed]
+    now = renamed | {"mistakes": 3}
+    tensorfile.write(tmp_path / "a.model", ARRAYS, header(version=3, history=[now]))
+    assert load(tmp_path / "a.model").history == [now]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
-from rosenblatt import data
-from rosenblatt.jobs.evaluate import Evaluation, evaluate
-from rosenblatt.jobs.plots import area, curves, draw_evaluation
-from rosenblatt.jobs.train import Settings, Trainer
+from rosenblatt import data, train
+from rosenblatt.estimators.evaluation import Evaluation, evaluate
+from rosenblatt.viz.evaluation import area, curves, draw_evaluation
 
 
 def judged(k, rows=200):
@@ -49,7 +48,7 @@ def test_a_picture_is_drawn_for_any_number_of_classes(tmp_path, k):
 def test_scores_of_all_classes_are_kept_only_on_request(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("label,text\n" + "a,one\nb,two\nc,three\n" * 10)
-    model = Trainer(data.open(path, text="text"), Settings(epochs=2)).run()
+    model = train(path, text="text", epochs=2)
 
     def source():
         return data.open(path, features=model.features, classes=model.classes)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt import data
-from rosenblatt.data import write_cache
 from rosenblatt.data.arrow_tables import without_nulls
 from rosenblatt.data.column_kinds import fit_types, to_numbers
+from rosenblatt.data.open import open
+from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.strings import plain_strings
+from rosenblatt.data.writers import writer
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
-from rosenblatt.jobs.predict import writer
 
 _CELLS = ("csv", "tsv", "fasttext")
 _TYPED = (".parquet", ".arrow")
@@ -41,11 +41,11 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
         Rows written and rows left out.
     """
     if Path(out).suffix == ".cache":
-        hashed = data.open(files, **reading)
+        hashed = open(files, **reading)
         return write_cache(hashed, out), hashed.bad
     for name in ("label", "text", "columns", "ngrams"):
         reading.pop(name, None)
-    source = data.open(files, label=1, **reading)
+    source = open(files, label=1, **reading)
     if source.features.origin != "table":
         raise DataError(f"{source.format} files are not tables", path=source.files[0])
     rows = bad = 0

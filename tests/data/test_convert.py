@@ -8,11 +8,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from rosenblatt import data
+from rosenblatt import data, train
+from rosenblatt.data.convert import convert
 from rosenblatt.errors import DataError
-from rosenblatt.jobs.convert import convert
-from rosenblatt.jobs.predict import predict
-from rosenblatt.jobs.train import Settings, Trainer
+from rosenblatt.estimators.scoring import write_predictions
 
 READ = {"a.parquet": pyarrow.parquet.read_table, "a.arrow": pyarrow.feather.read_table}
 
@@ -61,9 +60,9 @@ def test_a_row_that_cannot_take_them_is_named_or_left_out(tmp_path, out):
 @pytest.mark.parametrize("out", sorted(READ))
 def test_predictions_keep_the_types_of_the_first_rows(tmp_path, out):
     path = write(tmp_path / "a.jsonl", '{"label": "a", "x": "7", "t": "u", "z": "at last"}\n')
-    model = Trainer(data.open(path, label="label", text="t"), Settings(epochs=1)).run()
+    model = train(path, label="label", text="t", epochs=1)
     source = data.open(path, features=model.features, classes=model.classes, block_bytes=4096)
-    assert predict(model, source, tmp_path / out) == 201
+    assert write_predictions(model, source, tmp_path / out) == 201
     assert READ[out](tmp_path / out)["z"].to_pylist()[-1] == "at last"
 
 

@@ -1,0 +1,179 @@
+"""A training run on disk: saved between two steps, continued as if nothing had happened.
+
+The rows lie in a folder beside the checkpoint file, which knows how much of them there was. The
+file is replaced as a whole, so that a kill or a full disk at any moment leaves the one before.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import asdict, fields
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from rosenblatt import tensorfile
+from rosenblatt.data import Features
+from rosenblatt.data.store import Store
+from rosenblatt.errors import ModelFormatError
+from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.learners.linear import State, Weights
+from rosenblatt.training import Epoch, Progress
+from rosenblatt.training.state import Counts, Kept
+
+FORMAT = "rosenblatt-checkpoint"
+VERSION = 3
+_PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
+
+
+class Checkpoint:
+    """A folder that holds a run, written every so often.
+
+    Parameters
+    ----------
+    folder : path
+        Created if needed.
+    seconds : float
+        The least time between two writes.
+    rows : int or None
+        Write, too, when so many rows were read or visited since the last time.
+    """
+
+    def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
+        self.folder, self.seconds, self.rows = Path(folder), seconds, rows
+        self._last, self._visits = monotonic(), 0
+
+    @property
+    def file(self) -> Path:
+        """The checkpoint itself."""
+        return self.folder / "checkpoint"
+
+    @property
+    def row_folder(self) -> Path:
+        """Where the rows lie."""
+        return self.folder / "rows"
+
+    def step(self, run: FileRun) -> None:
+        """Save the run if it is time to."""
+        visits = len(run.rows.store) + sum(progress.visits for progress in run.runs)
+        enough = self.rows is not None and abs(visits - self._visits) >= self.rows
+        if enough or monotonic() - self._last >= self.seconds:
+            self.save(run)
+            self._visits = visits
+
+    def save(self, run: FileRun) -> None:
+        """Write the run down; the rows first, then what refers to them."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        source, rows = run.source, run.rows
+        rows.store.flush(sync=True)
+        arrays = {"columns": rows.numbering.columns} | _arrays_of(run.learner.state())
+        if run.progress.kept is not None:
+            arrays |= {f"kept.{k}": v for k, v in run.progress.kept.weights._asdict().items()}
+        about: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "settings": asdict(run.settings),
+            "fingerprint": source.fingerprint(),
+            "changes": source.last_changes(),
+            "features": source.features.to_json(),
+            "classes": source.classes,
+            "counts": [source.rows, source.bad, dict(source.missing)],
+            "read": [rows.batches, rows.bytes, rows.restarts],
+            "runs": [_plain(progress) for progress in run.runs],
+            "store": rows.store.summary(),
+            "n_classes": run.learner.n_classes,
+        }
+        if rows.rarity is not None:
+            arrays["scales"] = rows.rarity.scales
+            about["rest"] = rows.rarity.rest
+        tensorfile.write(self.file, arrays, about)
+        self._last = monotonic()
+
+    def resume(self, run: FileRun) -> bool:
+        """Put a fresh run where the saved one was; False if there is none yet.
+
+        Raises
+        ------
+        ModelFormatError
+            If the file is damaged, or of a run with other data or other settings.
+        """
+        if not self.file.exists():
+            return False
+        arrays, about = tensorfile.read(self.file)
+        if about.get("format") != FORMAT or about.get("version") != VERSION:
+            raise ModelFormatError(f"{self.file} is not a checkpoint that this release can read")
+        self._must_match(run, about)
+        source, rows = run.source, run.rows
+        rows.store.close()
+        rows.store = Store.restored(self.row_folder, about["store"])
+        rows.numbering = Numbering(1 << source.features.ngrams.bits, arrays["columns"])
+        if "scales" in arrays:
+            rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
+        source.classes = list(about["classes"])
+        source.rows, source.bad, missing = about["counts"]
+        source.missing = Counter(missing)
+        rows.batches, rows.bytes, rows.restarts = about["read"]
+        run.runs = [_progress(plain) for plain in about["runs"]]
+        if "kept.weights" in arrays:
+            weights = Weights(arrays["kept.weights"], arrays["kept.bias"])
+            run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
+        run.learner = run.new_learner(rows.rarity, about["n_classes"])
+        run.learner.restore(_state_of(arrays))
+        rows.learner, rows.progress = run.learner, run.runs[0]
+        return True
+
+    def remove(self) -> None:
+        """Remove what was saved: the run is over."""
+        self.file.unlink(missing_ok=True)
+        shutil.rmtree(self.row_folder, ignore_errors=True)
+
+    def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
+        now, then = asdict(run.settings), about["settings"]
+        if Settings(**then) != run.settings:
+            changed = [name for name in now if now[name] != then.get(name)]
+            raise ModelFormatError(
+                f"{self.file} is of a run with other settings: {', '.join(changed)} differ"
+            )
+        if about["fingerprint"] != run.source.fingerprint():
+            raise ModelFormatError(f"{self.file} is of a run on other files")
+        changes = zip(run.source.last_changes(), about["changes"], strict=True)
+        for path, (last, known) in zip(run.source.files, changes, strict=True):
+            if last != known:
+                raise ModelFormatError(f"{path} was written again since {self.file} was saved")
+        if Features.from_json(about["features"]) != run.source.features:
+            raise ModelFormatError(f"{self.file} is of a run with other columns")
+
+
+def _arrays_of(state: State) -> dict[str, Any]:
+    names = ("weights", "bias", "sums", "bias_sums", "clock")
+    arrays = {f"learner.{name}": getattr(state, name) for name in names}
+    if state.before is not None:
+        arrays |= {f"before.{name}": array for name, array in state.before._asdict().items()}
+    return arrays
+
+
+def _state_of(arrays: dict[str, Any]) -> State:
+    names = ("weights", "bias", "sums", "bias_sums", "clock")
+    before = None
+    if "before.weights" in arrays:
+        before = Weights(arrays["before.weights"], arrays["before.bias"])
+    return State(*(arrays[f"learner.{name}"] for name in names), before)
+
+
+def _plain(progress: Progress) -> dict[str, Any]:
+    kept = progress.kept
+    return {name: getattr(progress, name) for name in _PLAIN} | {
+        "counts": asdict(progress.counts),
+        "history": [asdict(epoch) for epoch in progress.history],
+        "kept": None if kept is None else [kept.error, kept.run],
+    }
+
+
+def _progress(plain: dict[str, Any]) -> Progress:
+    return Progress(
+        **{name: plain[name] for name in _PLAIN},
+        counts=Counts(**plain["counts"]),
+        history=[Epoch(**epoch) for epoch in plain["history"]],
+    )

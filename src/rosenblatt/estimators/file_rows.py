@@ -1,0 +1,254 @@
+"""The rows of a source: read, kept and learned from in the first epoch, visited again in others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rosenblatt.counts import counted
+from rosenblatt.data import Batch, Source
+from rosenblatt.data.store import Store
+from rosenblatt.errors import DataError
+from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.rows import Packed
+from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.rates import SAMPLE, rarity_of
+from rosenblatt.training.order import shuffled
+from rosenblatt.training.state import Progress
+
+_MOST_RESTARTS = 10
+_MOST_HELD_OUT = 50_000
+_NO_ROWS = np.empty(0, np.uint64)
+
+
+class FileRows:
+    """Where a run over files gets its rows from (:class:`rosenblatt.training.order.Data`).
+
+    The first epoch visits the rows in the order of the files while these are read, and keeps them,
+    packed, in a :class:`~rosenblatt.data.store.Store`. Later epochs visit the kept rows in an order
+    that depends on the seed and the epoch alone. When a class turns up that the learner does not
+    know, learning begins again with the rows kept so far: a model is the same as if all classes had
+    been known from the first row on.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows come from.
+    learner : Linear
+        It is told of new features and classes.
+    progress : Progress
+        Of the run that visits the rows; it begins again with the learner.
+    memory : int
+        Bytes of rows to keep in memory; more go to disk.
+    folder : path, optional
+        Keep all rows on disk, here.
+    held_out : float
+        The share of rows that are not visited, for validation.
+    seed : int
+        Decides the orders and which rows are held out.
+    valid : Source, optional
+        Rows for validation, instead of held-out ones.
+    rarity : Rarity, optional
+        The scales behind the learner's feature rates, if these are known. Otherwise sources of
+        nothing but text get rates from their first 4,096 rows.
+    columns : uint32 array, optional
+        Columns that the learner has weights for already.
+    """
+
+    repeats, visits_all = False, True
+
+    def __init__(
+        self,
+        source: Source,
+        learner: Linear,
+        progress: Progress,
+        *,
+        memory: int,
+        folder: Path | None = None,
+        held_out: float = 0.0,
+        seed: int = 0,
+        valid: Source | None = None,
+        rarity: Rarity | None = None,
+        columns: np.ndarray | None = None,
+    ) -> None:
+        self.source, self.valid = source, valid
+        self.learner, self.progress = learner, progress
+        self.store = Store(memory, folder)
+        self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
+        self.rarity = rarity
+        self.held_out, self.seed = held_out, seed
+        self.batches = self.bytes = self.restarts = 0
+        self._gets_rates = rarity is None and columns is None and source.features.is_text
+        self._handed = 0  # rows that the run got, or that were held out
+        self._validation: Store | None = None
+
+    def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
+        """Examples and the order in which to visit them, after so many visits of an epoch."""
+        if epoch == 1:
+            yield from self._read(position)
+            return
+        for order in self._orders(epoch):
+            if position < len(order):
+                yield self.examples(), order[position:]
+                self._settle()
+            position = max(0, position - len(order))
+
+    def examples(self) -> Examples:
+        """All rows kept so far."""
+        return Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
+
+    def everything(self) -> tuple[Examples, np.ndarray]:
+        """All rows kept so far, and those that are visited."""
+        return self.examples(), self._visited(np.arange(len(self.store), dtype=np.uint64))
+
+    @property
+    def fit_in_memory(self) -> bool:
+        """Whether an epoch can visit all rows in any order at full speed."""
+        return self.store.size <= self.store.memory
+
+    def validation_error(self, learner: Linear, averaged: bool) -> float:
+        """The share of wrong predictions on held-out rows; NaN if there are none."""
+        if self.valid is not None:
+            store = self._validation_rows(self.valid)
+            learner.reserve(len(self.numbering))
+            examples = Examples(*store.arrays(), len(self.numbering))
+            rows = np.arange(len(store), dtype=np.uint64)
+        else:
+            examples, rows = self.examples(), self.held_out_rows()
+        return learner.error(examples, rows, averaged) if len(rows) else math.nan
+
+    def held_out_rows(self) -> np.ndarray:
+        """The rows that are held out of those kept so far."""
+        held = is_held_out(0, len(self.store), self.held_out, self.seed)
+        return np.flatnonzero(held).astype(np.uint64)
+
+    def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
+        """The first epoch: read, keep, and hand out what is kept in the order of the files."""
+        self._handed = self._rows_before(position)
+        for batch in self.source.batches(self.batches, lent=True):
+            before, rows = len(self.store), self._keep(batch, self.store)
+            self.batches += 1
+            self.bytes += batch.size
+            omega = ONE if batch.weights is None else batch.weights
+            examples = Examples(rows, batch.labels, omega, len(self.numbering))
+            if not self._is_ready():
+                yield examples, _NO_ROWS
+            elif self._handed == before:  # as a rule: the rows are still in memory
+                self._handed += len(batch)
+                order = self._visited(np.arange(before, self._handed, dtype=np.uint64))
+                yield examples, order - np.uint64(before)
+                self._settle()
+            else:
+                yield from self._hand_out()
+        if len(self.source.classes) < 2:
+            message = f"at least two classes are needed, but {self._what_was_found()}"
+            raise DataError(message, path=self.source.files[0], column=self.source.features.label)
+        self._is_ready(ended=True)
+        yield from self._hand_out()
+
+    def _is_ready(self, ended: bool = False) -> bool:
+        """Give the learner its rates, features and classes; False if it has to wait for more rows.
+
+        Rates wait for rows enough to tell frequencies, and a learner that began again too often
+        waits for the end of the files.
+        """
+        if self._gets_rates and self.rarity is None:
+            if len(self.store) < SAMPLE and not ended:
+                return False
+            self.rarity = rarity_of(self.store.arrays()[0], len(self.store), len(self.numbering))
+            self.learner.rates = self.rarity.rates
+        n_classes = max(2, len(self.source.classes))
+        if n_classes != self.learner.n_classes:
+            if self.restarts >= _MOST_RESTARTS and not ended:
+                return False
+            self.restarts += 1
+            self.learner.restart(n_classes)
+            self.learner.mark()
+            self.progress.begin_again()
+            self._handed = 0
+        self.learner.reserve(len(self.numbering))
+        return True
+
+    def _hand_out(self) -> Iterator[tuple[Examples, np.ndarray]]:
+        """The kept rows that the run did not get yet."""
+        first, end = self._handed, len(self.store)
+        self._handed = end
+        if first == end:
+            return
+        for order in self.store.orders(None):
+            rows = self._visited(order[order >= first])
+            if len(rows):
+                yield self.examples(), rows
+                self._settle()
+
+    def _settle(self) -> None:
+        """Settle the learner's average before rows leave memory."""
+        if self.store.on_disk:
+            self.learner.settle()
+
+    def _orders(self, epoch: int) -> Iterator[np.ndarray]:
+        if self.fit_in_memory:
+            yield shuffled(self.everything()[1], self.seed, epoch)
+            return
+        for order in self.store.orders([self.seed, epoch]):
+            yield self._visited(order)
+
+    def _visited(self, rows: np.ndarray) -> np.ndarray:
+        """Those of some rows that are neither held out nor without weight."""
+        if self.held_out > 0 and len(rows):
+            first = int(rows.min())
+            held = is_held_out(first, int(rows.max()) + 1 - first, self.held_out, self.seed)
+            rows = rows[~held[(rows - np.uint64(first)).astype(np.int64)]]
+        omega = self.store.weights
+        return rows if omega.size == 1 else rows[omega[rows.astype(np.int64)] > 0]
+
+    def _rows_before(self, visits: int) -> int:
+        """How many rows it takes to come to so many visits in the order of the files."""
+        return int(self.everything()[1][visits - 1]) + 1 if visits else 0
+
+    def _keep(self, batch: Batch, store: Store) -> Packed:
+        """Put a batch into a store, packed."""
+        assert batch.labels is not None, "training needs labels"
+        room = store.room(len(batch), len(batch.rows.indices))
+        rows = self.numbering.pack(batch.rows, room)
+        store.commit(rows, batch.labels, batch.weights)
+        return rows
+
+    def _validation_rows(self, valid: Source) -> Store:
+        if self._validation is None:
+            self._validation = Store(self.store.memory)
+            valid.expect(self.source.classes)
+            for batch in valid:
+                if batch.labels is None:
+                    raise DataError("the validation file has no labels", path=valid.files[0])
+                self._keep(batch, self._validation)
+        return self._validation
+
+    def _what_was_found(self) -> str:
+        """What was found where there are fewer than two classes."""
+        if len(self.store):
+            return f"all rows have the label {self.source.classes[0]!r}"
+        if self.source.bad:
+            left_out = counted(self.source.bad, "bad row")
+            return f"{left_out} left out and none kept: without skipping, the first is named"
+        return "there are no rows"
+
+
+def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
+    """Which of some rows are held out: decided by their number and the seed alone.
+
+    >>> held = is_held_out(0, 10_000, share=0.1, seed=0)
+    >>> int(held.sum()), bool((held[50:70] == is_held_out(50, 20, 0.1, 0)).all())
+    (1019, True)
+    """
+    rows = np.arange(first, first + count, dtype=np.uint64)
+    if share <= 0:
+        return np.zeros(count, dtype=bool)
+    h = (rows + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    h ^= h >> np.uint64(33)
+    return (h < np.uint64(int(share * 2**64))) & (rows < np.uint64(_MOST_HELD_OUT / share))

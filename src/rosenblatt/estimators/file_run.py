@@ -1,0 +1,206 @@
+"""A training run over files: its settings, its phases, and where it stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data import Source
+from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.kernels.packing import Rarity
+from rosenblatt.learners.linear import ONE_RATE, Linear, State
+from rosenblatt.models import Model
+from rosenblatt.training import Drawn, Epoch, Plan, Progress
+
+_VISITS_PER_STEP = 1 << 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What :func:`rosenblatt.train` is told about learning; see there."""
+
+    epochs: int | None = None
+    threshold: float = 2.0
+    padding: float = 0.1
+    average: bool = True
+    holdout: float | None = None
+    max_epochs: int = 20
+    patience: int = 3
+    seed: int = 0
+    memory: int = 128 << 20
+
+    def held_out(self, has_validation: bool) -> float:
+        """The share of the rows to hold out."""
+        if self.holdout is not None:
+            return self.holdout
+        return 0.1 if self.epochs is None and not has_validation else 0.0
+
+
+class FileRun:
+    """Where a training run over files stands; all that a checkpoint saves.
+
+    Parameters
+    ----------
+    source : Source
+        Where the rows come from.
+    settings : Settings
+        What to do.
+    valid : Source, optional
+        Rows that decide the number of epochs, instead of held-out ones.
+    start : Model, optional
+        A model to go on from; the source was opened with its features and classes.
+    threads : int
+        Threads that learn.
+    folder : path, optional
+        Where to keep the rows on disk, for runs that are to be resumed.
+
+    Attributes
+    ----------
+    rows : FileRows
+        The rows, and what was read so far.
+    learner : Linear
+        What learns in the present phase.
+    runs : list of Progress
+        Of the phases so far: epochs, and then perhaps a refit on all rows.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: Settings,
+        *,
+        valid: Source | None = None,
+        start: Model | None = None,
+        threads: int = 1,
+        folder: Path | None = None,
+    ) -> None:
+        self.source, self.settings = source, settings
+        self.start, self.threads = start, threads
+        rarity = _rarity_of(start) if start is not None else None
+        self.learner = self.new_learner(rarity)
+        self.runs = [Progress()]
+        self.rows = FileRows(
+            source, self.learner, self.progress, memory=settings.memory, folder=folder,
+            held_out=settings.held_out(valid is not None), seed=settings.seed, valid=valid,
+            rarity=rarity, columns=None if start is None else start.columns,
+        )  # fmt: skip
+
+    @property
+    def progress(self) -> Progress:
+        """Where the present phase stands."""
+        return self.runs[-1]
+
+    @property
+    def phase(self) -> str:
+        """What is going on: ``"reading"``, ``"epochs"`` or ``"refit"``."""
+        if len(self.runs) > 1:
+            return "refit"
+        return "epochs" if self.progress.epoch else "reading"
+
+    @property
+    def history(self) -> list[Epoch]:
+        """The epochs that decided how long to train."""
+        return self.runs[0].history
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why these epochs ended."""
+        return self.runs[0].stop_reason
+
+    @property
+    def refit_epochs(self) -> int:
+        """How many epochs the refit on all rows has; 0 without one."""
+        if len(self.runs) == 1:
+            return 0
+        return 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+
+    @property
+    def validation_error(self) -> float:
+        """The least validation error so far."""
+        return min((epoch.validation_error for epoch in self.history), default=math.nan)
+
+    def phases(self) -> Iterator[tuple[Any, Plan]]:
+        """The rows and the plan of each phase that is not over; learner and progress go with it."""
+        if len(self.runs) == 1:
+            yield self.rows, self.plan()
+            if not self._is_to_be_refitted():
+                return
+            self.runs[0].kept = None
+            self.runs.append(Progress())
+            self.learner = self.new_learner(self.rows.rarity)
+        everything = np.arange(len(self.rows.store), dtype=np.uint64)
+        weights = self.rows.store.weights
+        rows = everything if weights.size == 1 else everything[weights > 0]
+        yield Drawn(self.rows.examples(), rows, "after_first", self.settings.seed), self.plan()
+
+    def plan(self) -> Plan:
+        """What the present phase is to do."""
+        s, rows = self.settings, self.rows
+        keep = "late_average" if s.average else "last"
+        if self.phase == "refit":
+            return Plan(
+                keep=keep, max_epochs=self.refit_epochs, tol=None, most_visits=_VISITS_PER_STEP
+            )
+        return Plan(
+            keep=keep,
+            max_epochs=s.epochs or s.max_epochs,
+            tol=None,
+            patience=s.epochs or s.patience,
+            early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
+            validate=rows.validation_error if rows.valid or rows.held_out > 0 else None,
+            most_visits=_VISITS_PER_STEP,
+        )
+
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear:
+        """A learner of the classes known so far, where the model to go on from has left it."""
+        s = self.settings
+        learner = Linear(
+            n_classes or max(2, len(self.source.classes)),
+            0,
+            thresholds=(s.threshold, s.threshold),
+            padding=s.padding,
+            averaging=s.average,
+            rates=ONE_RATE if rarity is None else rarity.rates,
+            dtype=np.float32,
+            threads=self.threads,
+        )
+        if self.start is not None:
+            learner.restore(_state_of(self.start))
+        if hasattr(self, "rows"):
+            learner.reserve(len(self.rows.numbering))
+        return learner
+
+    def _is_to_be_refitted(self) -> bool:
+        """Whether rows were held out that can now be learned from, all being at hand."""
+        rows = self.rows
+        return (
+            self.settings.epochs is None
+            and rows.fit_in_memory
+            and rows.valid is None
+            and len(rows.held_out_rows()) > 0
+        )
+
+
+def _state_of(model: Model) -> State:
+    """What a learner is to go on from."""
+    problems = len(model.bias)
+    if not model.state:
+        weights, bias = model.weights, model.bias
+        sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
+    else:
+        weights, (bias, _, bias_sums) = model.state["W"], model.state["bias"]
+        sums, clock = model.state.get("U", np.zeros((0, 0))), float(model.state["clock"][0])
+        if not sums.size:
+            sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
+    return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
+
+
+def _rarity_of(model: Model) -> Rarity | None:
+    """The scales a model was trained with; features it never met get the largest of them."""
+    scales = model.state.get("scale")
+    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None

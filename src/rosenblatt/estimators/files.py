@@ -1,0 +1,238 @@
+"""Train a linear classifier on files or frames: what ``rosenblatt train`` calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rosenblatt import data
+from rosenblatt.data import Source
+from rosenblatt.errors import DataError, OptionError
+from rosenblatt.estimators._interrupts import Stopped, interrupts
+from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators.checkpoint import Checkpoint
+from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.kernels.text import Ngrams
+from rosenblatt.models import Model, read_model
+from rosenblatt.training import run as run_epochs
+
+_OF_FEATURES = ("label", "text", "columns", "ngrams", "analyzer", "bits")
+
+
+def train(
+    source: Any,
+    *,
+    label: str | int | None = None,
+    text: str | Iterable[str] | None = None,
+    columns: Iterable[str] | Mapping[str, str] | None = None,
+    ngrams: int | tuple[int, int] | None = None,
+    analyzer: str | None = None,
+    bits: int | None = None,
+    format: str | None = None,
+    header: bool | None = None,
+    skip_bad_rows: bool = False,
+    valid: Any = None,
+    holdout: float | None = None,
+    epochs: int | None = None,
+    max_epochs: int = 20,
+    patience: int = 3,
+    threshold: float = 2.0,
+    padding: float = 0.1,
+    average: bool = True,
+    seed: int = 0,
+    start: Model | str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 60.0,
+    checkpoint_rows: int | None = None,
+    resume: bool = False,
+    memory: int = 128 << 20,
+    n_jobs: int | None = -1,
+    report: Callable[[FileRun], Any] | None = None,
+) -> Model:
+    """Train a linear classifier on files of any size, or on a frame.
+
+    The first pass hashes the rows, learns from them in their order, and keeps them; later epochs
+    visit the kept rows in random order. Held-out rows decide when to stop; the model is then
+    trained on all rows for as many epochs, if they fit in memory. The model is that of
+    ``make_pipeline(HashedNgrams(), Perceptron(threshold=2.0, intercept_scaling=0.1,
+    keep="late_average", feature_rates="idf", shuffle="after_first", tol=None))``, bit for bit,
+    where the features are one column of text.
+
+    Parameters
+    ----------
+    source : path, several paths, or a frame
+        Files, patterns such as ``"logs/*.csv.gz"``, ``"-"`` for standard input; or a table in
+        memory (pandas, polars, pyarrow, dict of columns). See :func:`rosenblatt.data.open`, whose
+        result will do, too.
+    label, text, columns, format, header, skip_bad_rows
+        How to read it, see :func:`rosenblatt.data.open`.
+    ngrams, analyzer, bits
+        How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
+        words, hashed to 2^22 columns.
+    valid : as `source`, optional
+        Rows that decide the number of epochs, instead of held-out ones.
+    holdout : float, optional
+        The share of rows held out, at most 50,000 rows; a tenth, if neither `epochs` nor `valid`
+        is given.
+    epochs : int, optional
+        How many, without held-out rows to decide.
+    max_epochs, patience : int
+        With validation: the most epochs, and how many without a better result end the run.
+    threshold : float
+        A row is corrected when its margin is at most this.
+    padding : float
+        The padding constant c, small because rows have length 1.
+    average : bool
+        Whether the model is the average of the weights over the last half of the run (see
+        ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights.
+    seed : int
+        Decides the orders and which rows are held out.
+    start : Model or path, optional
+        A model to go on from; its features and classes are taken over.
+    out : path, optional
+        Write the model file here, too.
+    checkpoint : path, optional
+        A folder to save the run in, every `checkpoint_seconds` seconds and, if given, every
+        `checkpoint_rows` rows.
+    resume : bool
+        Go on with the run saved in `checkpoint`, if there is one; it ends in the same model.
+    memory : int
+        Bytes of rows kept in memory; more go to disk.
+    n_jobs : int or None
+        Threads that learn: None is 1, -1 all cores. The model is the same. (Reading has threads of
+        its own.)
+    report : callable, optional
+        Called with the :class:`FileRun` after every step.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    Stopped
+        A KeyboardInterrupt: after Ctrl-C, when the checkpoint or else the model so far is saved.
+
+    Examples
+    --------
+    >>> from rosenblatt import train
+    >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+    >>> model = train(frame, text="text", epochs=3)
+    >>> model.predict(["good", "dull"]).tolist(), len(model.columns)
+    (['pos', 'neg'], 8)
+    """
+    settings = Settings(
+        epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory
+    )
+    _check(settings, valid is not None, checkpoint is not None, resume)
+    reading = {
+        "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
+        "bits": bits, "format": format, "header": header, "skip_bad_rows": skip_bad_rows,
+    }  # fmt: skip
+    begin = read_model(start) if isinstance(start, str | os.PathLike) else start
+    rows = _open(source, reading, begin)
+    held = None if valid is None else _open(valid, reading, begin, rows)
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
+    run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)
+    with interrupts() as asked:
+        for part, plan in run.phases():
+            for _ in run_epochs(run.learner, part, plan, run.progress):
+                if saved is not None:
+                    saved.step(run)
+                if report is not None:
+                    report(run)
+                if asked:
+                    raise _stop(run, saved, out)
+    model = trained_model(run)
+    if out is not None:
+        model.save(out)
+    run.rows.store.close()
+    if saved is not None:
+        saved.remove()
+    return model
+
+
+def _check(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bool) -> None:
+    """Refuse settings that have no meaning, or contradict each other."""
+    s = settings
+    if resume and not has_checkpoint:
+        raise OptionError("resume needs checkpoint, the folder that the run was saved in")
+    if has_valid and s.holdout:
+        raise OptionError("valid and holdout exclude each other: both decide the number of epochs")
+    for name, low in (("epochs", 1), ("max_epochs", 1), ("patience", 1), ("seed", 0)):
+        value = getattr(s, name)
+        if value is not None and value < low:
+            raise OptionError(f"{name} must be at least {low}, got {value}")
+    if not s.threshold >= 0 or not s.padding >= 0:
+        raise OptionError("threshold and padding must not be negative")
+    if s.holdout is not None and not 0 <= s.holdout < 1:
+        raise OptionError(f"holdout is a share of the rows, from 0 to less than 1, got {s.holdout}")
+
+
+def _begun(
+    source: Source,
+    settings: Settings,
+    valid: Source | None,
+    start: Model | None,
+    threads: int,
+    saved: Checkpoint | None,
+    resume: bool,
+) -> FileRun:
+    """A run that has yet to begin, or one where it was saved."""
+    if saved is not None and saved.file.exists():
+        if not resume:
+            raise DataError("a run is saved here; add --resume (resume=True)", path=saved.file)
+        run = FileRun(source, settings, valid=valid, start=start, threads=threads)
+        saved.resume(run)
+        return run
+    folder = None if saved is None else saved.row_folder
+    return FileRun(source, settings, valid=valid, start=start, threads=threads, folder=folder)
+
+
+def _open(
+    files: Any, reading: dict[str, Any], start: Model | None, first: Source | None = None
+) -> Source:
+    """A source; one for validation reads as the first one does, one to go on as the model does."""
+    if isinstance(files, Source):
+        return files
+    options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
+    of_features = {name: reading[name] for name in _OF_FEATURES}
+    if start is not None:
+        given = [name for name, value in of_features.items() if value is not None]
+        if of_features["label"] == start.features.label and "label" in given:
+            given.remove("label")
+        if given:
+            raise OptionError(f"the model to go on from decides about {', '.join(given)}")
+        return data.open(files, features=start.features, classes=start.classes, **options)
+    if first is not None:
+        return data.open(files, features=first.features, **options)
+    of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in ("ngrams", "analyzer", "bits")))
+    return data.open(files, **of_features, **options)
+
+
+def _ngrams(ngrams: int | tuple[int, int] | None, analyzer: str | None, bits: int | None) -> Ngrams:
+    if analyzer not in (None, "word", "char"):
+        raise OptionError(f"analyzer is 'word' or 'char', got {analyzer!r}")
+    low, high = ngrams if isinstance(ngrams, tuple) else (1, 2 if ngrams is None else ngrams)
+    if not 1 <= low <= high:
+        raise OptionError(f"ngrams must be n >= 1 or 1 <= low <= high, got {ngrams!r}")
+    return Ngrams(low, high, analyzer == "char", 22 if bits is None else bits)
+
+
+def _stop(run: FileRun, saved: Checkpoint | None, out: Any) -> BaseException:
+    """Save what there is after Ctrl-C, and say how to go on."""
+    if saved is not None:
+        saved.save(run)
+        return Stopped(f"stopped; go on with the same command and --resume ({saved.file})")
+    if out is None:
+        return KeyboardInterrupt()
+    if run.progress.visits == 0 and len(run.runs) == 1:
+        return Stopped("stopped before anything was learned")
+    trained_model(run).save(out)
+    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}")

@@ -1,0 +1,147 @@
+"""The model that a training run has come to: weights, state, the strongest features by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.open import sorted_labels
+from rosenblatt.estimators.file_run import FileRun
+from rosenblatt.kernels.packing import taken, used_places
+from rosenblatt.kernels.rows import NEAR, Packed
+from rosenblatt.models import Model
+
+_WORDS = 25  # strongest features per class that a model names
+
+Turn = Callable[[np.ndarray], np.ndarray]
+
+
+def trained_model(run: FileRun, first_table: Any = None) -> Model:
+    """The model as it stands now.
+
+    Parameters
+    ----------
+    run : FileRun
+    first_table : pyarrow.Table, optional
+        The first rows of the source, to find the words behind hashed columns; read again if needed.
+    """
+    classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)])
+    with ThreadPoolExecutor(1) as helper:
+        fingerprint = helper.submit(run.source.fingerprint)
+        weights, bias = _chosen(run)
+        state = _state(run)
+        places = _used(weights, state)
+        take = partial(taken, places=places)
+        columns, weights = take(run.rows.numbering.columns), turn(take(weights))
+        state |= {name: turn(take(state[name])) for name in ("W", "U") if name in state}
+        state["bias"] = turn(state["bias"])
+        if run.rows.rarity is not None:
+            state["scale"] = run.rows.rarity.of_places(places)
+        return Model(
+            classes=classes,
+            features=run.source.features,
+            columns=columns,
+            weights=np.ascontiguousarray(weights),
+            bias=np.array(turn(bias), dtype=np.float64),
+            parameters=asdict(run.settings) | {"stop_reason": run.stop_reason},
+            history=[_told(asdict(epoch)) for epoch in run.history],
+            words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
+            state={name: np.ascontiguousarray(array) for name, array in state.items()},
+            fingerprint=fingerprint.result(),
+        )
+
+
+def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (features, problems) and biases that the plan wants in the end."""
+    kept, averaged = run.progress.kept, run.settings.average
+    weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
+    return np.ascontiguousarray(weights.T), bias
+
+
+def _state(run: FileRun) -> dict[str, Any]:
+    """What a run needs to go on from the model."""
+    state = run.learner.state()
+    wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
+    bias = np.stack([state.bias, state.bias, state.bias_sums])
+    own = {"bias": bias, "clock": state.clock[:1]}
+    return {name: np.ascontiguousarray(array.T) for name, array in wide.items()} | own
+
+
+def _used(weights: np.ndarray, state: dict[str, Any]) -> np.ndarray:
+    """The places that learning made use of."""
+    last = state["W"]
+    found = np.zeros(len(last), dtype=bool)
+    found[used_places(last, state.get("U", last))] = True
+    found[used_places(weights, weights)] = True
+    return np.flatnonzero(found).astype(np.uint32)
+
+
+def _words(
+    run: FileRun, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray, table: Any
+) -> dict[str, list[tuple[str, float]]]:
+    """The strongest features of each class, of those that the first rows can name.
+
+    Columns are numbered as they are met: those of the first rows, frequent ones, come first.
+    """
+    by_problem = np.ascontiguousarray(weights.T)
+    pulls = [-by_problem[0], by_problem[0]] if len(names) == 2 else list(by_problem)
+    tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
+    wanted = columns[np.concatenate(tops)].tolist()
+    if table is None:
+        table = run.source.first_table()
+    if table is not None:
+        table = table.slice(0, _near_rows(run.rows.store.arrays()[0]))
+    spelled = run.source.features.names(table, wanted)
+    return {
+        name: [
+            (spelled[int(columns[i])], round(float(pull[i]), 6))
+            for i in top
+            if int(columns[i]) in spelled and pull[i] > 0
+        ][:_WORDS]
+        for name, pull, top in zip(names, pulls, tops, strict=True)
+    }
+
+
+def _near_rows(rows: Packed) -> int:
+    """How many rows it takes to meet a place that is not near, or how many there are."""
+    ends, late = rows.pointers[1:], np.flatnonzero(rows.columns[: 1 << 20] >= NEAR)[:1]
+    met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
+    met += [np.searchsorted(ends[:, 2], np.uint64(place), side="right") for place in late]
+    return min(int(min(met)) + 1, len(ends))
+
+
+def _largest(values: np.ndarray, count: int) -> np.ndarray:
+    """The places of the largest values, largest first."""
+    if len(values) == 0:
+        return np.empty(0, dtype=np.int64)
+    rank = max(0, len(values) - count)
+    top = np.flatnonzero(values >= np.partition(values, rank)[rank])
+    return top[np.argsort(-values[top], kind="stable")][:count]
+
+
+def _sorted_classes(classes: list[str]) -> tuple[tuple[str, ...], Turn]:
+    """The classes sorted, and how arrays with a last axis of problems follow them."""
+    names = sorted_labels(classes)
+    order = [classes.index(name) for name in names]
+    if order == list(range(len(order))):
+        return tuple(names), lambda array: array
+    if len(classes) == 2:
+        return tuple(names), np.negative
+    return tuple(names), lambda array: array[..., order]
+
+
+def _told(record: dict[str, Any]) -> dict[str, Any]:
+    """An epoch for the model file: the same run gives the same file, byte for byte.
+
+    So it is without the time that it took and lengths of weights, sums whose last digits depend on
+    the number of threads; and without what is not known, as JSON has no NaN.
+    """
+    left_out = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
+    left_out |= {"seconds", "weight_norm", "relative_change"}
+    return {k: v for k, v in record.items() if k not in left_out}

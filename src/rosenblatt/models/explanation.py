@@ -1,0 +1,81 @@
+"""Why a row got its scores."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """What each feature of a row contributes to its scores; with the biases it adds up to them.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        Of two classes, positive contributions speak for the second.
+    features : list of str or int
+        The name of each feature of the row, or its hashed column where it has no name.
+    contributions : array (features, problems)
+        Value times weight; one problem for two classes, else one per class.
+    bias : array (problems,)
+
+    Examples
+    --------
+    >>> Explanation(("no", "yes"), ["good", 7], np.array([[2.0], [-0.5]]), np.array([0.25]))
+    <Explanation: 'yes', score +1.75 = good +2.00, 7 -0.50, bias +0.25>
+    """
+
+    classes: tuple[str, ...]
+    features: list[str | int]
+    contributions: npt.NDArray[Any]
+    bias: npt.NDArray[Any]
+
+    @property
+    def scores(self) -> npt.NDArray[Any]:
+        """The scores, one per problem."""
+        return np.asarray(self.contributions.sum(axis=0) + self.bias)
+
+    @property
+    def predicted(self) -> str:
+        """The label that the scores stand for."""
+        scores = self.scores
+        return self.classes[int(scores[0] > 0) if len(self.classes) == 2 else int(scores.argmax())]
+
+    def top(self, count: int | None = None) -> list[tuple[str | int, float]]:
+        """Features by their contribution to the score of the predicted class, strongest first.
+
+        For two classes the score is that of the second.
+        """
+        problem = 0 if len(self.classes) == 2 else self.classes.index(self.predicted)
+        own = self.contributions[:, problem]
+        order = np.argsort(-np.abs(own), kind="stable")[:count]
+        return [(self.features[i], float(own[i])) for i in order if own[i] != 0]
+
+    def _parts(self) -> tuple[float, float]:
+        problem = 0 if len(self.classes) == 2 else self.classes.index(self.predicted)
+        return float(self.scores[problem]), float(self.bias[problem])
+
+    def __repr__(self) -> str:
+        score, bias = self._parts()
+        parts = [f"{name} {value:+.2f}" for name, value in self.top(_SHOWN)]
+        more = ["..."] if len(self.top()) > _SHOWN else []
+        listed = ", ".join([*parts, *more, f"bias {bias:+.2f}"])
+        return f"<Explanation: {self.predicted!r}, score {score:+.2f} = {listed}>"
+
+    def _repr_html_(self) -> str:
+        score, bias = self._parts()
+        rows = "".join(
+            f"<tr><td>{html.escape(str(name))}</td><td>{value:+.3f}</td></tr>"
+            for name, value in [*self.top(20), ("bias", bias)]
+        )
+        head = "<tr><th>feature</th><th>contribution</th></tr>"
+        return (
+            f"<p>{html.escape(self.predicted)}, score {score:+.3f}</p><table>{head}{rows}</table>"
+        )

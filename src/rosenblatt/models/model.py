@@ -1,0 +1,227 @@
+"""A linear classifier together with the way from raw rows to its features."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rosenblatt import __version__
+from rosenblatt.counts import counted
+from rosenblatt.data.arrow_tables import is_frame, table_of
+from rosenblatt.data.features import Features
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.text import Rows
+from rosenblatt.models.explanation import Explanation
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """What :func:`rosenblatt.train` learned: weights, and the way from raw rows to features.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        The labels, sorted. Of two, the second is the positive one.
+    features : Features
+        How rows become features.
+    columns : uint32 array (n,)
+        The hashed columns that carry weight.
+    weights, bias : arrays (n, problems) and (problems,)
+        One problem for two classes, one per class for more.
+    parameters : dict
+        What training was told.
+    history : list of dict
+        What happened in each epoch.
+    fingerprint : dict
+        Which files the model was trained on.
+    words : dict
+        The strongest features of each class by name, with their weights.
+    state : dict of arrays
+        What training needs to go on: last weights, averaging sums, clock. May be empty.
+    package : str
+        The version of rosenblatt that trained it.
+
+    Examples
+    --------
+    >>> from rosenblatt.data import Column
+    >>> from rosenblatt.kernels.text import column
+    >>> features = Features(columns=(Column("text", "text"),), label="label")
+    >>> good = np.array([column(["good"], 22)], dtype=np.uint32)
+    >>> model = Model(("neg", "pos"), features, good, np.ones((1, 1), np.float32), np.zeros(1))
+    >>> model.predict({"text": ["good", "bad"]}).tolist()
+    ['pos', 'neg']
+    """
+
+    classes: tuple[str, ...]
+    features: Features
+    columns: Array
+    weights: Array
+    bias: Array
+    parameters: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    fingerprint: dict[str, Any] = field(default_factory=dict)
+    words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    state: dict[str, Array] = field(default_factory=dict)
+    package: str = __version__
+
+    @property
+    def classes_(self) -> Array:
+        """The labels as an array, as scikit-learn's classifiers have them."""
+        return np.array(self.classes)
+
+    @cached_property
+    def _numbering(self) -> Numbering:
+        return Numbering(1 << self.features.ngrams.bits, self.columns)
+
+    def scores(self, rows: Rows) -> Array:
+        """The scores of sparse rows, (rows, problems)."""
+        return self._numbering.score(rows, self.weights, self.bias)
+
+    def decide(self, scores: Array) -> Array:
+        """The class numbers that scores stand for: of two the second if the score is positive."""
+        if len(self.classes) == 2:
+            return (scores[:, 0] > 0).astype(np.int32)
+        return scores.argmax(axis=1).astype(np.int32)
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores of rows: one per row for two classes, else one per row and class.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns, or list of texts
+            With the columns that the model was trained on. A list of texts will do for a model of
+            one column of text.
+        """
+        scores = self.scores(self.features.rows(self._table(X)))
+        return scores[:, 0] if len(self.classes) == 2 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The labels predicted for rows, given as for :meth:`decision_function`."""
+        scores = self.scores(self.features.rows(self._table(X)))
+        return self.classes_[self.decide(scores)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The accuracy: the share of rows whose label is predicted; labels compare as strings."""
+        return float(np.mean(self.predict(X) == np.array([str(label) for label in y])))
+
+    def explain(self, row: Any) -> Explanation:
+        """What each feature of one row contributes to its scores.
+
+        Parameters
+        ----------
+        row : str, dict or table of one row
+            A text, for a model of one column of text; or the value of each column by name. For a
+            model of svmlight files, the value of each feature by number.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
+        >>> from rosenblatt import train
+        >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+        >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
+        <Explanation: 'pos', score -0.17 = fun +1.49, bad -1.66, bias +0.00>
+        """
+        table = None
+        if self.features.origin == "svmlight":
+            rows = _numbered_row(row)
+        else:
+            if isinstance(row, str):
+                row = [row]
+            elif isinstance(row, Mapping):
+                row = {name: [value] for name, value in row.items()}
+            table = self._table(row)
+            if table.num_rows != 1:
+                raise ValueError(f"one row is explained at a time, found {table.num_rows}")
+            rows = self.features.rows(table)
+        names = self.features.names(table, rows.indices.tolist())
+        places = self._numbering.places_of(rows.indices)
+        weights = np.where(places[:, None] >= 0, self.weights[places], 0.0)
+        return Explanation(
+            self.classes,
+            [names.get(column, column) for column in rows.indices.tolist()],
+            rows.values[:, None] * weights,
+            self.bias,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a model file; it appears whole or not at all. :func:`rosenblatt.load` reads it."""
+        from rosenblatt.models.files import write_model
+
+        write_model(self, path)
+
+    def __repr__(self) -> str:
+        return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{self._more()}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>"
+            + html.escape(
+                ", ".join(f"{word} {weight:+.2f}" for word, weight in self.words[name][:8])
+            )
+            + "</td></tr>"
+            for name in self.classes[:20]
+            if self.words.get(name)
+        )
+        table = f"<table><tr><th>class</th><th>strongest features</th></tr>{rows}</table>"
+        return f"<p>Model of {self._size()}</p>" + (table if rows else "")
+
+    def _size(self) -> str:
+        classes = counted(len(self.classes), "class", "classes")
+        return f"{classes}, {counted(len(self.columns), 'feature')}"
+
+    def _more(self) -> str:
+        return ", ..." if len(self.classes) > 5 else ""
+
+    def _table(self, X: Any) -> Any:
+        import pyarrow as pa
+
+        if isinstance(X, str | bytes):
+            raise ValueError("a list of texts is expected, not one text: write [text]")
+        if self.features.origin != "table":
+            raise ValueError(f"the model was trained on {self.features.origin} data: use scores()")
+        names = [c.name for c in self.features.columns]
+        if is_frame(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
+            table = table_of(X)
+        elif len(names) == 1:
+            table = pa.table({names[0]: pa.array(list(X))})
+        else:
+            raise ValueError(f"a table with the columns {', '.join(names)} is expected")
+        absent = [name for name in names if name not in table.column_names]
+        if absent:
+            raise ValueError(f"the columns {', '.join(absent)} are missing")
+        return table
+
+    def sparsified(self) -> Model:
+        """The same predictions from a smaller file: weights of zero and the state are dropped.
+
+        >>> features = Features(origin="svmlight")
+        >>> weights = np.array([[1.0], [0.0]], np.float32)
+        >>> model = Model(("0", "1"), features, np.arange(2, dtype=np.uint32), weights, np.zeros(1))
+        >>> len(model.sparsified().columns)
+        1
+        """
+        used = self.weights.any(axis=1)
+        return Model(
+            self.classes, self.features, self.columns[used], self.weights[used], self.bias,
+            self.parameters, self.history, self.fingerprint, self.words, {}, self.package,
+        )  # fmt: skip
+
+
+def _numbered_row(row: Any) -> Rows:
+    if not isinstance(row, Mapping):
+        raise ValueError("a row of a model of svmlight files is a dict of feature number to value")
+    columns = np.array([int(number) for number in row], np.uint32)
+    values = np.array([float(value) for value in row.values()], np.float32)
+    return Rows(np.array([0, len(columns)], np.uint64), columns, values)

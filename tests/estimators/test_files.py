@@ -1,0 +1,250 @@
+"""Training from files: what it promises about order, classes, memory and going on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rosenblatt import Model, data, reference, train
+from rosenblatt.data import Features
+from rosenblatt.errors import DataError, OptionError
+
+
+def svmlight(folder, rows, labels, name="a.svm"):
+    lines = [
+        " ".join([str(y), *(f"{j}:{v}" for j, v in enumerate(x) if v)])
+        for x, y in zip(rows, labels, strict=True)
+    ]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+@pytest.fixture
+def integers():
+    generator = np.random.default_rng(3)
+    X = generator.integers(-3, 4, (60, 5))
+    y = np.where(X @ [2, -1, 1, 0, 1] + generator.integers(-2, 3, 60) > 0, 1, -1)
+    return X, y
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_one_pass_takes_the_steps_of_the_reference(integers, average, tmp_path):
+    X, y = integers
+    steps = list(reference.online(X.tolist(), y.tolist(), threshold=1, padding=2, max_epochs=1))
+    path = svmlight(tmp_path, X, y)
+    model = train(path, epochs=1, threshold=1.0, padding=2.0, average=average)
+    found = np.zeros(5)
+    found[model.columns] = model.weights[:, 0]
+    if average:
+        expected = np.mean([step.weights_after for step in steps], axis=0)
+        bias = np.mean([step.bias_after for step in steps])
+    else:
+        expected, bias = steps[-1].weights_after, steps[-1].bias_after
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert model.bias[0] == pytest.approx(bias, rel=1e-6)
+    assert model.history[0]["updates"] == sum(step.mistake for step in steps)
+    assert model.history[0]["mistakes"] == sum(step.prediction != step.y for step in steps)
+
+
+def test_a_class_that_turns_up_late_gives_the_model_of_classes_known_from_the_start(tmp_path):
+    generator = np.random.default_rng(1)
+    X = generator.integers(-3, 4, (200, 6))
+    y = np.concatenate([generator.integers(0, 2, 150), generator.integers(0, 4, 50)])
+    path = svmlight(tmp_path, X, y)
+    runs = []
+    found = train(data.open(path, block_bytes=256), epochs=3, report=runs.append)
+    assert runs[-1].rows.restarts > 1
+    source = data.open(path, block_bytes=256, classes=["0", "1", "2", "3"])
+    expected = train(source, epochs=3)
+    assert np.array_equal(found.weights, expected.weights)
+    assert found.classes == expected.classes
+    assert found.history == expected.history
+
+
+def test_a_file_sorted_by_class_is_learned_all_the_same(tmp_path):
+    X = np.eye(30, dtype=int)[np.repeat(np.arange(30), 10)]
+    path = svmlight(tmp_path, X, np.repeat(np.arange(30), 10))
+    runs = []
+    model = train(data.open(path, block_bytes=64), epochs=4, report=runs.append)
+    assert runs[-1].rows.restarts == 11  # ten while reading, one at the end
+    assert len(model.classes) == 30
+    correct = [
+        (model.decide(model.scores(b.rows)) == b.labels).mean()
+        for b in data.open(path, features=model.features, classes=model.classes)
+    ]
+    assert np.mean(correct) > 0.9
+
+
+def test_block_size_does_not_change_what_one_pass_learns(integers, tmp_path):
+    path = svmlight(tmp_path, *integers)
+    models = [train(data.open(path, block_bytes=size), epochs=1) for size in (64, 1 << 20)]
+    assert np.array_equal(models[0].weights, models[1].weights)
+
+
+def test_held_out_rows_decide_and_are_then_learned_from(tmp_path):
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (600, 12))
+    y = np.where(X[:, 0] + X[:, 1] + 0.4 * generator.normal(size=600) > 1, 1, -1)
+    path, runs = svmlight(tmp_path, X, y), []
+    model = train(path, max_epochs=8, report=runs.append)
+    errors = [epoch["validation_error"] for epoch in model.history]
+    assert runs[-1].refit_epochs == 1 + int(np.argmin(errors))
+    assert 30 < len(runs[-1].rows.held_out_rows()) < 90
+    assert model.history[0]["mistakes"] / model.history[0]["progressive_error"] == pytest.approx(
+        600 - len(runs[-1].rows.held_out_rows())
+    )
+    small = train(path, max_epochs=8, memory=8, report=runs.append)
+    assert runs[-1].refit_epochs == 0
+    best = 1 + int(np.argmin([epoch["validation_error"] for epoch in small.history]))
+    expected = train(path, epochs=best, holdout=0.1, memory=8)
+    assert np.array_equal(small.weights, expected.weights[np.isin(expected.columns, small.columns)])
+
+
+def test_a_validation_file_takes_the_place_of_held_out_rows(integers, tmp_path):
+    X, y = integers
+    path, valid = svmlight(tmp_path, X, y), svmlight(tmp_path, X[:20], y[:20], "v.svm")
+    runs = []
+    model = train(path, valid=valid, report=runs.append)
+    assert len(runs[-1].rows.held_out_rows()) == 0
+    assert all("validation_error" in epoch for epoch in model.history)
+
+
+def test_training_goes_on_from_a_model(integers, tmp_path):
+    X, y = integers
+    first = train(svmlight(tmp_path, X, y), epochs=1)
+    on = train(svmlight(tmp_path, X, y, "again.svm"), epochs=1, start=first)
+    first.save(tmp_path / "first.model")
+    again = train(tmp_path / "again.svm", epochs=1, start=tmp_path / "first.model")
+    assert np.array_equal(again.weights, on.weights)
+    twice = svmlight(tmp_path, np.vstack([X, X]), np.append(y, y), "twice.svm")
+    whole = train(twice, epochs=1)
+    order, other = np.argsort(on.columns), np.argsort(whole.columns)
+    assert on.weights[order] == pytest.approx(whole.weights[other], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("1 1:1\n1 2:1\n", "all rows have the label '1'"), ("| a\n", "the label is missing")],
+)
+def test_data_that_cannot_be_learned_from_are_refused(content, message, tmp_path):
+    path = tmp_path / ("a.svm" if ":" in content else "a.vw")
+    path.write_text(content)
+    with pytest.raises(DataError, match=message):
+        train(path, epochs=1)
+
+
+def test_the_same_run_gives_the_same_model_whatever_the_threads_do(integers, tmp_path):
+    path = svmlight(tmp_path, *integers)
+    models = [train(data.open(path, block_bytes=99), epochs=3, n_jobs=n) for n in (None, 2, -1)]
+    assert all(np.array_equal(models[0].weights, model.weights) for model in models)
+
+
+def test_importances_are_copies(tmp_path):
+    (tmp_path / "a.vw").write_text("1 3 | a b\n-1 2 | b c\n1 1 | a c\n")
+    (tmp_path / "b.vw").write_text("1 | a b\n" * 3 + "-1 | b c\n" * 2 + "1 | a c\n")
+    one, other = (train(tmp_path / name, epochs=1, average=False) for name in ("a.vw", "b.vw"))
+    assert np.array_equal(one.weights, other.weights)
+
+
+def test_words_are_those_that_speak_for_a_class(tmp_path):
+    texts = ["pos,good fun really" + " x" * (i % 5) for i in range(9)]
+    texts += ["neg,bad dull really" + " x" * (i % 5) for i in range(9)]
+    (tmp_path / "a.csv").write_text("label,text\n" + "\n".join(texts) + "\n")
+    model = train(tmp_path / "a.csv", text="text", epochs=3)
+    assert {"good", "fun"} <= {word for word, _ in model.words["pos"]}
+    assert {"bad", "dull"} <= {word for word, _ in model.words["neg"]}
+    assert isinstance(model, Model)
+    assert isinstance(model.features, Features)
+
+
+def test_features_of_vowpal_wabbit_files_have_their_names(tmp_path):
+    (tmp_path / "a.vw").write_text("1 |w good film:2 |t été\n-1 |w bad film |t hiver\n" * 30)
+    model = train(tmp_path / "a.vw", epochs=2)
+    assert {name for name, _ in model.words["1"]} >= {"w^good", "t^été"}
+    assert {name for name, _ in model.words["-1"]} >= {"w^bad", "t^hiver"}
+
+
+def test_features_of_characters_have_their_characters(tmp_path):
+    (tmp_path / "a.csv").write_text("label,text\n" + "pos,Good one\nneg,bad one\n" * 30)
+    model = train(tmp_path / "a.csv", text="text", ngrams=(3, 4), analyzer="char", epochs=2)
+    assert {name for name, _ in model.words["pos"]} >= {"_goo", "ood_"}
+    assert {name for name, _ in model.words["neg"]} >= {"_bad", "bad_"}
+
+
+@pytest.mark.parametrize(
+    ("content", "skip", "message"),
+    [
+        ("1 1:1\n1 2:1\n", False, "all rows have the label '1'"),
+        ("x\ny\n", True, "2 bad rows left out and none kept"),
+        ("\n", False, "there are no rows"),
+    ],
+)
+def test_what_was_found_instead_of_two_classes_is_said(tmp_path, content, skip, message):
+    (tmp_path / "a.svm").write_text(content)
+    with pytest.raises(DataError, match=f"at least two classes are needed, but {message}"):
+        train(tmp_path / "a.svm", skip_bad_rows=skip)
+
+
+def texts(rows=6000):
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, rows)
+    words = generator.zipf(1.3, (rows, 8)) % 200 + 40 * labels[:, None]
+    return {
+        "label": ["neg" if label else "pos" for label in labels],
+        "text": [" ".join(f"w{word}" for word in row) for row in words],
+    }
+
+
+def test_feature_rates_do_not_depend_on_block_sizes(tmp_path):
+    table = texts()
+    pairs = zip(table["label"], table["text"], strict=True)
+    path = tmp_path / "a.csv"
+    path.write_text("label,text\n" + "".join(f"{y},{x}\n" for y, x in pairs))
+    models = [
+        train(data.open(path, text="text", block_bytes=size), epochs=2) for size in (5000, 1 << 20)
+    ]
+    assert np.array_equal(models[0].columns, models[1].columns)
+    assert np.array_equal(models[0].weights, models[1].weights)
+    assert models[0].history == models[1].history
+
+
+def test_frames_of_every_kind_give_the_same_model():
+    import pandas
+    import polars
+    import pyarrow
+
+    table = texts(400)
+    frames = [table, pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(table)]
+    models = [train(frame, text="text", epochs=2) for frame in frames]
+    assert all(np.array_equal(models[0].weights, model.weights) for model in models)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"resume": True}, "resume needs checkpoint"),
+        ({"valid": {"label": ["a"], "text": ["b"]}, "holdout": 0.1}, "exclude each other"),
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"threshold": -1.0}, "must not be negative"),
+        ({"holdout": 1.0}, "a share of the rows"),
+        ({"analyzer": "bytes"}, "'word' or 'char'"),
+        ({"ngrams": (3, 2)}, "low <= high"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
+        train(texts(50), text="text", **options)
+
+
+def test_a_model_to_go_on_from_decides_about_the_features():
+    model = train(texts(50), text="text", epochs=1)
+    assert train(texts(50), start=model, label="label", epochs=1).features == model.features
+    with pytest.raises(OptionError, match="decides about text, bits"):
+        train(texts(50), start=model, text="text", bits=10)
+
+
+def test_a_file_that_is_separated_stops_early():
+    runs = []
+    model = train(texts(30), text="text", epochs=100, report=runs.append)
+    assert runs[-1].stop_reason == model.parameters["stop_reason"] == "separated"
+    assert len(model.history) < 100

@@ -1,0 +1,63 @@
+"""Examples: layouts of rows, and what makes rows distinct."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rosenblatt.learners.examples import csr_rows, distinct, examples_of
+
+ONE = np.ones(1)
+
+
+def distinct_of(X, y, omega):
+    return distinct(examples_of(X, y, omega))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_and_sparse_rows_are_put_into_the_same_order(dtype):
+    random = np.random.default_rng(0)
+    X = np.where(random.random((200, 8)) < 0.4, random.normal(size=(200, 8)), 0).astype(dtype)
+    X[::7] = X[3]
+    X[5, 2] = -0.0
+    y = random.integers(0, 2, 200)
+    dense, weights = distinct_of(X, y, ONE)
+    from_csr, other_weights = distinct_of(sparse.csr_array(X), y, ONE)
+    assert np.array_equal(X[dense], X[from_csr])
+    assert np.array_equal(weights[dense], other_weights[from_csr])
+
+
+def test_equal_rows_of_one_class_become_one_with_their_weight():
+    X = np.array([[1.0, 2], [3, 4], [1, 2], [1, 2], [3, 4]])
+    y = np.array([0, 0, 0, 1, 0])
+    rows, weights = distinct_of(X, y, np.array([1.0, 0.5, 2, 4, 0]))
+    found = {(tuple(X[r]), y[r]): weights[r] for r in rows.tolist()}
+    assert found == {((1, 2), 0): 3.0, ((3, 4), 0): 0.5, ((1, 2), 1): 4.0}
+    assert weights.sum() == 7.5
+
+
+def test_rows_that_differ_in_sign_alone_are_told_apart():
+    X = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
+    forward, _ = distinct_of(X, np.zeros(4, int), ONE)
+    backward, _ = distinct_of(X[::-1].copy(), np.zeros(4, int), ONE)
+    assert np.array_equal(X[forward], X[::-1][backward])
+
+
+def test_contiguous_rows_are_used_where_they_lie():
+    X = np.ones((5, 3), np.float32)
+    assert examples_of(X, [0] * 5).rows.X is X
+    S = sparse.csr_array(X)
+    assert np.shares_memory(csr_rows(S).data, S.data)
+    assert np.shares_memory(csr_rows(S).columns, S.indices)
+
+
+def test_entries_stored_twice_are_added_up_in_a_copy():
+    S = sparse.csr_array((np.ones(3), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
+    data, columns, _ = csr_rows(S)
+    assert dict(zip(columns.tolist(), data.tolist(), strict=True)) == {0: 1.0, 1: 2.0}
+    assert S.nnz == 3
+
+
+def test_wide_indices_are_narrowed():
+    S = sparse.csr_array(np.eye(3))
+    S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
+    assert csr_rows(S).columns.dtype == np.uint32

@@ -1,0 +1,92 @@
+"""Models in Python: what goes in, what comes out, why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from rosenblatt import Model, train
+from rosenblatt.data import Column, Features
+from rosenblatt.kernels.text import Ngrams, column
+
+
+@pytest.fixture(scope="module")
+def table():
+    return {
+        "label": [f"c{i % 3}" for i in range(60)],
+        "x": [float(i % 7) for i in range(60)],
+        "text": [f"word{i % 3} and {i % 5} more" for i in range(60)],
+    }
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return train(table, columns={"text": "text", "x": "number"}, epochs=2)
+
+
+def test_a_model_of_one_text_column_takes_a_list():
+    features = Features(columns=(Column("t", "text"),), ngrams=Ngrams(bits=12))
+    at = np.array([column(["good"], 12)], np.uint32)
+    model = Model(("no", "yes"), features, at, np.ones((1, 1), np.float32), np.zeros(1))
+    assert model.predict(["Good!", "bad"]).tolist() == ["yes", "no"]
+    with pytest.raises(ValueError, match="missing"):
+        model.predict({"u": ["good"]})
+    with pytest.raises(ValueError, match="not one text: write"):
+        model.predict("Good!")
+    series = [pandas.Series(["Good!", "bad"]), polars.Series(["Good!", "bad"])]
+    for texts in (*series, np.array(["Good!", "bad"]), pyarrow.array(["Good!", "bad"])):
+        assert model.predict(texts).tolist() == ["yes", "no"]
+
+
+def test_tables_of_every_kind_are_scored_alike(model, table):
+    expected = model.decision_function(table)
+    assert expected.shape == (60, 3)
+    for frame in (pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(table)):
+        assert np.array_equal(model.decision_function(frame), expected)
+
+
+def test_the_score_is_the_share_of_right_predictions(model, table):
+    right = model.predict(table) == np.array(table["label"])
+    assert model.score(table, table["label"]) == right.mean()
+    assert model.classes_.tolist() == list(model.classes) == ["c0", "c1", "c2"]
+
+
+def test_numbers_as_labels_compare_with_the_strings_of_a_model():
+    model = train({"label": [0, 1] * 9, "x": [0.0, 1.0] * 9}, epochs=5)
+    assert model.score({"x": [0.0, 1.0]}, [0, 1]) == 1.0
+
+
+def test_contributions_add_up_to_the_scores(model, table):
+    for i in (0, 1, 5):
+        row = {"x": table["x"][i], "text": table["text"][i]}
+        found = model.explain(row)
+        scores = model.decision_function({name: [value] for name, value in row.items()})[0]
+        assert found.scores == pytest.approx(scores, abs=1e-6)
+        assert found.predicted == model.predict({n: [v] for n, v in row.items()})[0]
+        assert "x" in found.features
+        assert f"word{i % 3}" in found.features
+        assert repr(found).startswith(f"<Explanation: {found.predicted!r}, score")
+        assert "<table>" in found._repr_html_()
+
+
+def test_unknown_words_contribute_nothing_and_one_row_is_explained_at_a_time(model):
+    found = model.explain({"x": 3.0, "text": "never seen"})
+    assert not found.contributions[[found.features.index("never")]].any()
+    with pytest.raises(ValueError, match="one row"):
+        model.explain(pandas.DataFrame({"x": [1.0, 2.0], "text": ["a", "b"]}))
+
+
+def test_a_row_of_an_svmlight_model_is_explained_by_number(tmp_path):
+    (tmp_path / "a.svm").write_text("1 3:2 7:1\n-1 4:1\n" * 9)
+    found = train(tmp_path / "a.svm", epochs=2).explain({3: 2.0, 9: 1.0})
+    assert found.features == ["3", "9"]
+    assert found.contributions[0, 0] > 0 == found.contributions[1, 0]
+
+
+def test_models_show_themselves_in_a_line(model):
+    assert repr(model).startswith("<Model of 3 classes, ")
+    assert repr(model).endswith(" features: c0, c1, c2>")
+    assert "<td>c1</td>" in model._repr_html_()
