@@ -1,5 +1,7 @@
 """What all tests share: one profile of Hypothesis, quick and the same every time."""
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -10,3 +12,5 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+os.environ.setdefault("ROSENBLATT_QUIET", "1")  # do not say that kernels are compiled

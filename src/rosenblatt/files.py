@@ -1,11 +1,13 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and files that only their user can have written."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -46,3 +48,51 @@ def _mode_for(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def read_private(path: Path) -> bytes | None:
+    """What :func:`write_private` wrote, or None if that is not certain.
+
+    The folder and the file must belong to this user or to root and be closed to the writing of
+    all others, and the content must have the checksum it was written with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "private" / "note"
+    >>> write_private(path, b"mine")
+    >>> read_private(path), path.chmod(0o666), read_private(path)
+    (b'mine', None, None)
+    """
+    with suppress(OSError):
+        _check_private(path.parent.stat())
+        with path.open("rb") as file:
+            _check_private(os.fstat(file.fileno()))
+            digest, content = file.read(32), file.read()
+        if hashlib.sha256(content).digest() == digest:
+            return content
+    return None
+
+
+def write_private(path: Path, content: bytes, siblings: str = "") -> None:
+    """Keep `content` for :func:`read_private`; if that is not possible, do nothing.
+
+    Making the folder removes all but the two newest of its `siblings`, a pattern.
+    """
+    folder = path.parent
+    with suppress(OSError):
+        if not folder.is_dir():
+            old = sorted(folder.parent.glob(siblings), key=os.path.getmtime) if siblings else []
+            for one in old[:-2]:
+                _check_private(one.stat())
+                shutil.rmtree(one, ignore_errors=True)
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+        _check_private(folder.stat())
+        with replacing(path) as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        path.chmod(0o600)
+
+
+def _check_private(found: os.stat_result) -> None:
+    if hasattr(os, "geteuid") and (found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022):
+        raise PermissionError("others may write here")

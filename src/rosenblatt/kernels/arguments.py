@@ -1,0 +1,73 @@
+"""How arguments travel from Python to a kernel, which C knows as pointers, sizes and numbers."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+_PLAIN = {bool: "b1", int: "i8", float: "f8"}
+_NUMBERS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
+# Numbers travel as 64 bits: the C rules for narrow ones differ from system to system.
+_WIDE = {"b": "i8", "i": "i8", "u": "u8", "f": "f8"}
+_C_TYPES = {"i8": ctypes.c_int64, "u8": ctypes.c_uint64, "f8": ctypes.c_double}
+
+
+def take_apart(values: tuple[Any, ...], kinds: list[Any], passed: list[Any]) -> None:
+    """What tells arguments of different spelling apart, and what C is given for them."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            kinds += value.dtype, value.ndim, value.flags.num
+            try:
+                passed.append(ctypes.addressof(ctypes.c_char.from_buffer(value)))
+            except (TypeError, ValueError):  # read-only, empty or with gaps: works, but slowly
+                passed.append(value.__array_interface__["data"][0])
+            passed += value.shape
+        elif isinstance(value, tuple):
+            kinds += type(value), len(value)
+            take_apart(value, kinds, passed)
+        else:
+            kinds.append(type(value))
+            passed.append(value.item() if isinstance(value, np.generic) else value)
+
+
+class Entry:
+    """The C function around a kernel: how arguments are spelled, passed and put together again.
+
+    ``f4`` is a number of NumPy's type of that name, ``f4:2`` a matrix of them, ``(i8,i8)`` a pair,
+    ``Csr(f4:1,u4:1,u8:1)`` a named tuple. Equal spelling means equal machine code.
+    """
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.words: list[str] = []  # the types of the C parameters c0, c1, ...
+        self.classes: dict[str, type] = {}
+        self.spelling, self.call = self._add_all(values)
+
+    def _add_all(self, values: tuple[Any, ...]) -> tuple[str, str]:
+        added = [self._add(value) for value in values]
+        return ",".join(word for word, _ in added), "".join(f"{inside}, " for _, inside in added)
+
+    def _add(self, value: Any) -> tuple[str, str]:
+        """The spelling of a value, and how it is made of C parameters."""
+        at, dtype = len(self.words), np.dtype(_PLAIN.get(type(value), getattr(value, "dtype", "O")))
+        if isinstance(value, tuple):
+            name = "" if type(value) is tuple else type(value).__name__
+            self.classes[name] = type(value)
+            spelled, inside = self._add_all(value)
+            return f"{name}({spelled})", f"{name}({inside})"
+        if (word := dtype.str[1:]) not in _NUMBERS or not dtype.isnative:
+            raise TypeError(f"a kernel cannot take a {type(value).__name__} of type {dtype}")
+        if not isinstance(value, np.ndarray):
+            self.words.append(_WIDE[word[0]])
+            return word, f"np.{dtype.type.__name__}(c{at})"
+        if not (value.flags.c_contiguous and value.flags.aligned and 0 < value.ndim < 4):
+            raise TypeError("a kernel takes C-contiguous, aligned arrays of 1 to 3 dimensions")
+        self.words += [f"{word}*", *["i8"] * value.ndim]
+        lengths = "".join(f"c{at + 1 + i}, " for i in range(value.ndim))
+        return f"{word}:{value.ndim}", f"carray(c{at}, ({lengths}))"
+
+    def prototype(self) -> Any:
+        """The type of the C function; its last parameter is a place for the results."""
+        types = [_C_TYPES.get(word, ctypes.c_void_p) for word in self.words]
+        return ctypes.CFUNCTYPE(None, *types, ctypes.c_void_p)

@@ -1,0 +1,149 @@
+"""All that needs Numba: compiling kernels to object code. Imported when there is something to do.
+
+A kernel is put into a C function that makes arrays of pointers and sizes and writes the results to
+a place it is given. Numba compiles that as a ``cfunc``; LLVM then drops what only Python can call
+(the report of exceptions, which kernels do not raise), and what is left needs neither of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, lower_builtin, overload, type_callable
+
+from rosenblatt.kernels import jit
+from rosenblatt.kernels.arguments import Entry
+
+_OPTIONS = {"error_model": "numpy", "boundscheck": False, "debug": False}
+# Functions that only kernels call: wrappers for others would take longer to compile than they do.
+_PARTS = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_FORMATS = {"b": "?7x", "i": "q", "u": "Q", "f": "d"}  # of results in eight bytes each
+
+
+def declare(undeclared: list[tuple[Any, Callable, Any, str]]) -> None:
+    """Tell Numba what to compile where a kernel calls these, and forget the list."""
+    while undeclared:
+        called, compiled, fastmath, layout = undeclared.pop()
+        chosen = _chosen(compiled, layout)
+        overload(called, strict=False, jit_options={**_PARTS, "fastmath": fastmath})(chosen)
+
+
+def _chosen(compiled: Callable, layout: str) -> Callable:
+    def choose(*types: Any) -> Callable | None:
+        found = getattr(types[0], "instance_class", type).__name__ if layout else ""
+        return compiled if found == layout else None
+
+    return choose
+
+
+def compile_kernel(function: Callable, fastmath: Any, entry: Entry) -> bytes:
+    """The format of a kernel's results as of struct, a newline, and its object code."""
+    results: list[str] = []
+    options = {**_OPTIONS, "fastmath": fastmath}
+    kernel = numba.njit(inline="always", **options)(function)
+    names: Any = {**entry.classes, "np": np, "carray": numba.carray, "kernel": kernel}
+    names["put"] = _result_writer(results)
+    parameters = "".join(f"c{i}, " for i in range(len(entry.words)))
+    exec(f"def entry({parameters}out): put(out, kernel({entry.call}))", names)
+    signature = types.void(*map(_numba_type, entry.words), types.CPointer(types.int64))
+    compiled = numba.cfunc(signature, **options)(names["entry"])
+    code = _object_code(compiled.inspect_llvm(), compiled.native_name, function.__qualname__)
+    return "".join(results).encode() + b"\n" + code
+
+
+def _numba_type(word: str) -> Any:
+    kind = numba.from_dtype(np.dtype(word.rstrip("*")))
+    return types.CPointer(kind) if word[-1] == "*" else kind
+
+
+def _object_code(text: str, name: str, kernel: str) -> bytes:
+    """Object code with one function to be seen, ``kernel``, which needs nothing of Numba."""
+    module = llvm.parse_assembly(text)
+    for value in [*module.functions, *module.global_variables]:
+        if not value.is_declaration and value.name != name:
+            value.linkage = "internal"
+    module.get_function(name).name = "kernel"
+    machine = jit.target_machine()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)  # drops all that cannot be reached now
+    values = [*module.functions, *module.global_variables]
+    unknown = ("Py", "_Py", "numba", "NRT", ".numba")  # to a process without Numba
+    missing = [v.name for v in values if v.is_declaration and v.name.startswith(unknown)]
+    if missing:
+        raise TypeError(f"{kernel} allocates, raises or uses objects: it needs {missing}")
+    return machine.emit_object(module)
+
+
+def _result_writer(results: list[str]) -> Any:
+    """A function ``put(out, value)`` for the C function; `results` gets the format of the value."""
+
+    @intrinsic
+    def put(typing_context: Any, out: Any, value: Any) -> Any:
+        is_tuple = isinstance(value, types.BaseTuple)
+        members = list(value) if is_tuple else [] if value == types.none else [value]
+        formats = [_FORMATS[np.dtype(str(types.unliteral(kind))).kind] for kind in members]
+        results[:] = ["("] * is_tuple + formats
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            for i, kind in enumerate(members):
+                one = builder.extract_value(arguments[1], i) if is_tuple else arguments[1]
+                wide = types.float64 if formats[i] == "d" else types.int64
+                one = context.cast(builder, one, kind, wide)
+                place = builder.gep(arguments[0], [context.get_constant(types.intp, i)])
+                builder.store(one, builder.bitcast(place, one.type.as_pointer()))
+            return context.get_dummy_value()
+
+        return types.void(out, value), generate
+
+    return put
+
+
+def _item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    kind, index = signature.args[:2]
+    view = context.make_array(kind)(context, builder, arguments[0])
+    place = context.cast(builder, arguments[1], index, types.intp)
+    return cgutils.gep_inbounds(builder, view.data, place), kind.dtype.bitwidth // 8
+
+
+type_callable(jit.prefetch)(lambda context: lambda array, index: types.void)
+type_callable(jit.load_shared)(lambda context: lambda array, index: array.dtype)
+type_callable(jit.store_shared)(lambda context: lambda array, index, value: types.void)
+type_callable(jit.fence)(lambda context: lambda: types.void)
+
+
+@lower_builtin(jit.prefetch, types.Array, types.Integer)
+def _prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+    place, _ = _item(context, builder, signature, arguments)
+    kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    # Read rather than write, second-level cache, data rather than instructions.
+    builder.call(function, [builder.bitcast(place, byte), flag(0), flag(2), flag(1)])
+    return context.get_dummy_value()
+
+
+@lower_builtin(jit.load_shared, types.Array, types.Integer)
+def _load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    place, size = _item(context, builder, signature, arguments)
+    return builder.load_atomic(place, "acquire", size)
+
+
+@lower_builtin(jit.store_shared, types.Array, types.Integer, types.Any)
+def _store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    place, size = _item(context, builder, signature, arguments)
+    value = context.cast(builder, arguments[2], signature.args[2], signature.args[0].dtype)
+    builder.store_atomic(value, place, "release", size)
+    return context.get_dummy_value()
+
+
+@lower_builtin(jit.fence)
+def _fence(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    builder.fence("acq_rel")
+    return context.get_dummy_value()
