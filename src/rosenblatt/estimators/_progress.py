@@ -11,7 +11,7 @@ from rosenblatt.training import Epoch
 
 @contextmanager
 def progress(name: str, epochs: int, verbose: int) -> Iterator[tuple[Callable[[Epoch], None], ...]]:
-    """The callbacks that draw a bar with mistakes and validation error; none when not verbose."""
+    """The callbacks that draw a bar with updates and validation error; none when not verbose."""
     if not verbose:
         yield ()
         return
@@ -25,7 +25,7 @@ def progress(name: str, epochs: int, verbose: int) -> Iterator[tuple[Callable[[E
         task = bar.add_task(name, total=epochs, said="")
 
         def show(epoch: Epoch) -> None:
-            said = f"{epoch.mistakes:,} mistakes"
+            said = f"{epoch.updates:,} updates"
             if not math.isnan(epoch.validation_error):
                 said += f", validation error {epoch.validation_error:.2%}"
             bar.update(task, completed=epoch.epoch, said=said)
