@@ -33,6 +33,12 @@ from rosenblatt.learners.protocol import Limits
 from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
 
 
+_BUDGET = (
+    "KernelPerceptron used up its budget of {0.n_iter_} epochs and {0.n_updates_} updates. "
+    "Increase max_iter or max_updates, or set tol=None."
+)
+
+
 def _has_rows(estimator: KernelPerceptron) -> bool:
     """Learning goes on only where the rows themselves are at hand."""
     if estimator.kernel == "precomputed":
@@ -259,12 +265,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
         if self.stop_reason_ == "budget" and self.tol is not None:
-            warnings.warn(
-                f"KernelPerceptron used up its budget of {self.n_iter_} epochs and "
-                f"{self.n_updates_} updates. Increase max_iter or max_updates, or set tol=None.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warnings.warn(_BUDGET.format(self), ConvergenceWarning, stacklevel=2)
         return self
 
     @available_if(_has_rows)

@@ -212,13 +212,15 @@ class Dual:
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
-        scores, out = self.scores, np.zeros((len(self.problems) if averaged else 0, self.gram.n))
+        mean = np.zeros((len(self.problems), self.gram.n if averaged else 0))
         if averaged:
             support, log = self.log.by_row()
-            self.gram.add(out, support, log.averaged(support.size, self.clock), None)
-            scores = lambda chunk: out[:, chunk].T  # noqa: E731
+            self.gram.add(mean, support, log.averaged(support.size, self.clock), None)
         wrong = weight_where(
-            lambda s, codes: self.problems.decide(s) != codes, scores, examples, rows
+            lambda scores, codes: self.problems.decide(scores) != codes,
+            lambda some: mean[:, some].T if averaged else self.scores(some),
+            examples,
+            rows,
         )
         return wrong / examples.weight_of(rows)
 
