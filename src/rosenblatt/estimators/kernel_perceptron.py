@@ -32,7 +32,6 @@ from rosenblatt.learners.examples import ONE, examples_of
 from rosenblatt.learners.protocol import Limits
 from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
 
-
 _BUDGET = (
     "KernelPerceptron used up its budget of {0.n_iter_} epochs and {0.n_updates_} updates. "
     "Increase max_iter or max_updates, or set tol=None."
