@@ -2,7 +2,7 @@
 
     python benchmarks/bench_kernel_budget.py
 
-MNIST, ``exp(-0.02·‖x - y‖²)``, each digit against the rest, the last weights. Mistakes on the way
+MNIST, ``exp(-0.02·‖x - y‖²)``, each digit against the rest, the last weights. Updates on the way
 (all classes), support rows (all classes together) and test error.
 """
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from common import machine, mnist, seconds
 from rosenblatt import KernelPerceptron
-from rosenblatt.training.budget import POLICIES
+from rosenblatt.learners.budget import POLICIES
 
 ROWS = 10_000
 
@@ -23,12 +23,17 @@ def main() -> None:
     console.print(machine(), "\n")
     (X, y), (X_test, y_test) = mnist(), mnist("t10k")
     X, y = X[:ROWS], y[:ROWS]
-    KernelPerceptron("rbf", keep="last").fit(X[:300], y[:300])  # compile
-    table = Table("rows a class", "forget", "mistakes", "support", "error %", "seconds", box=None)
+    KernelPerceptron(kernel="rbf", keep="last").fit(X[:300], y[:300])  # compile
+    table = Table("rows per class", "forget", "updates", "support", "error %", "seconds", box=None)
     runs = [(budget, forget) for budget in (50, 100, 200) for forget in POLICIES]
     for budget, forget in [*runs, (None, "random")]:
         model = KernelPerceptron(
-            "rbf", gamma=0.02, keep="last", max_support=budget, forget=forget, random_state=0
+            kernel="rbf",
+            gamma=0.02,
+            keep="last",
+            max_support=budget,
+            forget=forget,
+            random_state=0,
         )
         taken = seconds(lambda m=model: m.partial_fit(X, y, range(10)))
         table.add_row(

@@ -36,7 +36,7 @@ def main() -> None:
     console = Console(width=130)
     console.print(machine("scikit-learn"), "\n")
     (X, y), (X_test, y_test) = mnist(), mnist("t10k")
-    KernelPerceptron(max_iter=1).fit(X[:300], y[:300]).predict(X[:10])  # compile
+    KernelPerceptron(max_iter=1, tol=None).fit(X[:300], y[:300]).predict(X[:10])  # compile
     table = Table(
         "kernel", "rows", "model", "train s", "ratio", "test s", "error %", "support", box=None
     )

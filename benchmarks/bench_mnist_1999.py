@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron
-from rosenblatt.estimators._judging import judged
-from rosenblatt.estimators._kernels import kernel_of
+from rosenblatt.estimators._dual_scores import scores_by
+from rosenblatt.estimators._kernel_functions import kernel_of
 from rosenblatt.files import replacing
 
 RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
@@ -92,7 +92,7 @@ def cells_of(degree: int, seed: int, epochs: tuple[float, ...], train, test) -> 
     cells = []
     for T, moment in zip(epochs, moments, strict=False):
         then = model.rewound(moment)
-        counts = {"support": int(then.support_.size), "mistakes": int(then.n_mistakes_.sum())}
+        counts = {"support": int(then.support_.size), "mistakes": int(then.problem_updates_.sum())}
         rates = {keep: round(100 * errors[moment, keep], 2) for keep in KEEPS}
         cells.append({"seed": seed, "degree": degree, "epochs": T} | counts | rates)
     return cells
@@ -108,7 +108,7 @@ def test_errors(model, moments, X_test, y_test) -> dict:
         for moment, keep in wrong:
             then = log[log.times < moment]
             clock = np.full(10, float(moment))
-            scores = judged(lambda rows, K=K: K[rows], len(K), then, clock, keep, n_support, 500)
+            scores = scores_by(lambda rows, K=K: K[rows], len(K), then, clock, keep, n_support, 500)
             wrong[moment, keep] += int(
                 (scores.argmax(axis=1) != y_test[start : start + 1000]).sum()
             )
@@ -204,7 +204,7 @@ def clocks() -> np.ndarray:
 
 def compare_times(console: Console, train, test, degree: int = 2, epochs: int = 10) -> None:
     (X, y), (X_test, y_test) = train, test
-    KernelPerceptron(max_iter=1).fit(X[:200], y[:200]).predict(X[:10])  # compile
+    KernelPerceptron(max_iter=1, tol=None).fit(X[:200], y[:200]).predict(X[:10])  # compile
     began = clocks()
     model = voted(degree, epochs).fit(X, y)
     fitted = clocks() - began

@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits
 
 from rosenblatt import KernelPerceptron, load, save
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X, Y = load_digits(return_X_y=True)
 
 

@@ -1,7 +1,10 @@
 """The kernel perceptron against the linear engine, explicit features and brute force."""
 
+import sys
 import tracemalloc
+import warnings
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,13 +12,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt import KernelPerceptron, Perceptron, reference
-from rosenblatt.estimators import _gram_blocks
-from rosenblatt.estimators._gram_blocks import GramBlocks
+from rosenblatt.kernels import gram
+from rosenblatt.learners import gram_blocks
+from rosenblatt.learners.gram_blocks import GramBlocks
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 POLY = {"kernel": "poly", "gamma": 1, "coef0": 1}
 
 
@@ -37,7 +43,7 @@ options = st.fixed_dictionaries(
         "max_iter": st.integers(1, 7),
         "tol": st.sampled_from([None, 1e-3]),
         "random_state": st.integers(0, 3),
-        "shuffle": st.sampled_from([False, True, "random"]),
+        "shuffle": st.sampled_from([False, True, "random", "after_first"]),
         "multiclass": st.sampled_from(["ovr", "ovo", "joint"]),
     }
 ) | st.just({"mistake": "sign", "shuffle": False, "max_iter": 5})
@@ -45,7 +51,10 @@ options = st.fixed_dictionaries(
 
 def same_run(dual, primal):
     """Whether two runs took the same steps, as far as their books tell."""
-    columns = ("mistakes", "updates", "online_error", "train_error", "validation_error")
+    columns = (
+        "updates", "updated_rows", "mistakes", "progressive_error", "train_error",
+        "validation_error",
+    )  # fmt: skip
     return (
         dual.n_updates_ == primal.n_updates_
         and dual.t_ == primal.t_
@@ -66,7 +75,9 @@ def test_the_linear_kernel_takes_the_steps_of_the_perceptron(data, options, keep
     dual = KernelPerceptron(kernel="linear", keep=keep, **options).fit(X, y, weights)
     primal = Perceptron(fit_intercept=False, keep=keep, **options)
     primal.fit(X, y, sample_weight=weights)
-    if options.get("multiclass") == "ovo" and len(np.unique(y)) > 2:  # counts no mistakes by row
+    if (
+        options.get("multiclass") == "ovo" and len(np.unique(y)) > 2
+    ):  # makes no predictions on the way
         assert dual.n_updates_ == primal.n_updates_
     else:
         assert same_run(dual, primal)
@@ -103,7 +114,7 @@ def test_neither_block_size_nor_memory_changes_the_result(data, options, block, 
                 self.block_rows, self.pending_rows, self.chunk_rows = block, pending, 2
                 self.cache = self.cache[:pending]
 
-        patch.setattr("rosenblatt.estimators._dual_training.GramBlocks", Small)
+        patch.setattr("rosenblatt.estimators._dual_model.GramBlocks", Small)
         blocked = KernelPerceptron(**POLY, degree=2, **options).fit(X, y)
     for name in ("problems", "rows", "taus", "times"):
         assert np.array_equal(getattr(plain.state_.log, name), getattr(blocked.state_.log, name))
@@ -173,8 +184,8 @@ def test_partial_fit_is_one_epoch_in_order(data):
     fitted = KernelPerceptron(**POLY, shuffle=False, max_iter=1).fit(X, y)
     fed = KernelPerceptron(**POLY).partial_fit(X, y, np.unique(y))
     assert np.array_equal(fitted.dual_coef_, fed.dual_coef_)
-    assert np.array_equal(fitted.n_mistakes_, fed.n_mistakes_)
-    assert fitted.n_updates_ == fed.n_updates_ == fed.n_mistakes_.sum()
+    assert np.array_equal(fitted.problem_updates_, fed.problem_updates_)
+    assert fitted.n_updates_ == fed.n_updates_ == fed.problem_updates_.sum()
 
 
 @given(several, st.integers(1, 4))
@@ -187,7 +198,7 @@ def test_a_model_rewound_is_the_model_of_that_time(data, epochs):
     back = long.rewound(short.t_)
     assert np.array_equal(back.dual_coef_, short.dual_coef_)
     assert np.array_equal(back.support_, short.support_)
-    assert np.array_equal(back.n_mistakes_, short.n_mistakes_)
+    assert np.array_equal(back.problem_updates_, short.problem_updates_)
     assert np.array_equal(back.decision_function(X), short.decision_function(X))
 
 
@@ -200,7 +211,7 @@ def test_a_warm_start_goes_on(data, first, second):
     assume(once.stop_reason_ == twice.stop_reason_ == "budget")
     twice.set_params(max_iter=second).fit(X, y)
     assert np.array_equal(once.decision_function(X), twice.decision_function(X))
-    assert np.array_equal(once.n_mistakes_, twice.n_mistakes_)
+    assert np.array_equal(once.problem_updates_, twice.problem_updates_)
 
 
 def digits(n=300, dtype=np.float64):
@@ -227,8 +238,8 @@ def test_single_precision_gives_the_model_of_double_on_whole_numbers():
     for degree in (1, 2, 3):
         double = KernelPerceptron(**POLY, degree=degree, shuffle=False).fit(X, y)
         single = KernelPerceptron(**POLY, degree=degree, shuffle=False).fit(X.astype(np.float32), y)
-        assert np.array_equal(double.n_mistakes_, single.n_mistakes_)
-    assert single._dtype == np.float64
+        assert np.array_equal(double.problem_updates_, single.problem_updates_)
+    assert single._fixed.dtype == np.float64
 
 
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])
@@ -240,7 +251,9 @@ def test_a_precomputed_or_callable_kernel_gives_the_model_of_the_named_one(keep)
     K = rbf_kernel(X, gamma=0.01)
     precomputed = KernelPerceptron(kernel="precomputed", keep=keep, shuffle=False)
     precomputed.fit(K[:150, :150], y[:150])
-    called = KernelPerceptron(lambda A, B: rbf_kernel(A, B, gamma=0.01), keep=keep, shuffle=False)
+    called = KernelPerceptron(
+        kernel=lambda A, B: rbf_kernel(A, B, gamma=0.01), keep=keep, shuffle=False
+    )
     called.fit(X[:150], y[:150])
     for other, rows in ((precomputed, K[150:, :150]), (called, X[150:])):
         assert np.array_equal(named.support_, other.support_)
@@ -285,6 +298,40 @@ def test_updates_callbacks_and_weights_work_as_in_the_perceptron():
     assert balanced.score(X, two) > 0.95
 
 
+def test_a_budget_that_ends_a_fit_is_warned_of():
+    X, y = digits(200)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = KernelPerceptron(max_iter=1, random_state=0).fit(X, y)
+    assert model.stop_reason_ == "budget"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelPerceptron(max_iter=1, tol=None, random_state=0).fit(X, y)
+
+
+def test_the_options_have_names():
+    with pytest.raises(TypeError, match="positional"):
+        KernelPerceptron("linear")
+
+
+def test_a_fit_reaches_its_kernel_in_three_frames(monkeypatch):
+    ours = []
+
+    def kernel(*arguments):
+        frame = sys._getframe(1)
+        while frame is not None:
+            if "rosenblatt" in frame.f_code.co_filename and "test" not in frame.f_code.co_filename:
+                ours.append(frame.f_code.co_name)
+            frame = frame.f_back
+        return gram.walk(*arguments)
+
+    monkeypatch.setattr("rosenblatt.learners.dual.kernels", SimpleNamespace(walk=kernel))
+    KernelPerceptron(max_iter=1, tol=None).fit([[0.0], [1.0]], [0, 1])
+    assert ours == ["walk", "run", "fit"]
+    ours.clear()
+    KernelPerceptron().partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])
+    assert ours == ["walk", "partial_fit"]
+
+
 def test_a_failed_fit_leaves_the_model_as_it_was():
     X, y = digits(100)
     model = KernelPerceptron(random_state=0).fit(X, y)
@@ -321,16 +368,18 @@ def test_what_cannot_work_is_said_plainly(options, message):
 def test_a_callable_kernel_may_return_sparse_blocks_but_no_complex_ones():
     X, y = digits(100)
     rows = sparse.csr_array(X)
-    called = KernelPerceptron(lambda A, B: A @ B.T, random_state=0).fit(rows, y)
-    named = KernelPerceptron("linear", random_state=0).fit(rows, y)
+    called = KernelPerceptron(kernel=lambda A, B: A @ B.T, random_state=0).fit(rows, y)
+    named = KernelPerceptron(kernel="linear", random_state=0).fit(rows, y)
     assert np.array_equal(called.support_, named.support_)
     with pytest.raises(TypeError, match="complex"):
-        KernelPerceptron(lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
+        KernelPerceptron(kernel=lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
 
 
 @pytest.mark.parametrize("change", [{"kernel": "linear"}, {"degree": 7}, {"gamma": 0.5}])
 def test_a_kernel_cannot_change_on_the_way(change):
-    model = KernelPerceptron("poly", warm_start=True, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    model = KernelPerceptron(kernel="poly", warm_start=True, random_state=0).fit(
+        [[0.0], [1.0]], [0, 1]
+    )
     before = model.dual_coef_.copy()
     model.set_params(**change)
     for go_on in (model.fit, model.partial_fit):
@@ -367,7 +416,7 @@ def test_memory_stays_under_its_budget(megabytes, kernel):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     rows_and_books = 2 * X.nbytes  # support rows, scores, log
-    assert peak < megabytes * _gram_blocks.MIB + rows_and_books
+    assert peak < megabytes * gram_blocks.MIB + rows_and_books
 
 
 @settings(max_examples=10)
@@ -399,7 +448,7 @@ def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
     X, y = data
     copies = np.arange(len(y)) % 3 + 1 if weighted else np.ones(len(y), int)
     options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 3}
-    model = KernelPerceptron("linear", **options).fit(X, y, copies)
+    model = KernelPerceptron(kernel="linear", **options).fit(X, y, copies)
     W, votes = np.zeros((3, X.shape[1])), np.zeros((len(y), 3))
     steps = np.tile(np.repeat(np.arange(len(y)), copies), model.n_iter_)
     for i in steps:
@@ -410,15 +459,15 @@ def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
             W[rival] -= X[i]
         votes[np.arange(len(y)), (X @ W.T).argmax(axis=1)] += 1
     assert np.allclose(model.decision_function(X), votes / len(steps))
-    assert model.n_mistakes_.sum() == model.n_updates_
-    assert np.array_equal(model.rewound(model.t_).n_mistakes_, model.n_mistakes_)
+    assert model.problem_updates_.sum() == model.n_updates_
+    assert np.array_equal(model.rewound(model.t_).problem_updates_, model.problem_updates_)
 
 
 @given(data_sets(n_classes=3), st.sampled_from(["ovr", "ovo", "joint"]), st.booleans())
 def test_partial_fit_is_that_of_the_perceptron_when_labels_come_up(data, multiclass, named):
     X, y = data
     classes = np.unique(y) if named else None
-    dual = KernelPerceptron("linear", keep="last", multiclass=multiclass)
+    dual = KernelPerceptron(kernel="linear", keep="last", multiclass=multiclass)
     primal = Perceptron(fit_intercept=False, multiclass=multiclass)
     for i in range(len(y)):
         dual.partial_fit(X[i : i + 1], y[i : i + 1], classes)
@@ -431,7 +480,7 @@ def test_a_row_of_great_weight_may_need_many_copies():
     X, y = np.array([[1.0, 0], [0, 1], [300, 305]]), np.array([0, 1, 2])
     options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 20}
     weights = [3000.0, 3000.0, 0.5]
-    dual = KernelPerceptron("linear", keep="last", **options).fit(X, y, weights)
+    dual = KernelPerceptron(kernel="linear", keep="last", **options).fit(X, y, weights)
     primal = Perceptron(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
     assert same_run(dual, primal)
     assert dual.n_updates_ > 400

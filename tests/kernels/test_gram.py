@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt.kernels.gram import vote, walk
-from rosenblatt.kernels.tasks import UNLIMITED
+from rosenblatt.learners.protocol import UNLIMITED
 
 
 @st.composite
@@ -27,7 +27,7 @@ def call(X, signs, S, omega, threshold, allowed=UNLIMITED):
     clock, squares = np.zeros(problems), np.zeros((2, problems))
     found, places = np.empty((S.size, 2)), np.empty((S.size, 2), np.int64)
     ended = walk(
-        X @ X.T, S, S.copy(), signs, omega, (threshold, threshold), allowed, clock, squares, found,
+        X @ X.T, S, S.copy(), signs, omega, np.full(2, threshold), allowed, clock, squares, found,
         places,
     )  # fmt: skip
     return ended, found[: ended[1]], places[: ended[1]], clock, squares

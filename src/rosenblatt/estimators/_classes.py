@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import NamedTuple
-
 import numpy as np
 
 from rosenblatt.learners.linear import State
-from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.problems import moves
 
 
 def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:
@@ -34,36 +31,6 @@ def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]
 def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The class number of each label; some number for a label that is not among the classes."""
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-
-
-class Moves(NamedTuple):
-    """Where the weight vectors of some classes go when there are more: new place, sign, source."""
-
-    places: list[int]
-    signs: np.ndarray
-    sources: list[int]
-    total: int
-
-
-def moves(old: np.ndarray, new: np.ndarray, multiclass: str) -> Moves:
-    """How weight vectors move when classes come up.
-
-    The line between two classes becomes a vector for each: minus itself for the first, itself for
-    the second, which is where each would stand after the same corrections.
-    """
-    where = np.searchsorted(new, old)
-    if multiclass == "ovo":
-        numbers = {pair: i for i, pair in enumerate(combinations(range(len(new)), 2))}
-        places = [numbers[pair] for pair in combinations(where.tolist(), 2)]
-        signs = np.ones(len(places))
-        sources = list(range(len(places)))
-    elif len(old) == 2:
-        places, signs, sources = where.tolist(), np.array([-1.0, 1.0]), [0, 0]
-    else:
-        places, signs = where.tolist(), np.ones(len(where))
-        sources = list(range(len(where))) if len(old) > 2 else []
-    n = len(sources)
-    return Moves(places[:n], signs[:n], sources, n_problems(len(new), multiclass))
 
 
 def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:

@@ -1,4 +1,4 @@
-"""A model in the dual form, however it was trained: what its log of mistakes decides and shows."""
+"""A model in the dual form: a log of updates, the support rows it speaks of, what they predict."""
 
 from __future__ import annotations
 
@@ -7,34 +7,43 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rosenblatt.estimators._judging import coefficients, judged
-from rosenblatt.estimators._kernels import kernel_of
-from rosenblatt.estimators._options import show_run
-from rosenblatt.kernels.tasks import votes
-from rosenblatt.training import History
-from rosenblatt.training.log import DualState
+from rosenblatt import rules
+from rosenblatt.estimators._dual_fit import HeldOut, after_support
+from rosenblatt.estimators._dual_scores import coefficients, scores_by
+from rosenblatt.estimators._input import FLOATS
+from rosenblatt.estimators._kernel_functions import FixedKernel
+from rosenblatt.learners.budget import Budget
+from rosenblatt.learners.dual import Dual
+from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.gram_blocks import GramBlocks
+from rosenblatt.learners.linear import votes
+from rosenblatt.learners.log import DualState, Moment
+from rosenblatt.learners.problems import Problems
+from rosenblatt.training import History, Progress
 
 
 class DualModel:
-    """Predictions from the log of mistakes and the support rows."""
+    """What a kernel perceptron is once it is trained."""
 
     classes_: np.ndarray
-    dual_coef_: np.ndarray
-    n_mistakes_: np.ndarray
-    state_: DualState
     support_: np.ndarray
     support_vectors_: Any
+    state_: DualState
+    n_features_in_: int
 
     kernel: Any
-    degree: Any
-    coef0: Any
     keep: Any
     multiclass: Any
+    mistake: Any
+    threshold: Any
     cache_size: Any
     max_support: Any
-    _gamma: float
+    forget: Any
+    _fixed: FixedKernel
+    _progress: Progress
+    _rows_seen: int
 
     def decision_function(self, X):
         """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
@@ -51,8 +60,8 @@ class DualModel:
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        state = self.state_.at_best()
-        scores = self._judged(X, state.log, state.clock, self._support_rows())
+        support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
+        scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores if len(self.classes_) > 2 else scores[:, 0]
@@ -72,9 +81,9 @@ class DualModel:
         return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
 
     def rewound(self, steps: float) -> Self:
-        """The model as it stood after so many steps (examples looked at).
+        """The model as it stood after that many steps (examples looked at).
 
-        The log of mistakes holds every model there was on the way.
+        The log of updates holds every model there was on the way.
 
         Parameters
         ----------
@@ -96,59 +105,102 @@ class DualModel:
         """
         check_is_fitted(self)
         if self.max_support is not None:
-            raise ValueError("rewound needs all mistakes, but max_support has forgotten some.")
+            raise ValueError("rewound needs all updates, but max_support has forgotten some.")
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             raise ValueError(
                 "rewound is not for multiclass='ovo', where each pair has its own time."
             )
-        if not 0 <= steps <= self.state_.steps:
-            raise ValueError(f"steps={steps} is not between 0 and t_={self.state_.steps:g}.")
-        log, model = self.state_.log, copy.copy(self)
-        chosen = log[log.times < steps]
-        rows, places = np.unique(chosen.rows, return_inverse=True)
+        if not 0 <= steps <= self._progress.steps:
+            raise ValueError(f"steps={steps} is not between 0 and t_={self._progress.steps:g}.")
+        model = copy.copy(self)
+        rows, state = self.state_.until(steps, self._problems().joint)
         model.support_ = self.support_[rows]
         if self.kernel != "precomputed":
             model.support_vectors_ = self.support_vectors_[rows]
-        n = self.state_.n_problems
-        mistakes = (chosen.raised() if self._jointly else chosen).updates(n)
-        state = replace(
-            self.state_, log=replace(chosen, rows=places), clock=np.full(n, float(steps)),
-            steps=float(steps), visits=round(steps), kept=None, stop_reason=None,
-            updates=int(mistakes.sum()), mistakes=mistakes,
-            squares=np.full(n, np.nan),
+        model._describe(
+            state,
+            Progress(
+                epoch=self._progress.epoch, steps=float(steps), visits=round(steps),
+                updates=int(state.updates.sum()),
+            ),
         )  # fmt: skip
-        model._describe(state, History())
         return model
 
-    def _function(self) -> Any:
-        """The kernel of two matrices; None if precomputed."""
-        if self.kernel == "precomputed":
-            return None
-        return kernel_of(self.kernel, self._gamma, self.coef0, self.degree)
+    def _checked(self, X, y="no_validation", *, reset) -> Any:
+        """X, and y where there is one, as the rest wants them."""
+        dtype = FLOATS if reset else self._fixed.dtype
+        csr = "csr" if self.kernel != "precomputed" else False
+        checked = validate_data(
+            self, X, y, accept_sparse=csr, dtype=dtype, order="C", reset=reset
+        )  # fmt: skip
+        X = checked[0] if isinstance(checked, tuple) else checked
+        if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")
+        return checked
 
-    @property
-    def _jointly(self) -> bool:
-        return self.multiclass == "joint" and len(self.classes_) > 2
+    def _problems(self) -> Problems:
+        thresholds = rules.thresholds(self.mistake, self.threshold)
+        return Problems(len(self.classes_), self.multiclass, thresholds)
 
-    def _support_rows(self) -> Any:
-        return self.support_ if self.kernel == "precomputed" else self.support_vectors_
-
-    def _judged(self, X, log, clock, support) -> np.ndarray:
+    def _scores(self, X, log, clock, support) -> np.ndarray:
         """Scores by what is kept; support is the rows, or their numbers if precomputed."""
-        function, n_support = self._function(), support.shape[0]
+        function = self._fixed.function
 
         def entries(rows: slice) -> np.ndarray:
             return X[rows][:, support] if function is None else function(X[rows], support)
 
-        if n_support == 0:
-            return np.zeros((X.shape[0], clock.size)) - (self.keep == "vote")
-        return judged(
-            entries, X.shape[0], log, clock, self.keep, n_support, self.cache_size, self._jointly
-        )
+        return scores_by(
+            entries, X.shape[0], log, clock, self.keep, support.shape[0], self.cache_size,
+            self._problems().joint,
+        )  # fmt: skip
 
-    def _describe(self, state, history) -> None:
-        """The attributes that follow from the state."""
-        show_run(self, state, history)
-        kept = state.at_best()
-        self.dual_coef_ = coefficients(kept.log, kept.clock, self.keep, self.support_.size)
-        self.n_mistakes_ = state.mistakes
+    def _validation_error(self, held: HeldOut, learner: Any, averaged: bool) -> float:
+        """The share of the held-out rows, by weight, that a learner gets wrong."""
+        support, log = learner.log.by_row()
+        rows = support if self.kernel == "precomputed" else learner.gram.X[support]
+        guesses = learner.problems.decide(self._scores(held.X, log, learner.clock, rows))
+        return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
+
+    def _begin(self, seed: int) -> None:
+        """Have nothing learned."""
+        self.state_, self._progress = DualState.zero(len(self._problems()), seed), Progress()
+        self.support_, self._rows_seen = np.empty(0, np.int64), 0
+        self.__dict__.pop("support_vectors_", None)
+        if self.kernel != "precomputed":
+            self.support_vectors_ = np.empty((0, self.n_features_in_), self._fixed.dtype)
+
+    def _learner(self, X, codes, omega, epochs) -> tuple[Dual | Budget, Examples]:
+        """A learner that goes on from here; its rows are the support rows and those at hand."""
+        if self.kernel == "precomputed" and self.support_.size:
+            raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
+        if self.kernel != "precomputed":
+            X, codes, omega = after_support(self.support_vectors_, X, codes, omega)
+        gram, problems = GramBlocks(self._fixed.function, X, self.cache_size), self._problems()
+        learner: Dual | Budget
+        if self.max_support is not None:
+            learner = Budget(problems, gram, self.max_support, self.forget, self.state_)
+        else:
+            learner = Dual(problems, gram, self.state_, epochs=epochs)
+        return learner, examples_of(X, codes, omega)
+
+    def _take(
+        self, learner: Dual | Budget, n_rows: int, progress: Progress, kept: Moment | None = None
+    ) -> None:
+        """Take over what was learned from that many rows, and those it is made of."""
+        state, here = learner.state(), np.arange(n_rows) + self._rows_seen
+        used, log = state.log.by_row()
+        self.support_ = np.concatenate([self.support_, here])[used]
+        if self.kernel != "precomputed":
+            self.support_vectors_ = learner.gram.X[used]
+        self._rows_seen += n_rows
+        self._describe(replace(state, log=log, kept=kept), progress)
+
+    def _describe(self, state: DualState, progress: Progress) -> None:
+        """The attributes that follow from what was learned and how."""
+        self.state_, self._progress = state, progress
+        self.history_, self.stop_reason_ = History(progress.history), progress.stop_reason
+        self.converged_ = progress.stop_reason == "separated"
+        self.n_iter_, self.n_updates_ = progress.epoch, progress.updates
+        self.t_ = round(progress.steps)
+        self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
+        self.problem_updates_ = state.updates

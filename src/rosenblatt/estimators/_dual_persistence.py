@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt import __version__
-from rosenblatt.estimators._classes import n_problems
+from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._persistence import (
     classes_from,
     give_names,
@@ -18,14 +18,14 @@ from rosenblatt.estimators._persistence import (
     plain_parameters,
 )
 from rosenblatt.estimators.kernel_perceptron import KernelPerceptron
-from rosenblatt.training import Epoch, History
-from rosenblatt.training.log import DualState, Log
+from rosenblatt.learners.log import DualState, Log, Moment
+from rosenblatt.training import Epoch, Progress
 
 FORMAT = "rosenblatt-kernel-perceptron"
-VERSION = 1
+VERSION = 2
 LOG = ("problems", "rows", "taus", "times")
-STATE_ARRAYS = ("clock", "squares", "mistakes", "damage", "longest")
-STATE_PLAIN = ("rng", "steps", "visits", "updates", "epoch", "stop_reason", "removals")
+STATE_ARRAYS = ("clock", "squares", "updates", "damage", "longest")
+PROGRESS = ("epoch", "steps", "visits", "updates", "stop_reason")
 CSR = ("data", "indices", "indptr")
 
 
@@ -41,7 +41,7 @@ def to_file(model: KernelPerceptron) -> tuple[dict[str, np.ndarray], dict[str, A
     arrays |= {f"log.{name}": getattr(state.log, name) for name in LOG}
     arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
     if state.kept is not None:
-        arrays["kept.clock"] = state.kept[1]
+        arrays |= {"kept.clock": state.kept.clock, "kept.squares": state.kept.squares}
     if sparse.issparse(vectors):
         arrays |= {f"vectors.{name}": getattr(vectors, name) for name in CSR}
     elif vectors is not None:
@@ -53,11 +53,13 @@ def to_file(model: KernelPerceptron) -> tuple[dict[str, np.ndarray], dict[str, A
         "parameters": parameters,
         **names_of(model),
         "n_features": model.n_features_in_,
-        "gamma": float(model._gamma),
-        "precision": np.dtype(model._dtype).name,
+        "gamma": float(model._fixed.gamma),
+        "precision": model._fixed.dtype.name,
         "rows_seen": model._rows_seen,
-        "kept": None if state.kept is None else state.kept[0],
-        "state": {name: getattr(state, name) for name in STATE_PLAIN},
+        "marked": state.marked,
+        "kept": None if state.kept is None else state.kept.lines,
+        "removals": state.removals,
+        "progress": {name: getattr(model._progress, name) for name in PROGRESS},
         "history": [asdict(epoch) for epoch in model.history_],
     }
     return arrays, about
@@ -72,19 +74,19 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPer
     model.classes_ = classes_from(about)
     give_names(model, about, int(about["n_features"]))
     if about["precision"] not in ("float32", "float64"):
-        raise ValueError(f"{about['precision']!r} is no precision of this package")
-    model._settled = model._kernel_options()
-    model._gamma, model._dtype = float(about["gamma"]), np.dtype(about["precision"]).type
+        raise ValueError(f"{about['precision']!r} is not a precision of this package")
+    model._fixed = FixedKernel.of(model, float(about["gamma"]), about["precision"])
     model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
     if model.support_.ndim != 1 or model.support_.dtype != np.int64:
-        raise ValueError("the support is no list of rows")
+        raise ValueError("the support is not a list of rows")
     if model.kernel != "precomputed":
         model.support_vectors_ = _vectors(arrays, (model.support_.size, model.n_features_in_))
-        if model.support_vectors_.dtype != model._dtype:
+        if model.support_vectors_.dtype != model._fixed.dtype:
             raise ValueError("the support vectors are not of the precision the file says")
-    problems = n_problems(len(model.classes_), model.multiclass)
-    history = History([Epoch(**epoch) for epoch in about["history"]])
-    model._describe(_state(arrays, about, problems, model.support_.size), history)
+    state = _state(arrays, about, len(model._problems()), model.support_.size)
+    history = [Epoch(**epoch) for epoch in about["history"]]
+    counts = {name: about["progress"][name] for name in PROGRESS}
+    model._describe(state, Progress(history=history, **counts))
     return model
 
 
@@ -113,13 +115,15 @@ def _state(
             raise ValueError(f"the log names {name} that are not there")
     if any(getattr(log, name).shape != (len(log),) for name in LOG):
         raise ValueError("the log is not of one length")
-    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
+    if not np.isfinite(log.taus).all() or not np.isfinite(log.times).all():
+        raise ValueError("the log holds numbers that are not finite")
+    found = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
     kept = None
     if about["kept"] is not None:
-        found["kept"] = arrays["kept.clock"]
-        kept = int(about["kept"]), found["kept"]
-    if any(array.shape != (problems,) for array in found.values()):
-        raise ValueError("the state does not fit the classes")
-    found.pop("kept", None)
-    plain = {name: about["state"][name] for name in STATE_PLAIN}
-    return DualState(log=log, kept=kept, **found, **plain)
+        kept = Moment(int(about["kept"]), arrays["kept.clock"], arrays["kept.squares"])
+    for name, array in [*found.items(), *(enumerate(kept[1:]) if kept else ())]:
+        if array.shape != ((2, problems) if name == "squares" else (problems,)):
+            raise ValueError("the state does not fit the classes")
+    return DualState(
+        log=log, kept=kept, marked=int(about["marked"]), removals=about["removals"], **found
+    )

@@ -9,14 +9,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators._input import callbacks_of
-from rosenblatt.kernels.tasks import Setting
 from rosenblatt.training import History, Plan
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
     "threshold": [Interval(Real, 0, None, closed="left")],
     "mistake": [StrOptions({"margin", "sign"})],
-    "shuffle": ["boolean", StrOptions({"random"}), "array-like"],
+    "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "max_updates": [Interval(Integral, 1, None, closed="left"), None],
     "tol": [Interval(Real, 0, None, closed="left"), None],
@@ -32,7 +31,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 
 def plan_of(
-    model: Any, setting: Setting, order: np.ndarray, draw: str, bar: tuple, **more: Any
+    model: Any, setting: Any, order: np.ndarray, draw: str, bar: tuple, **more: Any
 ) -> Plan:
     """What a run of the model is to do with the rows in this order."""
     return Plan(

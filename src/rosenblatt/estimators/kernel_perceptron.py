@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from rosenblatt import rules
-from rosenblatt.estimators._classes import n_problems
+from rosenblatt.estimators._dual_fit import hold_out, order_of, pieces
 from rosenblatt.estimators._dual_model import DualModel
-from rosenblatt.estimators._dual_training import learn_rows, train, validation_error
 from rosenblatt.estimators._input import (
-    FLOATS,
+    callbacks_of,
     check_options,
     check_weights,
     example_weights,
     untouched_on_failure,
 )
-from rosenblatt.estimators._kernels import gamma_of, working_dtype
-from rosenblatt.estimators._options import CONSTRAINTS, check_named, plan_of
-from rosenblatt.estimators._preparation import hold_out, order_of
-from rosenblatt.estimators._progress import progress
-from rosenblatt.kernels.rows import rows_of
-from rosenblatt.kernels.tasks import Setting, Task, task_of
-from rosenblatt.training import Plan
-from rosenblatt.training.budget import POLICIES
-from rosenblatt.training.log import DualState
+from rosenblatt.estimators._kernel_functions import FixedKernel
+from rosenblatt.estimators._options import CONSTRAINTS, check_named
+from rosenblatt.estimators._progress import progress as progress_bar
+from rosenblatt.learners.budget import POLICIES
+from rosenblatt.learners.examples import ONE, examples_of
+from rosenblatt.learners.protocol import Limits
+from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
+
+_BUDGET = (
+    "KernelPerceptron used up its budget of {0.n_iter_} epochs and {0.n_updates_} updates. "
+    "Increase max_iter or max_updates, or set tol=None."
+)
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:
@@ -56,7 +58,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
 
     The algorithm is that of :class:`rosenblatt.Perceptron` through the origin of the feature space,
     with the same conventions (:mod:`rosenblatt.reference`) and learning rate 1: with the linear
-    kernel it takes exactly the same steps. Weights are kept as the list of mistakes that made them.
+    kernel it takes exactly the same steps. Weights are kept as a log of the updates behind them.
 
     Parameters
     ----------
@@ -90,32 +92,32 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
     max_support : int or None, default=None
         The most support rows of each class (or pair), for streams; needs ``keep="last"``.
     forget : {"random", "oldest", "project"}, default="random"
-        What happens to a mistake when the support rows are that many: a random one makes room;
-        the oldest does after all have shrunk (the Forgetron); or the example is projected on the
-        span of those kept. Sources and guarantees: :mod:`rosenblatt.training.budget`.
+        What an update does when the support rows are that many: a random one makes room; the
+        oldest does after all have shrunk (the Forgetron); or the example is projected on the span
+        of those kept. Sources and guarantees: :mod:`rosenblatt.learners.budget`.
     random_state : int, RandomState or None, default=None
         Seed of the orders, of the validation split and of what is forgotten.
     warm_start : bool, default=False
-        Go on from the mistakes of the last fit; averages and votes go on too.
+        Go on from the weights of the last fit; averages and votes go on too.
 
     Attributes
     ----------
     classes_ : array
         The labels, sorted.
     support_ : array of int
-        The rows ever mistaken by any class, in order of their number.
+        The rows that ever corrected a class, in order of their number.
     support_vectors_ : array or sparse matrix
         These rows; absent for a precomputed kernel.
     dual_coef_ : array (n_problems, n_support)
         The coefficients of the averaged weights, or of the last (also when all vote).
-    n_mistakes_ : array of int (n_problems,)
-        The mistakes of each class (or pair); for ``"joint"`` those about rows of each class.
+    problem_updates_ : array of int (n_problems,)
+        The updates of each class (or pair); for ``"joint"`` those about rows of each class.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps.
     history_, stop_reason_, converged_
         As for :class:`rosenblatt.Perceptron`.
     state_ : DualState
-        All that training needs to go on: the log of all mistakes.
+        All that training needs to go on: the log of all updates.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -129,7 +131,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
     method in pattern recognition learning; Y. Freund, R. Schapire (1999), Large margin
     classification using the perceptron algorithm. With two classes and after one epoch over n
     independent rows, the vote errs on another with probability at most ``2/(n+1)`` times the
-    mistakes expected on n + 1 rows. The averaged vector has no such guarantee of its own.
+    updates expected on n + 1 rows. The averaged vector has no such guarantee of its own.
 
     Examples
     --------
@@ -156,6 +158,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
+        *,
         kernel="poly",
         degree=3,
         gamma="scale",
@@ -225,15 +228,15 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
         >>> model = KernelPerceptron(kernel="rbf", random_state=0).fit(X, y)
-        >>> model.score(X, y), model.support_.size
-        (0.96, 61)
+        >>> round(model.score(X, y), 2), model.support_.size
+        (0.97, 62)
         """
         with untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "state_")
             if goes_on:
-                self._check_same_kernel()
-            known = self.classes_ if goes_on else np.empty(0)
+                self._fixed.check_same(self)
+            known = self.classes_ if goes_on else None
             X, y = self._checked(X, y, reset=not goes_on)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
@@ -245,19 +248,23 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
             omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             if not goes_on:
-                X = self._settle_kernel(X, check_weights(sample_weight, len(y)))
-            validation, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
-            judge = None if validation is None else partial(validation_error, self, X, validation)
-            order, draw, omega = order_of(self, rows_of(X), codes, omega)
+                self._fixed = FixedKernel.by_rows(self, X, check_weights(sample_weight, len(y)))
+                X = X.astype(self._fixed.dtype, copy=False)
+            held, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
+            rows, draw, omega = order_of(self.shuffle, examples_of(X, codes, omega))
             seed = int(random.randint(2**31))
-            if goes_on:
-                start = self.state_.again(seed)
-            else:
-                self._forget()
-                start = DualState.start(n_problems(len(self.classes_), self.multiclass), seed)
-            with progress("KernelPerceptron", self.max_iter, self.verbose) as bar:
-                state, history = train(self, start, X, codes, omega, order, draw, judge, bar)
-            self._show(state, history)
+            if not goes_on:
+                self._begin(seed)
+            learner, examples = self._learner(X, codes, omega, self.max_iter)
+            data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
+            progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
+            with progress_bar("KernelPerceptron", self.max_iter, self.verbose) as bar:
+                plan = self._plan(bar, held)
+                for _ in run(learner, data, plan, progress):
+                    pass
+            self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
+        if self.stop_reason_ == "budget" and self.tol is not None:
+            warnings.warn(_BUDGET.format(self), ConvergenceWarning, stacklevel=2)
         return self
 
     @available_if(_has_rows)
@@ -290,19 +297,35 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
             self._check_parameters()
             first = not hasattr(self, "state_")
             if not first:
-                self._check_same_kernel()
+                self._fixed.check_same(self)
             X, y = self._checked(X, y, reset=first)
             check_classification_targets(y)
+            weights = check_weights(sample_weight, len(y))
             if first:
                 self.classes_ = np.unique(y[:0] if classes is None else classes)
-                X = self._settle_kernel(X, check_weights(sample_weight, len(y)))
-                self._forget()
-                seed = int(check_random_state(self.random_state).randint(2**31))
-                n = n_problems(len(self.classes_), self.multiclass)
-                self.state_ = DualState.start(n, seed)
+                self._fixed = FixedKernel.by_rows(self, X, weights)
+                X = X.astype(self._fixed.dtype, copy=False)
+                self._begin(int(check_random_state(self.random_state).randint(2**31)))
             else:
                 check_named(classes, self.classes_)
-            learn_rows(self, X, y, check_weights(sample_weight, len(y)))
+            before, plan = self._progress, self._plan()
+            progress = Progress(
+                epoch=1, steps=before.steps, visits=before.visits, updates=before.updates
+            )
+            for part, known, codes, omega in pieces(y, weights, self.classes_, self.class_weight):
+                self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
+                self.classes_ = known
+                learner, examples = self._learner(X[part], codes, omega, epochs=1)
+                order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
+                order = order[omega > 0] if omega.size > 1 else order
+                if len(known) > 1:
+                    limits = Limits(plan.allowed(progress.updates))
+                    progress.count(learner.walk(examples, order, ONE, limits))
+                else:
+                    learner.idle(passed := examples.weight_of(order))
+                    progress.steps += passed
+                    progress.visits += order.size
+                self._take(learner, len(codes), progress)
         return self
 
     def _check_parameters(self) -> None:
@@ -319,54 +342,16 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 "learns all classes together. Use 'ovr' or 'ovo'."
             )
 
-    def _checked(self, X, y="no_validation", *, reset) -> Any:
-        """X, and y where there is one, as the rest wants them."""
-        dtype = FLOATS if reset else self._dtype
-        csr = "csr" if self.kernel != "precomputed" else False
-        checked = validate_data(
-            self, X, y, accept_sparse=csr, dtype=dtype, order="C", reset=reset
-        )  # fmt: skip
-        X = checked[0] if isinstance(checked, tuple) else checked
-        if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")
-        return checked
-
-    def _settle_kernel(self, X, weights) -> Any:
-        """Fix gamma and the precision by the data; return them in that precision."""
-        self._settled = self._kernel_options()
-        self._gamma = gamma_of(self.gamma, X, weights)
-        self._dtype = working_dtype(X, self.kernel, self._gamma, self.coef0, self.degree)
-        return X.astype(self._dtype, copy=False)
-
-    def _kernel_options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("kernel", "gamma", "coef0", "degree")}
-
-    def _check_same_kernel(self) -> None:
-        changed = [n for n, value in self._kernel_options().items() if value != self._settled[n]]
-        if changed:
-            was = ", ".join(f"{name}={self._settled[name]!r}" for name in changed)
-            now = ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
-            raise ValueError(
-                f"What was learned with {was} cannot go on with {now}. Set it back, or fit a new "
-                "model."
-            )
-
-    def _forget(self) -> None:
-        self.support_, self._rows_seen = np.empty(0, np.int64), 0
-        for name in ("support_vectors_", "state_"):
-            self.__dict__.pop(name, None)
-
-    def _task(self, rows, codes, omega, n_classes) -> Task:
-        return task_of(self.multiclass, rows, codes, omega, n_classes, 1)
-
-    def _plan(self, order, draw, bar) -> Plan:
-        below, above = rules.thresholds(self.mistake, self.threshold)
-        return plan_of(self, Setting(below, above, 0.0, False, True), order, draw, bar)
-
-    def _show(self, state, history) -> None:
-        if not hasattr(self, "support_vectors_") and self.kernel != "precomputed":
-            self.support_vectors_ = np.empty((0, self.n_features_in_), self._dtype)
-        self._describe(state, history)
+    def _plan(self, bar=(), held=None) -> Plan:
+        return Plan(
+            max_epochs=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            patience=self.n_iter_no_change,
+            early_stopping=self.early_stopping,
+            validate=None if held is None else partial(self._validation_error, held),
+            callbacks=(*bar, *callbacks_of(self)),
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,8 +1,8 @@
 """Kernels of the dual form: learning from a block of Gram entries, and voting.
 
 In the dual form weights are never written down: the score of a row is the sum of ``τ·K`` over the
-mistakes made so far. A block of rows is scored with one matrix product, then walked through in
-order; a mistake at row i adds ``τ·G[i, i+1:]`` to the scores of the rows that follow. That is the
+updates made so far. A block of rows is scored with one matrix product, then walked through in
+order; an update at row i adds ``τ·G[i, i+1:]`` to the scores of the rows that follow. That is the
 sequential algorithm, step by step, at the speed of a matrix product (the block Gram method; for
 the algorithm: M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical foundations of the
 potential function method; Y. Freund, R. Schapire (1999), Large margin classification using the
@@ -15,34 +15,36 @@ import math
 
 from rosenblatt import rules
 from rosenblatt.kernels.jit import inlined, kernel
+from rosenblatt.kernels.learn import strongest_but
 
 step = inlined(rules.step)
 
 
 @kernel
-def walk(G, S, before, signs, omega, thresholds, allowed, clock, squares, found, places):
+def walk(G, S, before, signs, omega, rule, allowed, clock, squares, found, places):
     """Learn from the rows of a block; G (b, b) is their Gram matrix, all problems share it.
 
     ``S`` (problems, b) holds the scores before the block, and after it the scores each row had
     when its turn came; `before` those at the start of the epoch. ``signs`` (problems, b) is -1, +1
     or 0: not a row of this problem. ``clock`` (problems,) counts weighted steps. ``squares``
-    (2, problems) keeps ``‖w‖²`` and the square of its change in this epoch. Each mistake goes to
-    ``places`` (problem, place in the block) and ``found`` (signed τ, time before it).
+    (2, problems) keeps ``‖w‖²`` and the square of its change in this epoch; ``rule`` is (threshold
+    for y = -1, threshold for y = +1). Each correction goes to ``places`` (problem, place in the
+    block) and ``found`` (signed τ, time before it).
 
-    The walk stops before a mistake when the updates allowed are used up. Returns (rows walked,
-    mistakes written, updates, mistaken steps).
+    The walk stops before a correction when the updates allowed are used up. Returns (rows visited,
+    lines written, updates, rows corrected).
     """
-    below, above = thresholds
+    below, above = rule[0], rule[1]
     problems, rows = S.shape
-    written = updates = mistaken = 0
+    written = updates = corrected = 0
     for i in range(rows):
         wrong = False
         for c in range(problems):
             sign = signs[c, i]
             wrong |= sign != 0 and sign * S[c, i] <= (above if sign > 0 else below)
         if wrong and updates >= allowed:
-            return i, written, updates, mistaken
-        mistaken += wrong
+            return i, written, updates, corrected
+        corrected += wrong
         for c in range(problems):
             sign, s = signs[c, i], S[c, i]
             if sign == 0:
@@ -60,23 +62,23 @@ def walk(G, S, before, signs, omega, thresholds, allowed, clock, squares, found,
                 written += 1
                 updates += max(1, math.ceil(tau))
             clock[c] += omega[i]
-    return rows, written, updates, mistaken
+    return rows, written, updates, corrected
 
 
 @kernel
-def walk_joint(
-    G, S, before, codes, omega, thresholds, allowed, clock, squares, found, places, s
-):  # fmt: skip
+def walk_joint(G, S, before, codes, omega, rule, allowed, clock, squares, found, places, s):
     """The same for all classes jointly: the right class goes up, the best wrong one down.
 
-    ``codes`` (b,) are the class numbers. A mistake writes two lines, up and down; copies of a
+    ``codes`` (b,) are the class numbers. An update writes two lines, up and down; copies of a
     weighted row come one after the other, and each may meet another rival. The walk also stops
-    before a row that may need more lines than are left. ``s`` (classes,) is scratch for the scores
-    of a row while it moves them, the thirteenth argument.
+    before a row that may need more lines than are left. ``s`` (classes,) is scratch.
+
+    K. Crammer, Y. Singer (2003), Ultraconservative online algorithms for multiclass problems, JMLR
+    3, with one rival.
     """
-    below, above = thresholds
+    below, above = rule[0], rule[1]
     classes, rows = S.shape
-    written = updates = mistaken = 0
+    written = updates = corrected = 0
     for i in range(rows):
         label, left = codes[i], omega[i]
         for c in range(classes):
@@ -88,8 +90,8 @@ def walk_joint(
             if left > 1.0 and G[i, i] > 0.0:
                 copies = min(copies, math.floor((s[rival] - s[label] + above) / G[i, i]) + 2)
             if updates >= allowed or written + 2 * copies > len(found):
-                return i, written, updates, mistaken
-            mistaken += 1
+                return i, written, updates, corrected
+            corrected += 1
         while left > 0.0 and s[label] - s[rival] <= threshold:
             size = min(left, 1.0)
             for c in (label, rival):
@@ -109,7 +111,7 @@ def walk_joint(
             threshold = above if label > rival else below
         for c in range(classes):
             clock[c] += omega[i]
-    return rows, written, updates, mistaken
+    return rows, written, updates, corrected
 
 
 @kernel
@@ -117,9 +119,9 @@ def vote(K, starts, places, found, clock, out):
     """The votes ``Σ c·sign(v·x)`` of all weight vectors v there ever were, divided by ``Σ c``.
 
     c is the number of steps v survived. ``K`` (m, support) holds the kernel of each row to be
-    judged with the support rows; mistakes ``starts[p] : starts[p+1]`` are those of problem p, in
-    order. The v are prefix sums of the mistakes, so that all votes cost one pass over these. A
-    mistake of τ > 1 is as many copies one after the other, with a step for each.
+    scored with the support rows; updates ``starts[p] : starts[p+1]`` are those of problem p, in
+    order. The v are prefix sums of the updates, so that all votes cost one pass over these. An
+    update of τ > 1 is as many copies one after the other, with a step for each.
     """
     for i in range(K.shape[0]):
         for p in range(starts.size - 1):
@@ -143,28 +145,28 @@ def vote(K, starts, places, found, clock, out):
 def vote_joint(K, problems, places, found, clock, out, s):
     """The share of the votes that each class gets from all weight matrices there ever were.
 
-    Each votes for the class of its largest score, once for each step it survived. The mistakes are
+    Each votes for the class of its largest score, once for each step it survived. The updates are
     in the order of time, at most one copy each. ``s`` (classes,) is scratch.
     """
     for i in range(K.shape[0]):
         for c in range(s.size):
             s[c] = out[i, c] = 0.0
         since = 0.0
-        for e in range(len(places)):
+        for e in range(places.size):
             if found[e, 1] > since:
-                out[i, strongest_but(s, -1)] += found[e, 1] - since
+                out[i, largest(s)] += found[e, 1] - since
                 since = found[e, 1]
             s[problems[e]] += found[e, 0] * K[i, places[e]]
-        out[i, strongest_but(s, -1)] += clock - since
+        out[i, largest(s)] += clock - since
         for c in range(s.size):
             out[i, c] /= max(clock, 1e-300)
 
 
 @kernel
-def strongest_but(s, label):
-    """The class of the largest score other than `label`, the first of equals."""
-    rival = 1 if label == 0 else 0
-    for c in range(s.size):
-        if c != label and s[c] > s[rival]:
-            rival = c
-    return rival
+def largest(s):
+    """The place of the largest number, the first of equals."""
+    best = 0
+    for c in range(1, s.size):
+        if s[c] > s[best]:
+            best = c
+    return best

@@ -1,12 +1,146 @@
-"""How classes become problems: one weight vector for two, one per class, or one per pair."""
+"""How classes become problems of two sides each, and how their scores become classes again."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
+
+_CHUNK = 256  # rows scored at a time when errors are counted
+
+
+@dataclass(frozen=True)
+class Problems:
+    """The problems that some classes pose, and when a row is corrected in them.
+
+    Parameters
+    ----------
+    n_classes : int
+    multiclass : {"ovr", "ovo", "joint"}
+        With three classes or more: one problem per class against the rest, one per pair, or all
+        classes jointly.
+    thresholds : (float, float)
+        The largest margin that is still corrected, for y = -1 and y = +1.
+    """
+
+    n_classes: int
+    multiclass: str = "ovr"
+    thresholds: tuple[float, float] = (0.0, 0.0)
+
+    def __len__(self) -> int:
+        return n_problems(self.n_classes, self.multiclass)
+
+    @property
+    def joint(self) -> bool:
+        """Whether an update corrects two classes at a time."""
+        return self.multiclass == "joint" and self.n_classes > 2
+
+    @cached_property
+    def signs(self) -> Array:
+        """What each class is to each problem (classes, problems): -1, +1, or 0 if not part of it.
+
+        >>> Problems(3, "ovo").signs
+        array([[-1, -1,  0],
+               [ 1,  0, -1],
+               [ 0,  1,  1]], dtype=int8)
+        """
+        if self.n_classes <= 2:
+            return np.array([[-1], [1]], np.int8)
+        if self.multiclass != "ovo":
+            return (2 * np.eye(self.n_classes) - 1).astype(np.int8)
+        pairs = list(combinations(range(self.n_classes), 2))
+        signs = np.zeros((self.n_classes, len(pairs)), np.int8)
+        for problem, (negative, positive) in enumerate(pairs):
+            signs[negative, problem], signs[positive, problem] = -1, 1
+        return signs
+
+    def decide(self, scores: Array) -> Array:
+        """The class numbers that (rows, problems) scores stand for."""
+        if self.n_classes <= 2:
+            return (scores[:, 0] > 0).astype(np.int32)
+        if self.multiclass == "ovo":
+            scores = votes(scores, self.n_classes)
+        return scores.argmax(axis=1).astype(np.int32)
+
+    def is_wrong(self, scores: Array, codes: Array) -> Array:
+        """Which rows are on the wrong side; for two classes the notes' set ``y·s <= 0``."""
+        if self.n_classes <= 2:
+            return (2 * codes - 1) * scores[:, 0] <= 0
+        return self.decide(scores) != codes
+
+    def is_corrected(self, scores: Array, codes: Array) -> Array:
+        """Which rows with these scores would be corrected in any problem."""
+        below, above = self.thresholds
+        if not self.joint:
+            signs = self.signs[codes]
+            limits = np.where(signs > 0, above, below)
+            return ((signs != 0) & (signs * scores <= limits)).any(axis=1)
+        here, others = np.arange(len(codes)), np.array(scores)
+        others[here, codes] = -np.inf
+        rivals = others.argmax(axis=1)
+        limits = np.where(codes > rivals, above, below)
+        return scores[here, codes] - others[here, rivals] <= limits
+
+
+def weight_where(
+    test: Callable[[Array, Array], Array],
+    scores: Callable[[Array], Array],
+    examples: Examples,
+    rows: Array,
+    enough: float = math.inf,
+) -> float:
+    """The weight of the rows whose (rows, problems) scores and classes pass a test.
+
+    Counting stops beyond `enough`.
+    """
+    total = 0.0
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK].astype(np.int64)
+        passed = test(scores(chunk), examples.codes[chunk])
+        total += float(examples.weights_of(chunk)[passed].sum())
+        if total > enough:
+            break
+    return total
+
+
+class Moves(NamedTuple):
+    """Where the weight vectors of some classes go when there are more: new place, sign, source."""
+
+    places: list[int]
+    signs: Array
+    sources: list[int]
+    total: int
+
+
+def moves(old: Array, new: Array, multiclass: str) -> Moves:
+    """How weight vectors move when classes come up.
+
+    The line between two classes becomes a vector for each: minus itself for the first, itself for
+    the second, which is where each would stand after the same corrections.
+
+    >>> moves(np.array(["a", "c"]), np.array(["a", "b", "c"]), "ovr").places
+    [0, 2]
+    """
+    where = np.searchsorted(new, old)
+    if multiclass == "ovo":
+        numbers = {pair: i for i, pair in enumerate(combinations(range(len(new)), 2))}
+        places = [numbers[pair] for pair in combinations(where.tolist(), 2)]
+        signs, sources = np.ones(len(places)), list(range(len(places)))
+    elif len(old) == 2:
+        places, signs, sources = where.tolist(), np.array([-1.0, 1.0]), [0, 0]
+    else:
+        places, signs = where.tolist(), np.ones(len(where))
+        sources = list(range(len(where))) if len(old) > 2 else []
+    n = len(sources)
+    return Moves(places[:n], signs[:n], sources, n_problems(len(new), multiclass))
 
 
 def votes(scores: Array, n_classes: int) -> Array:
@@ -48,22 +182,3 @@ def groups_of(n_classes: int, multiclass: str, threads: int) -> list[tuple[tuple
     shares = min(threads, n_classes) if multiclass == "ovr" else 1
     bounds = np.linspace(0, n_classes, shares + 1).astype(int).tolist()
     return [((a, b), b - a) for a, b in pairwise(bounds)]
-
-
-def signs_of(n_classes: int, multiclass: str) -> Array:
-    """What each class is to each problem: -1, +1, or 0 if it takes no part in it.
-
-    >>> signs_of(3, "ovo")
-    array([[-1, -1,  0],
-           [ 1,  0, -1],
-           [ 0,  1,  1]], dtype=int8)
-    """
-    if n_classes <= 2:
-        return np.array([[-1], [1]], np.int8)
-    if multiclass != "ovo":
-        return (2 * np.eye(n_classes) - 1).astype(np.int8)
-    pairs = list(combinations(range(n_classes), 2))
-    signs = np.zeros((n_classes, len(pairs)), np.int8)
-    for problem, (negative, positive) in enumerate(pairs):
-        signs[negative, problem], signs[positive, problem] = -1, 1
-    return signs

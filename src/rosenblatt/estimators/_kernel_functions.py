@@ -1,8 +1,9 @@
-"""Kernels of matrices, by scikit-learn's names and conventions."""
+"""Kernel functions of matrices, by scikit-learn's names and conventions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,48 @@ Kernel = Callable[[Any, Any], np.ndarray]
 
 EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
 SAFE_EXPONENT = 64.0  # exponents made of terms up to this are good to 1e-4 in single precision
+
+
+@dataclass(frozen=True)
+class FixedKernel:
+    """The kernel of a model, with the gamma and the precision that its first rows decided."""
+
+    options: dict[str, Any]
+    gamma: float
+    dtype: Any
+
+    @classmethod
+    def of(cls, model: Any, gamma: float, dtype: Any) -> FixedKernel:
+        """The kernel that the parameters of a model ask for."""
+        names = ("kernel", "gamma", "coef0", "degree")
+        return cls({name: getattr(model, name) for name in names}, gamma, np.dtype(dtype))
+
+    @classmethod
+    def by_rows(cls, model: Any, X: Any, weights: np.ndarray) -> FixedKernel:
+        """The same, with gamma and precision decided by rows and their weights."""
+        gamma = gamma_of(model.gamma, X, weights)
+        return cls.of(
+            model, gamma, working_dtype(X, model.kernel, gamma, model.coef0, model.degree)
+        )
+
+    @property
+    def function(self) -> Kernel | None:
+        """The function of two matrices; None if precomputed."""
+        options = self.options
+        if options["kernel"] == "precomputed":
+            return None
+        return kernel_of(options["kernel"], self.gamma, options["coef0"], options["degree"])
+
+    def check_same(self, model: Any) -> None:
+        """Refuse to go on if the parameters have changed since."""
+        changed = [name for name, was in self.options.items() if getattr(model, name) != was]
+        if changed:
+            was = ", ".join(f"{name}={self.options[name]!r}" for name in changed)
+            now = ", ".join(f"{name}={getattr(model, name)!r}" for name in changed)
+            raise ValueError(
+                f"What was learned with {was} cannot go on with {now}. Set it back, or fit a new "
+                "model."
+            )
 
 
 def kernel_of(kernel: Any, gamma: float, coef0: float, degree: float) -> Kernel:

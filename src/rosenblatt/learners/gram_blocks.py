@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.estimators._kernels import Kernel
+from rosenblatt.learners.protocol import Array
 
 MIB = 2**20
 BYTES_AN_ENTRY = 24  # an entry in double precision, and what kernels need on the way
@@ -18,7 +18,7 @@ class GramBlocks:
     """Gram entries between the rows of one matrix.
 
     Half of the budget is for blocks at work; the other half keeps whole rows of the Gram matrix,
-    those that were needed first, for when they are mistaken again. Rows are never dropped for
+    those that were needed first, for when they are corrected again. Rows are never dropped for
     newer ones: an epoch meets them in a cycle, and a cycle longer than the memory would drop each
     row just before it comes again.
 
@@ -32,10 +32,17 @@ class GramBlocks:
     block_rows : int
         Rows scored and walked through at a time, if the budget allows.
 
+    Attributes
+    ----------
+    n : int
+        The rows of the matrix.
+    block_rows, pending_rows, chunk_rows : int
+        Rows walked through at a time; rows of updates that may wait before they are added to the
+        scores of all; rows whose scores they are added to at a time.
+
     Examples
     --------
-    >>> from rosenblatt.estimators._kernels import kernel_of
-    >>> gram = GramBlocks(kernel_of("linear", 1, 0, 1), np.eye(3), megabytes=1)
+    >>> gram = GramBlocks(lambda A, B: A @ B.T, np.eye(3), megabytes=1)
     >>> gram.block(np.array([0]), np.array([0, 1]))
     array([[1., 0.]])
     >>> scores = np.zeros((1, 3))
@@ -45,7 +52,11 @@ class GramBlocks:
     """
 
     def __init__(
-        self, kernel: Kernel | None, X: Any, megabytes: float, block_rows: int = 256
+        self,
+        kernel: Callable[[Any, Any], Array] | None,
+        X: Any,
+        megabytes: float = 200.0,
+        block_rows: int = 256,
     ) -> None:
         self.kernel, self.X, self.n = kernel, X, X.shape[0]
         stored = X.nnz * 2 if hasattr(X, "nnz") else X.size
@@ -66,15 +77,13 @@ class GramBlocks:
         self.cache = np.empty((min(capacity, self.n), self.n), X.dtype)
         self.cached = 0
 
-    def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def block(self, rows: Array, columns: Array) -> Array:
         """The entries between some rows and some others."""
         if self.kernel is None:
             return self.X[np.ix_(rows, columns)]
-        return self.kernel(self.X[rows], self.X[columns])
+        return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
-    def add(
-        self, scores: np.ndarray, rows: np.ndarray, coefficients: np.ndarray, to: np.ndarray | None
-    ) -> None:
+    def add(self, scores: Array, rows: Array, coefficients: Array, to: Array | None) -> None:
         """Add ``coefficients @ K(rows, to)`` to ``scores[:, to]``; None: to all rows.
 
         ``scores`` is (problems, n) in double precision, `to` holds each row at most once.
@@ -109,7 +118,7 @@ class GramBlocks:
         self.slots[rows[: last - first]] = np.arange(first, last)
         self.cached = last
 
-    def _chunks(self, to: np.ndarray | None) -> Iterator[Any]:
+    def _chunks(self, to: Array | None) -> Iterator[Any]:
         for start in range(0, self.n if to is None else to.size, self.chunk_rows):
             chunk = slice(start, start + self.chunk_rows)
             yield chunk if to is None else to[chunk]

@@ -1,0 +1,275 @@
+"""Learners in the dual form: weights are the log of the updates that made them.
+
+The scores of all rows are kept and brought up to date in two moves. Updates of the last few blocks
+are *pending*: each new block adds their share to its own scores. When there are enough of them for
+an efficient matrix product, they are added to the scores of all rows. So each Gram entry is made
+once for each time its row is corrected, not once per block, and the memory at work does not grow
+with the data.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from rosenblatt.kernels import gram as kernels
+from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.gram_blocks import GramBlocks
+from rosenblatt.learners.log import DualState, Log, Moment
+from rosenblatt.learners.problems import Problems, weight_where
+from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+
+
+class Dual:
+    """Perceptrons in the feature space of a kernel, through its origin, with learning rate 1.
+
+    Parameters
+    ----------
+    problems : Problems
+        What the classes ask for.
+    gram : GramBlocks
+        Where the Gram entries of the rows come from. `examples` of a walk are these rows.
+    state : DualState or None
+        Where to go on from.
+    epochs : int
+        The most epochs that will come. In the last one the scores of rows whose turn is over are
+        left as they are, which saves half of its Gram entries. Should they be needed after all,
+        they are made anew from the log.
+
+    Examples
+    --------
+    >>> from rosenblatt.learners.examples import examples_of
+    >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> xor = examples_of(X, np.array([0, 1, 1, 0]))
+    >>> learner = Dual(Problems(2), GramBlocks(lambda A, B: (A @ B.T + 1) ** 2, X))
+    >>> [learner.walk(xor, np.arange(4, dtype=np.uint64)).updates for _ in range(8)]
+    [4, 4, 4, 4, 3, 1, 1, 0]
+    >>> learner.scores(np.arange(4)).T
+    array([[-1.,  2.,  2., -3.]])
+    """
+
+    batch = False
+
+    def __init__(
+        self,
+        problems: Problems,
+        gram: GramBlocks,
+        state: DualState | None = None,
+        *,
+        epochs: int = UNLIMITED,
+    ) -> None:
+        self.problems, self.gram, self.epochs = problems, gram, epochs
+        n = len(problems)
+        self._begun = state = DualState.zero(n) if state is None else state
+        self.clock, self.squares = state.clock.copy(), state.squares.copy()
+        self._rule, self._scratch = np.array(problems.thresholds), np.empty(n)
+        self._logs, self._marked = [state.log], state.marked
+        self._pending: list[Log] = []
+        self._n_pending = 0
+        # The scores of each problem, then those when the epoch began; without pending updates.
+        self._scores = np.zeros((2 * n, gram.n))
+        self._is_stale = np.full(gram.n, len(state.log) > 0)
+        self._opens = False  # whether the next walk is the first of an epoch
+
+    def walk(
+        self,
+        examples: Examples,
+        order: Array,
+        etas: Array = ONE,
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+    ) -> Tally:
+        """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
+        self._open(order)
+        n, joint, size = len(self.problems), self.problems.joint, self.gram.block_rows
+        at = updates = corrected = 0
+        lines, predictions = (1 + joint) * n * size, []
+        while at < len(order):
+            rows = order[at : at + size].astype(np.int64)
+            codes, S = examples.codes[rows].astype(np.int64), self._now(rows)
+            labels = codes if joint else np.ascontiguousarray(self.problems.signs[codes].T)
+            found, places = np.empty((lines, 2)), np.empty((lines, 2), np.int64)
+            kernel = kernels.walk_joint if joint else kernels.walk
+            visits, written, more, some = kernel(
+                self.gram.block(rows, rows), S, np.take(self._scores[n:], rows, axis=1), labels,
+                examples.weights_of(rows), self._rule, limits.updates - updates, self.clock,
+                self.squares, found, places, *((self._scratch,) if joint else ()),
+            )  # fmt: skip
+            check_finite(S)
+            at, updates, corrected = at + visits, updates + more, corrected + some
+            self._remember(rows, found[:written], places[:written], order[at:])
+            predictions.append(self.problems.decide(S[:, :visits].T))
+            if visits < len(rows) and updates >= limits.updates:
+                break
+            if visits == 0:
+                lines *= 8  # the copies of one row may need as many
+        return tally(examples, order[:at], updates, corrected, predictions)
+
+    def _open(self, order: Array) -> None:
+        """Have the scores of these rows at hand, also those when the epoch began."""
+        if self._opens:
+            n = len(self.problems)
+            self._settle(None)
+            self._scores[n:] = self._scores[:n]
+            self._opens = False
+        self._refresh(order.astype(np.int64))
+
+    def _refresh(self, rows: Array) -> None:
+        """Make the scores of stale rows anew from the log."""
+        stale = np.unique(rows[self._is_stale[rows]])
+        if stale.size == 0:
+            return
+        (support, log), n = self.log.by_row(), len(self.problems)
+        settled = len(log) - sum(map(len, self._pending))
+        coefficients = np.concatenate(
+            [log[:end].coefficients(n, support.size) for end in (settled, self._marked)]
+        )
+        self._scores[:, stale] = 0.0
+        self.gram.add(self._scores, support, coefficients, stale)
+        self._is_stale[stale] = False
+
+    def _now(self, rows: Array) -> Array:
+        """The scores (problems, rows) of rows that are not stale, pending updates included."""
+        n = len(self.problems)
+        S = np.take(self._scores[:n], rows, axis=1)
+        waiting, log = Log.joined(self._pending).by_row()
+        if waiting.size:
+            K = self.gram.block(waiting, rows).astype(np.float64, copy=False)
+            S += log.coefficients(n, waiting.size) @ K
+        return S
+
+    def _remember(self, rows: Array, found: Array, places: Array, ahead: Array) -> None:
+        """Write updates into the log; they are pending until there are enough of them."""
+        if not len(found):
+            return
+        log = Log(places[:, 0].copy(), rows[places[:, 1]], found[:, 0].copy(), found[:, 1].copy())
+        self._logs.append(log)
+        self._pending.append(log)
+        self._n_pending += np.unique(log.rows).size
+        if self._n_pending >= self.gram.pending_rows:
+            self._settle(ahead)
+
+    def _settle(self, ahead: Array | None) -> None:
+        """Add what is pending to the scores; in the last epoch only to those of the rows ahead."""
+        waiting, log = Log.joined(self._pending).by_row()
+        if waiting.size == 0:
+            return
+        self._pending, self._n_pending, to, n = [], 0, None, len(self.problems)
+        if ahead is not None and self.epochs <= 1:
+            to = np.unique(ahead).astype(np.int64)
+            self._is_stale[:] = True
+            self._is_stale[to] = False
+        if to is None or to.size:
+            coefficients = log.coefficients(n, waiting.size)
+            self.gram.add(self._scores[:n], waiting, coefficients, to)
+
+    def idle(self, weight: float) -> None:
+        """Let time pass without learning: with one class known there is nothing to learn."""
+        self.clock += weight
+
+    def mark(self) -> None:
+        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        self._marked, self._opens = sum(map(len, self._logs)), True
+        self.squares[1] = 0.0
+
+    def measure(self) -> tuple[float, float]:
+        """The length of all weights, and of their change since the last measure or mark."""
+        check_finite(self.squares)
+        norm, change = np.sqrt(np.maximum(self.squares.sum(axis=1), 0.0)).tolist()
+        self.mark()
+        self.epochs -= 1
+        return norm, change
+
+    def snapshot(self, averaged: bool = False) -> Moment:
+        """The present moment, from which the log can be read up to it: whatever is averaged."""
+        return Moment(sum(map(len, self._logs)), self.clock.copy(), self.squares[0].copy())
+
+    def is_at(self, snapshot: Moment) -> bool:
+        """Whether the weights are those of a snapshot: what was added since scores zero everywhere.
+
+        This is exact where the scores are, on whole numbers for example.
+        """
+        if not np.array_equal(self.squares[0], snapshot.squares):
+            return False
+        support, log = self.log[snapshot.lines :].by_row()
+        coefficients, rows = (
+            log.coefficients(len(self.problems), support.size),
+            np.arange(self.gram.n),
+        )
+        moved, added = coefficients.any(axis=0), np.zeros((len(coefficients), len(rows)))
+        for start in range(0, len(rows), self.gram.chunk_rows):
+            chunk = rows[start : start + self.gram.chunk_rows]
+            self.gram.add(added, support[moved], coefficients[:, moved], chunk)
+            if added[:, chunk].any():
+                return False
+        return True
+
+    def scores(self, rows: Array) -> Array:
+        """The scores (rows, problems) of some rows by the last weights."""
+        self._refresh(rows)
+        return self._now(rows).T
+
+    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
+        """The share of the rows, by weight, whose class is predicted wrong."""
+        mean = np.zeros((len(self.problems), self.gram.n if averaged else 0))
+        if averaged:
+            support, log = self.log.by_row()
+            self.gram.add(mean, support, log.averaged(support.size, self.clock), None)
+        wrong = weight_where(
+            lambda scores, codes: self.problems.decide(scores) != codes,
+            lambda some: mean[:, some].T if averaged else self.scores(some),
+            examples,
+            rows,
+        )
+        return wrong / examples.weight_of(rows)
+
+    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
+        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
+        return weight_where(self.problems.is_wrong, self.scores, examples, rows, enough)
+
+    def is_separating(self, examples: Examples, rows: Array) -> bool:
+        """Whether none of the rows would be corrected."""
+        return weight_where(self.problems.is_corrected, self.scores, examples, rows, 0.0) == 0.0
+
+    def row_updates(self, examples: Examples, order: Array, etas: Array, epochs: int) -> None:
+        """Not counted: no certificate asks for the updates of a kernel's cycle."""
+
+    def restart_average(self) -> None:
+        """Not offered: the log holds every average there is."""
+        raise NotImplementedError("the average of the dual form starts with the run")
+
+    @property
+    def log(self) -> Log:
+        """All updates so far."""
+        self._logs = [Log.joined(self._logs)]
+        return self._logs[0]
+
+    def state(self) -> DualState:
+        """What was learned, as data; a learner that is given it goes on from here."""
+        fresh = self.log[len(self._begun.log) :]
+        updates = (fresh.raised() if self.problems.joint else fresh).updates(len(self.problems))
+        return replace(
+            self._begun, log=self.log, clock=self.clock.copy(), squares=self.squares.copy(),
+            updates=self._begun.updates + updates, marked=self._marked, kept=None,
+        )  # fmt: skip
+
+
+def check_finite(numbers: Array) -> None:
+    """Refuse scores that overflowed."""
+    if not np.isfinite(numbers).all():
+        raise ValueError(
+            "A score is not a finite number: the kernel overflowed, or raised a negative number to "
+            "a fractional degree. Scale the features, or choose another gamma, coef0 or degree."
+        )
+
+
+def tally(
+    examples: Examples, visited: Array, updates: int, corrected: int, predictions: list[Array]
+) -> Tally:
+    """What came of a walk that predicted each row before it learned from it."""
+    guesses = np.concatenate(predictions) if predictions else np.empty(0, np.int32)
+    mistakes = int(np.count_nonzero(guesses != examples.codes[visited]))
+    return Tally(
+        len(visited), examples.weight_of(visited), updates, corrected, mistakes, 0, guesses
+    )  # fmt: skip

@@ -1,0 +1,224 @@
+"""Weights as the log of the updates that made them, and what a dual learner has learned as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt import rules
+from rosenblatt.learners.problems import moves
+from rosenblatt.learners.protocol import Array
+
+
+@dataclass(frozen=True)
+class Log:
+    """The updates of a run, in the order they were made; one of many copies is one line.
+
+    Attributes
+    ----------
+    problems, rows : arrays of int64 (m,)
+        Which problem was corrected, and by which row.
+    taus : array (m,)
+        What was added: the weight vector of the problem moved by ``τ·φ(x)``, sign included.
+    times : array (m,)
+        The weighted steps the problem had taken before.
+    """
+
+    problems: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    taus: Array = field(default_factory=lambda: np.empty(0))
+    times: Array = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return int(self.rows.size)
+
+    def __getitem__(self, chosen: Any) -> Log:
+        return Log(
+            self.problems[chosen], self.rows[chosen], self.taus[chosen], self.times[chosen]
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, logs: list[Log]) -> Log:
+        """Several logs, one after the other."""
+        parts = [log for log in logs if len(log)]
+        if not parts:
+            return cls()
+        return cls(
+            np.concatenate([log.problems for log in parts]),
+            np.concatenate([log.rows for log in parts]),
+            np.concatenate([log.taus for log in parts]),
+            np.concatenate([log.times for log in parts]),
+        )
+
+    def updates(self, n_problems: int) -> Array:
+        """The updates of each problem: one for each copy of a row that it learned from."""
+        copies = np.maximum(1.0, np.ceil(np.abs(self.taus)))
+        counts = np.bincount(self.problems, weights=copies, minlength=n_problems)
+        return counts.astype(np.int64)
+
+    def raised(self) -> Log:
+        """The lines that moved weights up: in joint learning, one of the two of each update."""
+        return self[self.taus > 0]
+
+    def in_copies(self) -> Log:
+        """The same in the order of time, with a line for each copy of a row.
+
+        Examples
+        --------
+        >>> log = Log(np.array([0]), np.array([0]), np.array([-2.5]), np.array([3.0]))
+        >>> log.in_copies().taus, log.in_copies().times
+        (array([-1. , -1. , -0.5]), array([3., 4., 5.]))
+        """
+        copies = np.maximum(1, np.ceil(np.abs(self.taus))).astype(np.int64)
+        lines = self[np.repeat(np.arange(len(self)), copies)]
+        number = np.arange(len(lines)) - np.repeat(np.cumsum(copies) - copies, copies)
+        sizes = np.minimum(1.0, np.abs(lines.taus) - number)
+        lines = replace(lines, taus=np.copysign(sizes, lines.taus), times=lines.times + number)
+        return lines[np.argsort(lines.times, kind="stable")]
+
+    def coefficients(self, n_problems: int, n_rows: int) -> Array:
+        """The dual coefficients (problems, rows) of the last weights.
+
+        Examples
+        --------
+        >>> log = Log(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -3.0]), np.array([0., 1.]))
+        >>> log.coefficients(1, 2)
+        array([[ 0., -2.]])
+        """
+        out = np.zeros((n_problems, n_rows))
+        np.add.at(out, (self.problems, self.rows), self.taus)
+        return out
+
+    def by_row(self) -> tuple[Array, Log]:
+        """The rows that occur, each once and sorted, and the log with their places in that list.
+
+        Examples
+        --------
+        >>> log = Log(np.array([0, 0]), np.array([7, 3]), np.array([1.0, 1.0]), np.array([0., 1.]))
+        >>> rows, placed = log.by_row()
+        >>> rows, placed.rows
+        (array([3, 7]), array([1, 0]))
+        """
+        rows, places = np.unique(self.rows, return_inverse=True)
+        return rows, replace(self, rows=places)
+
+    def averaged(self, n_rows: int, clock: Array) -> Array:
+        """The dual coefficients of the mean of the weights after each step.
+
+        Examples
+        --------
+        >>> log = Log(np.array([0]), np.array([0]), np.array([1.0]), np.array([3.0]))
+        >>> log.averaged(1, clock=np.array([4.0]))
+        array([[0.25]])
+        """
+        pairs = zip(self.taus.tolist(), self.times.tolist(), strict=True)
+        lags = [rules.lag(abs(tau), 1.0, time) for tau, time in pairs]
+        shares = np.array(lags) / np.maximum(clock, 1e-300)[self.problems]
+        out = np.zeros((len(clock), n_rows))
+        np.add.at(out, (self.problems, self.rows), self.taus - np.copysign(shares, self.taus))
+        return out
+
+
+class Moment(NamedTuple):
+    """A moment of a run: how many lines the log had, the clock, and the squared lengths."""
+
+    lines: int
+    clock: Array
+    squares: Array
+
+
+@dataclass(frozen=True)
+class DualState:
+    """What a learner in the dual form has learned, as data.
+
+    Attributes
+    ----------
+    log : Log
+        All updates so far; on a budget those remembered, oldest first.
+    clock : array (problems,)
+        Weighted steps so far.
+    squares : array (2, problems)
+        The squared length of each weight vector, and of its change since the epoch began.
+    updates : array of int (problems,)
+        The updates of each problem; with all classes jointly, those about rows of each class.
+    marked : int
+        The lines of the log when the epoch began.
+    kept : Moment or None
+        When the validation error was least.
+    damage : array (problems,)
+        On a budget: what removals may have cost so far, in the terms of the Forgetron.
+    longest : array (problems,)
+        On a budget: the largest ``K(x, x)`` of a row that was corrected.
+    removals : dict or None
+        On a budget: the random generator that chooses what to forget.
+    """
+
+    log: Log
+    clock: Array
+    squares: Array
+    updates: Array
+    marked: int
+    damage: Array
+    longest: Array
+    kept: Moment | None = None
+    removals: dict[str, Any] | None = None
+
+    @classmethod
+    def zero(cls, problems: int, seed: int | None = None) -> DualState:
+        """Nothing learned yet.
+
+        Examples
+        --------
+        >>> len(DualState.zero(3).log)
+        0
+        """
+        zeros, counts = np.zeros(problems), np.zeros(problems, np.int64)
+        removals = dict(np.random.PCG64(seed).state)
+        return cls(
+            Log(), zeros, np.zeros((2, problems)), counts, 0, zeros, zeros, removals=removals
+        )  # fmt: skip
+
+    def at_best(self) -> tuple[Log, Array]:
+        """The log and the clock when the validation error was least, if that was looked at."""
+        if self.kept is None:
+            return self.log, self.clock
+        return self.log[: self.kept.lines], self.kept.clock
+
+    def until(self, steps: float, joint: bool = False) -> tuple[Array, DualState]:
+        """The support rows that were left after that many steps, and the state with those alone."""
+        n = self.clock.size
+        support, log = self.log[self.log.times < steps].by_row()
+        updates = (log.raised() if joint else log).updates(n)
+        return support, replace(
+            self, log=log, clock=np.full(n, float(steps)), squares=np.full((2, n), np.nan),
+            updates=updates, marked=len(log), kept=None,
+        )  # fmt: skip
+
+    def grown(self, old: Array, new: Array, multiclass: str) -> DualState:
+        """The state with problems for classes that have come up."""
+        if len(new) <= 2 or len(new) == len(old):
+            return self
+        places, signs, sources, total = moves(old, new, multiclass)
+        parts = []
+        for place, sign, source in zip(places, signs, sources, strict=True):
+            own = np.flatnonzero(self.log.problems == source)
+            log = self.log[own]
+            log = replace(log, problems=np.full(own.size, place), taus=sign * log.taus)
+            parts.append((own, log))
+        log = Log.joined([part for _, part in parts])
+        if len(log):
+            log = log[np.argsort(np.concatenate([own for own, _ in parts]), kind="stable")]
+
+        def spread(array: Array) -> Array:
+            out = np.zeros((*array.shape[:-1], total), array.dtype)
+            out[..., places] = array[..., sources]
+            return out
+
+        clock = spread(self.clock) if multiclass == "ovo" else np.full(total, self.clock[0])
+        updates = log.raised().updates(total) if multiclass == "joint" else spread(self.updates)
+        return DualState(
+            log, clock, spread(self.squares), updates, len(log), spread(self.damage),
+            spread(self.longest), None, self.removals,
+        )  # fmt: skip
