@@ -7,17 +7,15 @@ import sys
 
 
 def skip_blas() -> None:
-    """Start without BLAS: no kernel of the engine calls it.
+    """Start without BLAS: no kernel calls it.
 
     NumPy then starts no threads for it, and Numba, if a kernel has to be compiled, does not look
     for it. This is for the program's own process only: a library must not take BLAS away from the
     code of others.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from rosenblatt.compiled import jit as old_jit
     from rosenblatt.kernels import jit
 
-    old_jit.before_compiling = _import_numba_without_blas
     jit.on_compile(_say_that_it_compiles)
 
 

@@ -16,7 +16,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 
-from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import ONE, Examples, distinct
 from rosenblatt.training import Epoch, History, Progress
 
@@ -186,7 +185,7 @@ def held_out_rows(
     return np.asarray(out)
 
 
-def validation_codes(X_val: Any, y_val: Any, classes: np.ndarray) -> np.ndarray:
+def validation_codes(y_val: Any, classes: np.ndarray) -> np.ndarray:
     """The class numbers of held-out examples."""
     unknown = np.setdiff1d(y_val, classes)
     if unknown.size:

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import validate_data
 
+from rosenblatt.estimators._checks import held_out_rows, validation_codes, weighted_by_class
 from rosenblatt.estimators._classes import arrivals
-from rosenblatt.learners.examples import Examples, distinct
 
 
 class HeldOut(NamedTuple):
@@ -32,48 +31,15 @@ def hold_out(
         X_val, y_val = validate_data(
             model, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False
         )
-        unknown = np.setdiff1d(y_val, model.classes_)
-        if unknown.size:
-            raise ValueError(f"y_val holds labels that y does not: {unknown[:5]}.")
-        return HeldOut(X_val, np.searchsorted(model.classes_, y_val), np.ones(len(y_val))), omega
+        held = validation_codes(y_val, model.classes_)
+        return HeldOut(X_val, held, np.ones(len(y_val))), omega
     if not model.early_stopping:
         return None, omega
-    seed, fraction, n_classes = (
-        random.randint(2**31),
-        model.validation_fraction,
-        len(model.classes_),
-    )
-    if fraction * len(codes) < n_classes:
-        raise ValueError(
-            f"early_stopping would hold out {fraction:.0%} of {len(codes)} rows, fewer than the "
-            f"{n_classes} classes. Give X_val and y_val, or a larger validation_fraction."
-        )
-    _, out = train_test_split(
-        np.arange(len(codes)), test_size=fraction, stratify=codes, random_state=seed
-    )
+    out = held_out_rows(model, codes, len(model.classes_), random)
     weights = np.broadcast_to(omega, codes.shape)
     remaining = np.array(weights)
     remaining[out] = 0.0
     return HeldOut(X[out], codes[out], weights[out]), remaining
-
-
-def order_of(shuffle: Any, examples: Examples) -> tuple[np.ndarray, str, np.ndarray]:
-    """The rows to visit, how an epoch is drawn from them, and the weights that go with it."""
-    if shuffle is True:
-        rows, omega = distinct(examples)
-        return rows, "permutation", omega
-    n, omega = len(examples), examples.omega
-    chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:
-        raise ValueError(
-            "shuffle must be True, False, 'random', 'after_first' or an array of row numbers."
-        )
-    if chosen.min() < 0 or chosen.max() >= n:
-        raise ValueError(f"shuffle holds row numbers outside 0 .. {n - 1}.")
-    chosen = chosen.astype(np.uint64)
-    if omega.size > 1:
-        chosen = chosen[omega[chosen] > 0]
-    return chosen, shuffle if isinstance(shuffle, str) else "fixed", omega
 
 
 def after_support(
@@ -108,7 +74,4 @@ def pieces(
             codes, some = np.searchsorted(known, y[part]), weights
             if weights.size > 1:
                 some = weights[part]
-            if class_weight is not None:
-                factors = [float(class_weight.get(label, 1.0)) for label in known.tolist()]
-                some = np.broadcast_to(some, codes.shape) * np.array(factors)[codes]
-            yield part, known, codes, some
+            yield part, known, codes, weighted_by_class(some, class_weight, known, codes)

@@ -10,17 +10,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
+from rosenblatt.estimators._checks import FLOATS
 from rosenblatt.estimators._dual_fit import HeldOut, after_support
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
-from rosenblatt.estimators._input import FLOATS
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
-from rosenblatt.learners.linear import votes
 from rosenblatt.learners.log import DualState, Moment
-from rosenblatt.learners.problems import Problems
+from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.training import History, Progress
 
 

@@ -39,9 +39,10 @@ from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
-from rosenblatt.learners.linear import ONE_RATE, Linear, State, Weights
+from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
+from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
 
@@ -218,7 +219,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         guess = -1
         if foresee and len(before):
             row = np.array([start], np.uint64)
-            guess = int(self._learner.decide(self._learner.scores(examples, row))[0])
+            guess = int(self._learner.problems.decide(self._learner.scores(examples, row))[0])
         if len(known) > len(before):
             state = grown(self._learner.state(), before, known, self.multiclass)
             self._learner = self._new_learner(examples, len(known))
@@ -321,7 +322,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             X_val, y_val = validate_data(
                 self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False
             )  # fmt: skip
-            held = examples.alike(X_val, validation_codes(X_val, y_val, self.classes_))
+            held = examples.alike(X_val, validation_codes(y_val, self.classes_))
             rows = np.arange(len(held), dtype=np.uint64)
         else:
             return None

@@ -10,8 +10,8 @@ import numpy as np
 from rosenblatt import __version__
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.linear import State, Weights
 from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Epoch, History, Progress
 
 FORMAT = "rosenblatt-perceptron"

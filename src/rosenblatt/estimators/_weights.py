@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
-from rosenblatt.learners.linear import Linear, State, Weights
+from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
+from rosenblatt.learners.weights import State, Weights
 
 
 class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):

@@ -19,7 +19,7 @@ from rosenblatt.data.store import Store
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.kernels.packing import Numbering, Rarity
-from rosenblatt.learners.linear import State, Weights
+from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 

@@ -13,7 +13,8 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.estimators.file_rows import FileRows
 from rosenblatt.kernels.packing import Rarity
-from rosenblatt.learners.linear import ONE_RATE, Linear, State
+from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
 

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt.estimators._dual_fit import hold_out, order_of, pieces
-from rosenblatt.estimators._dual_model import DualModel
-from rosenblatt.estimators._input import (
+from rosenblatt.estimators._checks import (
+    CONSTRAINTS,
     callbacks_of,
+    check_named,
     check_options,
     check_weights,
     example_weights,
+    order_of,
+    seed_of,
     untouched_on_failure,
+    warn_of_budget,
 )
+from rosenblatt.estimators._dual_fit import hold_out, pieces
+from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
-from rosenblatt.estimators._options import CONSTRAINTS, check_named
-from rosenblatt.estimators._progress import progress as progress_bar
+from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import ONE, examples_of
 from rosenblatt.learners.protocol import Limits
 from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
-
-_BUDGET = (
-    "KernelPerceptron used up its budget of {0.n_iter_} epochs and {0.n_updates_} updates. "
-    "Increase max_iter or max_updates, or set tol=None."
-)
 
 
 def _has_rows(estimator: KernelPerceptron) -> bool:
@@ -252,7 +249,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 X = X.astype(self._fixed.dtype, copy=False)
             held, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
             rows, draw, omega = order_of(self.shuffle, examples_of(X, codes, omega))
-            seed = int(random.randint(2**31))
+            seed = seed_of(self.random_state, random)
             if not goes_on:
                 self._begin(seed)
             learner, examples = self._learner(X, codes, omega, self.max_iter)
@@ -263,16 +260,15 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 for _ in run(learner, data, plan, progress):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
-        if self.stop_reason_ == "budget" and self.tol is not None:
-            warnings.warn(_BUDGET.format(self), ConvergenceWarning, stacklevel=2)
+        warn_of_budget(self)
         return self
 
     @available_if(_has_rows)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
-        Any split of the data into calls gives the same model; averages and votes go on across
-        calls. Labels never seen before are welcome at any call.
+        Any split of the data into calls gives the same model; averages and votes continue across
+        calls. New labels may appear in any call.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import examples_of
 
 
@@ -183,7 +184,7 @@ class OneByOne:
         scores = self._walk()
         if self._two:
             return self._names[1 if scores[0, 0] > 0 else 0]
-        return self._names[int(self._walk.learner.decide(scores)[0])]
+        return self._names[int(self._walk.learner.problems.decide(scores)[0])]
 
     def _learn_new(self, x: Any, label: Any) -> Any:
         """Take the long way, which checks everything and knows what to do with a new label."""
@@ -215,7 +216,7 @@ class OneByOne:
         self._rate = eta if callable(eta) else None
         self._eta[0] = 0.0 if callable(eta) else eta
         self._visits, self._steps = model._progress.visits, model._progress.steps
-        self._walk = learner.bound(examples, np.zeros(1, np.uint64), self._eta)
+        self._walk = BoundWalk(learner, examples, np.zeros(1, np.uint64), self._eta)
 
     def _close(self) -> None:
         """Give the model what was learned."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from functools import partial
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -14,89 +14,22 @@ import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.kernels._memory import zeros
+from rosenblatt.learners.batch import corrections
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.problems import groups_of, signs_of, votes
+from rosenblatt.learners.parts import Part, taller, tally_of
+from rosenblatt.learners.problems import Problems, groups_of, weight_where
 from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.weights import State, Weights
 
 ONE_RATE = np.ones(1, np.float32)
-_NO_BOARD = np.empty(0, np.int64)
+NO_BOARD = np.empty(0, np.int64)
 _WORTH_A_SCOUT = 4096  # visits
 _MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
-_CHUNK = 4096  # rows scored at a time when errors are counted
-_WALKS = {
+WALKS = {
     "one": (learn.walk_one, learn.settle_one),
     "each": (learn.walk_each, learn.settle_each),
     "joint": (learn.walk_joint, learn.settle_joint),
 }
-
-
-class Weights(NamedTuple):
-    """Weights (problems, features) and biases (problems,)."""
-
-    weights: Array
-    bias: Array
-
-
-@dataclass(frozen=True)
-class State:
-    """What a linear learner has learned, as plain arrays.
-
-    Attributes
-    ----------
-    weights, bias : arrays (problems, features) and (problems,)
-    sums, bias_sums : arrays of the same shapes
-        The averaging sums u; `sums` is empty if nothing is averaged.
-    clock : array (problems,)
-        Weighted steps of the average so far.
-    before : Weights or None
-        The weights at the start of the epoch under way.
-    """
-
-    weights: Array
-    bias: Array
-    sums: Array
-    bias_sums: Array
-    clock: Array
-    before: Weights | None = None
-
-    @classmethod
-    def zero(
-        cls, problems: int, features: int, dtype: Any = np.float64, averaging: bool = False
-    ) -> State:
-        """Nothing learned yet.
-
-        >>> State.zero(1, 2).weights
-        array([[0., 0.]])
-        """
-        shape = (problems, features)
-        return cls(
-            np.zeros(shape, dtype), np.zeros(problems), np.zeros(shape if averaging else (0, 0)),
-            np.zeros(problems), np.zeros(problems),
-        )  # fmt: skip
-
-    def average(self) -> Weights:
-        """The mean of the weights after each step: ``w - u/N``."""
-        clock = np.maximum(self.clock, 1e-300)
-        weights = (self.weights - self.sums / clock[:, None]).astype(self.weights.dtype)
-        return Weights(weights, self.bias - self.bias_sums / clock)
-
-
-@dataclass
-class _Part:
-    """The arrays of some problems that one kernel call trains together.
-
-    ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
-    problems) for sparse ones. ``classes`` are its first class, or its negative and positive one.
-    """
-
-    classes: tuple[int, int]
-    problems: int
-    W: Array
-    U: Array
-    book: Array
-    moves: Array
-    before: Array = field(default_factory=lambda: np.empty(0))
-    before_bias: Array = field(default_factory=lambda: np.empty(0))
 
 
 class _Walked(NamedTuple):
@@ -170,7 +103,7 @@ class Linear:
         threads: int = 1,
     ) -> None:
         self.n_features, self.multiclass = n_features, multiclass
-        self.rule = np.array([*thresholds, padding * padding])
+        self.thresholds, self.rule = thresholds, np.array([*thresholds, padding * padding])
         self.averaging, self.batch, self.threads = averaging, batch, threads
         self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
         self.restart(n_classes)
@@ -178,6 +111,7 @@ class Linear:
     def restart(self, n_classes: int) -> None:
         """Forget all weights, to tell so many classes apart from now on."""
         self.n_classes = n_classes
+        self.problems = Problems(n_classes, self.multiclass, self.thresholds)
         groups = groups_of(n_classes, self.multiclass, self.threads)
         self._kind = "joint" if self.multiclass == "joint" and n_classes > 2 else "each"
         if groups[0][1] == 1 and (n_classes <= 2 or self.multiclass == "ovo"):
@@ -200,7 +134,7 @@ class Linear:
         """
         if self.batch:
             return self._walk_batch(examples, order, float(etas[0]))
-        kernel = _WALKS[self._kind][0]
+        kernel = WALKS[self._kind][0]
         own = self._own_orders(examples, order, etas, foresee)
         scouted = self._is_scouted(len(order))
         seen = [
@@ -210,8 +144,8 @@ class Linear:
         times = [float(part.book[learn.CLOCK, 0]) for part in self._parts]
         if self._is_pairwise:
             limits = Limits()
-        tallies = [_tally(part.classes, limits) for part in self._parts]
-        with self._scout(examples, order, seen[0]) if scouted else nullcontext(_NO_BOARD) as board:
+        tallies = [tally_of(part.classes, limits) for part in self._parts]
+        with self._scout(examples, order, seen[0]) if scouted else nullcontext(NO_BOARD) as board:
             calls = [
                 (*examples.arrays, o, e, part.W, self.rates, part.book, self.rule, tally, s,
                  board if self._kind == "one" else part.moves)
@@ -230,10 +164,6 @@ class Linear:
     @property
     def _is_pairwise(self) -> bool:
         return self._kind == "one" and len(self._parts) > 1
-
-    def bound(self, examples: Examples, order: Array, etas: Array) -> BoundWalk:
-        """A walk over the same arrays, whatever is in them when it is taken."""
-        return BoundWalk(self, examples, order, etas)
 
     def _own_orders(
         self, examples: Examples, order: Array, etas: Array, foresee: bool
@@ -261,13 +191,15 @@ class Linear:
             scores = [
                 s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)
             ]
-            predictions = self.decide(scores[0] if len(scores) == 1 else np.hstack(scores))
+            predictions = self.problems.decide(scores[0] if len(scores) == 1 else np.hstack(scores))
             mistakes = int(np.count_nonzero(predictions != codes))
         updated = int(tallies[0][learn.UPDATED])
         if pairs:
             updated = updates
         elif len(tallies) > 1:
-            updated = int(self._is_corrected(np.hstack([s[:visits] for s in seen]), codes).sum())
+            updated = int(
+                self.problems.is_corrected(np.hstack([s[:visits] for s in seen]), codes).sum()
+            )
         run = 0 if pairs else int(tallies[0][learn.RUN])
         weight = examples.weight_of(visited)
         return Tally(visits, weight, updates, updated, mistakes, run, predictions)
@@ -276,7 +208,7 @@ class Linear:
         """One iteration: add up the corrections of all rows, then make them."""
         scores = self.scores(examples, order)
         codes, weight = examples.codes[order], examples.weights_of(order)
-        coefficients, updates = self._batch_coefficients(scores, codes, weight)
+        coefficients, updates = corrections(self.problems, scores, codes, weight)
         first = 0
         for part in self._parts:
             last = first + part.problems
@@ -295,34 +227,13 @@ class Linear:
                 own = weight[np.isin(codes, part.classes)]
             part.book[learn.CLOCK, 0] += own.sum()
             first = last
-        predictions = self.decide(scores)
+        predictions = self.problems.decide(scores)
         updated = int(np.count_nonzero(coefficients.any(axis=1)))
         if self._is_pairwise:
             updated = updates
         mistakes = int(np.count_nonzero(predictions != codes))
         total = float(weight.sum())
         return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
-
-    def _batch_coefficients(self, scores: Array, codes: Array, weight: Array) -> tuple[Array, int]:
-        """What each row adds to each problem, for a learning rate of one; the updates."""
-        copies = np.maximum(1, np.ceil(weight)).astype(np.int64)
-        if self._kind == "joint":
-            here = np.arange(len(codes))
-            rivals = _rivals(scores, codes)
-            limits = np.where(codes > rivals, self.rule[learn.ABOVE], self.rule[learn.BELOW])
-            wrong = scores[here, codes].astype(np.float64) - scores[here, rivals] <= limits
-            out = np.zeros(scores.shape)
-            out[here[wrong], codes[wrong]] = weight[wrong]
-            out[here[wrong], rivals[wrong]] = -weight[wrong]
-            return out, int(np.count_nonzero(wrong))
-        signs = signs_of(self.n_classes, self.multiclass)[codes]
-        limits = np.where(signs > 0, self.rule[learn.ABOVE], self.rule[learn.BELOW])
-        wrong = (signs != 0) & (signs * scores.astype(np.float64) <= limits)
-        return wrong * signs * weight[:, None], int((wrong * copies[:, None]).sum())
-
-    def _is_corrected(self, scores: Array, codes: Array) -> Array:
-        """Which rows with these scores are corrected in any problem."""
-        return self._batch_coefficients(scores, codes, np.ones(len(codes)))[0].any(axis=1)
 
     # Scores and errors
 
@@ -345,53 +256,34 @@ class Linear:
             seen = np.empty((len(order), part.problems), self.dtype)
             book = np.zeros_like(part.book)
             book[learn.BIAS] = bias
-            _WALKS[self._kind][0](
+            WALKS[self._kind][0](
                 *examples.arrays, order, np.zeros(1), W, self.rates, book, never,
-                _tally(part.classes, Limits()), seen,
-                _NO_BOARD if self._kind == "one" else part.moves,
+                tally_of(part.classes, Limits()), seen,
+                NO_BOARD if self._kind == "one" else part.moves,
             )  # fmt: skip
             out.append(seen)
         return out[0] if len(out) == 1 else np.hstack(out)
 
-    def decide(self, scores: Array) -> Array:
-        """The class numbers that (rows, problems) scores stand for."""
-        if self.n_classes <= 2:
-            return (scores[:, 0] > 0).astype(np.int32)
-        if self.multiclass == "ovo":
-            return votes(scores, self.n_classes).argmax(axis=1).astype(np.int32)
-        return scores.argmax(axis=1).astype(np.int32)
-
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
-        wrong = total = 0.0
-        weights = self._weights_and_biases(averaged)
-        for chunk in _chunks(rows):
-            weight = examples.weights_of(chunk)
-            predicted = self.decide(self._scores(examples, chunk, weights))
-            wrong += float(weight[predicted != examples.codes[chunk]].sum())
-            total += float(weight.sum())
-        return wrong / total
+        weights, problems = self._weights_and_biases(averaged), self.problems
+        wrong = weight_where(
+            lambda scores, codes: problems.decide(scores) != codes,
+            lambda chunk: self._scores(examples, chunk, weights),
+            examples,
+            rows,
+        )
+        return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
-        """The weight of the rows on the wrong side; for two classes the notes' set ``y·s <= 0``."""
-        total = 0.0
-        for chunk in _chunks(rows):
-            scores, codes = self.scores(examples, chunk), examples.codes[chunk]
-            if self.n_classes <= 2:
-                wrong = (2 * codes - 1) * scores[:, 0] <= 0
-            else:
-                wrong = self.decide(scores) != codes
-            total += float(examples.weights_of(chunk)[wrong].sum())
-            if total > enough:
-                break
-        return total
+        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
+        scores = partial(self.scores, examples)
+        return weight_where(self.problems.is_wrong, scores, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        return not any(
-            self._is_corrected(self.scores(examples, chunk), examples.codes[chunk]).any()
-            for chunk in _chunks(rows)
-        )
+        scores = partial(self.scores, examples)
+        return weight_where(self.problems.is_corrected, scores, examples, rows, 0.0) == 0.0
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
@@ -405,13 +297,15 @@ class Linear:
         for _ in range(epochs):
             twin.walk(examples, order, etas)
             seen = twin._unsettled.pop().seen[0]
-            np.add.at(counts, order[self._is_corrected(seen[:, :1], examples.codes[order])], 1)
+            np.add.at(
+                counts, order[self.problems.is_corrected(seen[:, :1], examples.codes[order])], 1
+            )
         return counts
 
     def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Linear:
         """A learner of the same rule that knows nothing yet."""
         twin = Linear(
-            self.n_classes, n_features, multiclass=self.multiclass,
+            self.n_classes, n_features, multiclass=self.multiclass, thresholds=self.thresholds,
             averaging=self.averaging if averaging is None else averaging, rates=self.rates,
             dtype=self.dtype, dense=dense, batch=self.batch, threads=self.threads,
         )  # fmt: skip
@@ -454,7 +348,7 @@ class Linear:
             # Without the room for more features: sums of the same numbers, however much there is.
             W = part.W if self.dense else part.W[: self.n_features]
             if part.before.shape != W.shape:
-                part.before = _taller(part.before[: len(W)], len(W))
+                part.before = taller(part.before[: len(W)], len(W))
             bias = part.book[learn.BIAS]
             squares = learn.norm_and_change(W.reshape(-1), part.before.reshape(-1))
             norm += squares[0] + float((bias**2).sum())
@@ -469,7 +363,7 @@ class Linear:
         for part in self._parts:
             if n_features > len(part.W):
                 # Zeros cost memory when touched: ample room saves copying as features turn up.
-                part.W = _taller(part.W, max(n_features, 2 * len(part.W)))
+                part.W = taller(part.W, max(n_features, 2 * len(part.W)))
         self.n_features = n_features
 
     def state(self) -> State:
@@ -534,9 +428,9 @@ class Linear:
         for examples, orders, etas, seen, times in self._unsettled:
             for i, part in enumerate(self._parts):
                 part.book[learn.TIME, 0] = times[i]
-                _WALKS[self._kind][1](
+                WALKS[self._kind][1](
                     *examples.arrays, orders[i], etas[i], seen[i], self._sums(part), self.rates,
-                    part.book, self.rule, _tally(part.classes, Limits()),
+                    part.book, self.rule, tally_of(part.classes, Limits()),
                     *(() if self._kind == "one" else (part.moves,)),
                 )  # fmt: skip
         self._unsettled.clear()
@@ -555,12 +449,12 @@ class Linear:
         if sum(s.nbytes for walked in self._unsettled for s in walked.seen) > _MOST_UNSETTLED:
             self.settle()
 
-    def _sums(self, part: _Part) -> Array:
+    def _sums(self, part: Part) -> Array:
         if part.U.shape != part.W.shape:
-            part.U = _taller(part.U, len(part.W), part.W.shape[1:], np.float64)
+            part.U = taller(part.U, len(part.W), part.W.shape[1:], np.float64)
         return part.U
 
-    def _mean(self, part: _Part) -> tuple[Array, Array]:
+    def _mean(self, part: Part) -> tuple[Array, Array]:
         self.settle()
         steps = max(float(part.book[learn.CLOCK, 0]), 1e-300)
         out = np.empty_like(part.W)
@@ -575,11 +469,11 @@ class Linear:
         features = self.n_features if room is None else room
         return (problems, features) if self.dense else (features, problems)
 
-    def _new_part(self, classes: tuple[int, int], problems: int) -> _Part:
+    def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
         shape = (self.n_features,) if problems == 1 else self._shape(problems)
         if problems == 1 and self._kind != "one":
             shape = self._shape(1)
-        return _Part(
+        return Part(
             classes, problems, zeros(shape, self.dtype), np.empty(0), np.zeros((4, problems)),
             np.empty((3, problems)),
         )  # fmt: skip
@@ -620,76 +514,3 @@ class Linear:
         finally:
             board[learn.PLACE] = len(order)
             thread.join()
-
-
-def _tally(classes: tuple[int, int], limits: Limits) -> Array:
-    tally = np.zeros(learn.TALLY, np.int64)
-    tally[learn.ALLOWED], tally[learn.RUN], tally[learn.LONGEST] = limits
-    tally[learn.NEGATIVE], tally[learn.POSITIVE] = classes
-    return tally
-
-
-def _rivals(scores: Array, codes: Array) -> Array:
-    """The class of the largest score other than the right one, the first of equals."""
-    others = np.array(scores)
-    others[np.arange(len(codes)), codes] = -np.inf
-    return others.argmax(axis=1)
-
-
-def _chunks(rows: Array) -> Iterator[Array]:
-    for start in range(0, len(rows), _CHUNK):
-        yield rows[start : start + _CHUNK]
-
-
-def _taller(
-    array: Array, rows: int, rest: tuple[int, ...] | None = None, dtype: Any = None
-) -> Array:
-    grown = zeros((rows, *(array.shape[1:] if rest is None else rest)), dtype or array.dtype)
-    if array.size:
-        grown[: len(array)] = array
-    return grown
-
-
-class BoundWalk:
-    """A walk to be taken again and again over the same arrays, with little overhead.
-
-    Parameters
-    ----------
-    learner : Linear
-    examples, order, etas
-        As for :meth:`Linear.walk`; their contents may change between two walks.
-    """
-
-    def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
-        self.learner = learner
-        self._parts, one = learner._parts, learner._kind == "one"
-        walk, settle = _WALKS[learner._kind]
-        width = sum(part.problems for part in self._parts)
-        self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
-        self.scores = np.empty((len(order), width), learner.dtype)
-        self._tallies = [_tally(part.classes, Limits()) for part in self._parts]
-        self._walks, self._settles = [], []
-        for part, seen, tally in zip(self._parts, self._seen, self._tallies, strict=True):
-            start, rule = (*examples.arrays, order, etas), (part.book, learner.rule, tally)
-            more = (_NO_BOARD if one else part.moves,)
-            self._walks.append(walk.bound(*start, part.W, learner.rates, *rule, seen, *more))
-            if learner.averaging:
-                sums = (*start, seen, learner._sums(part), learner.rates, *rule)
-                self._settles.append(settle.bound(*sums, *(() if one else more)))
-
-    def __call__(self) -> Array:
-        """Learn; the scores before it, (rows, problems), good until the next call."""
-        for part in self._parts:
-            part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
-        for walk in self._walks:
-            walk()
-        for settle in self._settles:
-            settle()
-        if len(self._seen) == 1:
-            return self._seen[0]
-        return np.concatenate(self._seen, axis=1, out=self.scores)
-
-    @property
-    def updates(self) -> int:
-        """The updates of all walks so far."""
-        return sum(int(tally[learn.UPDATES]) for tally in self._tallies)

@@ -1,0 +1,56 @@
+"""A walk over the same arrays again and again, for examples that come one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rosenblatt.kernels import learn
+from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.linear import NO_BOARD, WALKS, Linear
+from rosenblatt.learners.parts import tally_of
+from rosenblatt.learners.protocol import Array, Limits
+
+
+class BoundWalk:
+    """A walk to be taken again and again over the same arrays, with little overhead.
+
+    Parameters
+    ----------
+    learner : Linear
+    examples, order, etas
+        As for :meth:`Linear.walk`; their contents may change between two walks.
+    """
+
+    def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
+        self.learner = learner
+        self._parts, one = learner._parts, learner._kind == "one"
+        walk, settle = WALKS[learner._kind]
+        width = sum(part.problems for part in self._parts)
+        self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
+        self.scores = np.empty((len(order), width), learner.dtype)
+        self._tallies = [tally_of(part.classes, Limits()) for part in self._parts]
+        self._walks, self._settles = [], []
+        for part, seen, tally in zip(self._parts, self._seen, self._tallies, strict=True):
+            start, rule = (*examples.arrays, order, etas), (part.book, learner.rule, tally)
+            more = (NO_BOARD if one else part.moves,)
+            self._walks.append(walk.bound(*start, part.W, learner.rates, *rule, seen, *more))
+            if learner.averaging:
+                sums = (*start, seen, learner._sums(part), learner.rates, *rule)
+                self._settles.append(settle.bound(*sums, *(() if one else more)))
+
+    def __call__(self) -> Array:
+        """Learn; the scores before it, (rows, problems), good until the next call."""
+        for part in self._parts:
+            part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
+        for walk in self._walks:
+            walk()
+        for settle in self._settles:
+            settle()
+        if len(self._seen) == 1:
+            return self._seen[0]
+        return np.concatenate(self._seen, axis=1, out=self.scores)
+
+    @property
+    def updates(self) -> int:
+        """The updates of all walks so far."""
+        return sum(int(tally[learn.UPDATES]) for tally in self._tallies)

@@ -1,0 +1,61 @@
+"""What a linear learner has learned, as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt.learners.protocol import Array
+
+
+class Weights(NamedTuple):
+    """Weights (problems, features) and biases (problems,)."""
+
+    weights: Array
+    bias: Array
+
+
+@dataclass(frozen=True)
+class State:
+    """What a linear learner has learned, as plain arrays.
+
+    Attributes
+    ----------
+    weights, bias : arrays (problems, features) and (problems,)
+    sums, bias_sums : arrays of the same shapes
+        The averaging sums u; `sums` is empty if nothing is averaged.
+    clock : array (problems,)
+        Weighted steps of the average so far.
+    before : Weights or None
+        The weights at the start of the epoch under way.
+    """
+
+    weights: Array
+    bias: Array
+    sums: Array
+    bias_sums: Array
+    clock: Array
+    before: Weights | None = None
+
+    @classmethod
+    def zero(
+        cls, problems: int, features: int, dtype: Any = np.float64, averaging: bool = False
+    ) -> State:
+        """Nothing learned yet.
+
+        >>> State.zero(1, 2).weights
+        array([[0., 0.]])
+        """
+        shape = (problems, features)
+        return cls(
+            np.zeros(shape, dtype), np.zeros(problems), np.zeros(shape if averaging else (0, 0)),
+            np.zeros(problems), np.zeros(problems),
+        )  # fmt: skip
+
+    def average(self) -> Weights:
+        """The mean of the weights after each step: ``w - u/N``."""
+        clock = np.maximum(self.clock, 1e-300)
+        weights = (self.weights - self.sums / clock[:, None]).astype(self.weights.dtype)
+        return Weights(weights, self.bias - self.bias_sums / clock)
