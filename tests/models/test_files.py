@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import Model, ModelFormatError, load, save, tensorfile, train
+from rosenblatt import ModelFormatError, load, save, tensorfile, train
 from rosenblatt.data import Features
 
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
