@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rosenblatt.models import Model
 
 _REFRESH = 0.1  # seconds between two refreshes of the live line
+_MOST_COLUMNS = 20  # that are named
 _MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 
 
@@ -39,8 +40,8 @@ class ProgressPrinter:
         self.run: FileRun | None = None
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
-        if quiet or json:
-            jit.on_compile(lambda name: None)
+        self._compiling = False
+        jit.on_compile(self._announce)
 
     def step(self, run: FileRun) -> None:
         """Print finished epochs and refresh the live line; called after every step."""
@@ -50,7 +51,8 @@ class ProgressPrinter:
         now = self._clock()
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
-                self._line(_reading_line(run, now - self._epoch_began))
+                for line in _reading_lines(run, now - self._epoch_began):
+                    self._line(line)
             self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
@@ -61,6 +63,7 @@ class ProgressPrinter:
     def trained(self, model: Model, out: Path) -> None:
         """Print why training stopped, what was left out, and the model file."""
         self.close()
+        jit.on_compile(None)
         seconds = self._clock() - self._began
         run = self.run
         assert run is not None, "training takes a step at least"
@@ -84,6 +87,13 @@ class ProgressPrinter:
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
         self._line(f"model      {out}  {_extent(model)}, {size}, in {seconds:.2f} s")
+
+    def _announce(self, kernel: str) -> None:
+        """Say once, before the wait, that kernels are compiled."""
+        if not self._compiling and not self.quiet and not self.json:
+            self.close()
+            typer.echo("compiling, once on this machine ...", err=True)
+        self._compiling = True
 
     @staticmethod
     def _clock() -> float:
@@ -141,10 +151,23 @@ def _epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:
     )
 
 
-def _reading_line(run: FileRun, seconds: float) -> str:
-    size = run.rows.bytes
+def _reading_lines(run: FileRun, seconds: float) -> list[str]:
+    """What the columns were taken for, and how much was read."""
+    size, columns = run.rows.bytes, run.source.features.columns
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
-    return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
+    lines = [f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"]
+    return [f"columns    {_kinds(columns)}", *lines] if columns else lines
+
+
+def _kinds(columns: Any) -> str:
+    """The names and kinds of columns, the first of many.
+
+    >>> from rosenblatt.data import Column
+    >>> _kinds([Column("age", "number"), Column("job", "category")])
+    'age (number), job (category)'
+    """
+    more = ["..."] if len(columns) > _MOST_COLUMNS else []
+    return ", ".join([*(f"{c.name} ({c.kind})" for c in columns[:_MOST_COLUMNS]), *more])
 
 
 def _live_line(run: FileRun, seconds: float) -> str:
@@ -231,8 +254,7 @@ def _feature_lines(model: Model) -> list[str]:
     f = model.features
     if f.origin != "table":
         return [f"features as they stand in {f.origin} files"]
-    shown = ", ".join(f"{c.name} ({c.kind})" for c in f.columns[:20])
-    lines = [f"label {f.label}; columns {shown}{' ...' if len(f.columns) > 20 else ''}"]
+    lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
     kinds = {column.kind for column in f.columns}
     if "text" in kinds:
         units = "characters" if f.ngrams.chars else "words"

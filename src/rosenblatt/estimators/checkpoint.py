@@ -25,6 +25,7 @@ from rosenblatt.training.state import Counts, Kept
 
 FORMAT = "rosenblatt-checkpoint"
 VERSION = 3
+_LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 
 
@@ -147,19 +148,17 @@ class Checkpoint:
 
 
 def _arrays_of(state: State) -> dict[str, Any]:
-    names = ("weights", "bias", "sums", "bias_sums", "clock")
-    arrays = {f"learner.{name}": getattr(state, name) for name in names}
+    arrays = {f"learner.{name}": getattr(state, name) for name in _LEARNED}
     if state.before is not None:
         arrays |= {f"before.{name}": array for name, array in state.before._asdict().items()}
     return arrays
 
 
 def _state_of(arrays: dict[str, Any]) -> State:
-    names = ("weights", "bias", "sums", "bias_sums", "clock")
     before = None
     if "before.weights" in arrays:
         before = Weights(arrays["before.weights"], arrays["before.bias"])
-    return State(*(arrays[f"learner.{name}"] for name in names), before)
+    return State(**{name: arrays[f"learner.{name}"] for name in _LEARNED}, before=before)
 
 
 def _plain(progress: Progress) -> dict[str, Any]:

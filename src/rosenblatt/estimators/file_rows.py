@@ -133,6 +133,7 @@ class FileRows:
             before, rows = len(self.store), self._keep(batch, self.store)
             self.batches += 1
             self.bytes += batch.size
+            assert batch.labels is not None
             omega = ONE if batch.weights is None else batch.weights
             examples = Examples(rows, batch.labels, omega, len(self.numbering))
             if not self._is_ready():

@@ -36,9 +36,8 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
         fingerprint = helper.submit(run.source.fingerprint)
         weights, bias = _chosen(run)
         state = _state(run)
-        places = _used(weights, state)
-        take = partial(taken, places=places)
-        columns, weights = take(run.rows.numbering.columns), turn(take(weights))
+        places, take = _used(weights, state)
+        columns, weights = take(run.rows.numbering.columns[: len(weights)]), turn(take(weights))
         state |= {name: turn(take(state[name])) for name in ("W", "U") if name in state}
         state["bias"] = turn(state["bias"])
         if run.rows.rarity is not None:
@@ -46,7 +45,7 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
         return Model(
             classes=classes,
             features=run.source.features,
-            columns=columns,
+            columns=np.array(columns),
             weights=np.ascontiguousarray(weights),
             bias=np.array(turn(bias), dtype=np.float64),
             parameters=asdict(run.settings) | {"stop_reason": run.stop_reason},
@@ -73,13 +72,19 @@ def _state(run: FileRun) -> dict[str, Any]:
     return {name: np.ascontiguousarray(array.T) for name, array in wide.items()} | own
 
 
-def _used(weights: np.ndarray, state: dict[str, Any]) -> np.ndarray:
-    """The places that learning made use of."""
+def _used(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, Turn]:
+    """The places that learning made use of, and how to take them from an array.
+
+    If these are nearly all places, all are taken, as they lie.
+    """
     last = state["W"]
     found = np.zeros(len(last), dtype=bool)
     found[used_places(last, state.get("U", last))] = True
     found[used_places(weights, weights)] = True
-    return np.flatnonzero(found).astype(np.uint32)
+    if np.count_nonzero(found) > 0.9 * len(found):
+        return np.arange(len(found), dtype=np.uint32), lambda array: array
+    places = np.flatnonzero(found).astype(np.uint32)
+    return places, partial(taken, places=places)
 
 
 def _words(

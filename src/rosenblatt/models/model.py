@@ -131,7 +131,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
-        <Explanation: 'pos', score -0.17 = fun +1.49, bad -1.66, bias +0.00>
+        <Explanation: 'pos', score +0.63 = good +0.63, fun +0.63, bad -0.63, bias +0.00>
         """
         table = None
         if self.features.origin == "svmlight":
