@@ -3,9 +3,7 @@
     python benchmarks/bench_startup.py [rounds]
 
 Whole processes, from start to end, in milliseconds: the median and the least of several rounds,
-taken in turn. *Compiling* is the first run ever, in a folder of its own, measured once. *Through
-Numba* is a later run that brings the same kernels from Numba's cache, as it must wherever no
-machine code can be kept: a setting of Numba's own, at its default, asks for it here. Bytecode is
+taken in turn. *Compiling* is the first run ever, in a folder of its own, measured once. Bytecode is
 kept between the rounds, as it is for any installed package.
 """
 
@@ -27,7 +25,6 @@ from rich.table import Table
 from common import data_folder, machine
 
 ROWS = 200
-THROUGH_NUMBA = {"NUMBA_OPT": "3"}
 FIT = (
     "from rosenblatt import Perceptron; import numpy as np; "
     "X = np.eye(3); Perceptron(random_state=0).fit(X, [0, 1, 1])"
@@ -61,14 +58,13 @@ def main() -> None:
         train = program(f"train {small} --label label --epochs 5 --quiet --out {small}.model")
         cases: dict[str, tuple[list[str], dict[str, str]]] = {
             "python, nothing else": (python("pass"), {}),
+            "import numpy, llvmlite.binding": (python("import numpy, llvmlite.binding"), {}),
             "import numpy, pyarrow.compute": (python("import numpy, pyarrow.compute"), {}),
             "rosenblatt --help": (program("--help"), {}),
             f"rosenblatt train, {ROWS} rows": (train, {}),
-            "... through Numba": (train, THROUGH_NUMBA),
             "import Perceptron, fit": (python(FIT), {}),
-            "... through Numba ": (python(FIT), THROUGH_NUMBA),
         }
-        first = seconds(train, NUMBA_CACHE_DIR=str(Path(scratch) / "empty"))
+        first = seconds(train, ROSENBLATT_CACHE_DIR=str(Path(scratch) / "empty"))
         for command, settings in cases.values():
             seconds(command, **settings)
         times = {name: [] for name in cases}

@@ -432,6 +432,13 @@ def test_kernels_are_kept_in_the_users_cache_folder(cold):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_relative_path_is_no_cache_folder(cold):
+    """An archive may bring such a folder along, and whoever unpacks it owns its files."""
+    before = sorted(cold.folder.rglob("*"))
+    assert cold.run(ROSENBLATT_CACHE_DIR="here", PYTHONDONTWRITEBYTECODE="1") == (1.0, True)
+    assert sorted(cold.folder.rglob("*")) == before
+
+
 def test_only_the_newest_folders_are_kept(cold):
     for age in range(5):
         old = cold.cache / f"kernels-{age}"

@@ -34,8 +34,12 @@ def warm_up(
                 typer.echo(f"{name}: compiled in {jit.compile_seconds() - seconds:.1f} s")
             seconds = jit.compile_seconds()
     if not quiet:
-        found = len(list(kept.glob("*")))
-        where = f"{found} kernels in {kept}" if found else f"nothing kept: {kept} cannot be used"
+        found = len(list(kept.glob("*"))) if kept else 0
+        where = (
+            f"{found} kernels in {kept}"
+            if found
+            else "nothing kept: there is no private folder for it"
+        )
         typer.echo(f"{seconds:.1f} s, {where}")
 
 

@@ -3,6 +3,15 @@
 A kernel is put into a C function that makes arrays of pointers and sizes and writes the results to
 a place it is given. Numba compiles that as a ``cfunc``; LLVM then drops what only Python can call
 (the report of exceptions, which kernels do not raise), and what is left needs neither of them.
+
+Where the time goes, so that kernels are written for it (numba 0.68, seconds of processor time):
+about two thirds is Numba's own Python, type inference and the making of LLVM's language, and a
+third is LLVM. Importing and starting Numba takes 0.6. Each function takes 0.02 to 0.1 and its
+statements more: a walk over CSR rows took 2.1 with its answers for layouts in layers of functions,
+and 0.65 without. Functions of NumPy are compiled like one's own: ``np.searchsorted`` takes 0.4, a
+loop in its place 0.05. LLVM's levels of optimisation make no difference to the sum, nor does the
+counting of owners; wrappers for Python (15 %), the garbage collector (15 %) and a function of its
+own around the kernel (15 %) do, and are avoided here.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
@@ -232,11 +233,18 @@ _digest(Path(__file__).parent)  # now: an upgrade under a running process must n
 
 
 @cache
-def cache_folder() -> Path:
-    """Where kernels of these sources are kept, for this processor and these compilers."""
-    chosen = os.environ.get("ROSENBLATT_CACHE_DIR")
+def cache_folder() -> Path | None:
+    """Where kernels of these sources are kept, for this processor and these compilers.
+
+    None if there is no such place. The working folder, which may have come out of an archive, is
+    never one: a relative path counts for nothing.
+    """
     user = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    base = Path(chosen or user + "/rosenblatt").expanduser()
+    base = Path(os.environ.get("ROSENBLATT_CACHE_DIR") or user + "/rosenblatt")
+    with suppress(RuntimeError):  # nobody's home
+        base = base.expanduser()
+    if not base.is_absolute():
+        return None
     parts = [sys.implementation.cache_tag, version("numba"), version("llvmlite")]
     parts += [_llvm().get_host_cpu_name(), _llvm().get_host_cpu_features().flatten()]
     sources = _digest(Path(__file__).parent)
@@ -245,11 +253,9 @@ def cache_folder() -> Path:
 
 def _path(function: Callable, spelling: str) -> Path | None:
     """Where a kernel is kept; nowhere if it was not declared in a file."""
-    file = Path(function.__code__.co_filename)
-    if not file.is_file():
+    file, folder = Path(function.__code__.co_filename), cache_folder()
+    if folder is None or not file.is_file():
         return None
-    made_of = (
-        _digest(file.parent) + f"{function.__module__} {function.__qualname__} {spelling}".encode()
-    )
-    name = hashlib.sha256(made_of).hexdigest()[:16]
-    return cache_folder() / f"{function.__name__}-{name}"
+    spelled = f"{function.__module__} {function.__qualname__} {spelling}"
+    name = hashlib.sha256(_digest(file.parent) + spelled.encode()).hexdigest()[:16]
+    return folder / f"{function.__name__}-{name}"

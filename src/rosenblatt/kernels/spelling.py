@@ -102,10 +102,26 @@ def _find_words(offsets, data, fold, seed, low, high, mask, wanted, hints, found
                 column = _mixed(g) & np.uint64(mask)
                 if k + 1 < low or not hints[column & low_bits]:
                     continue
-                at = np.searchsorted(wanted, column)
-                if at < wanted.size and wanted[at] == column and found[at, 1] == 0:
+                at = _place(wanted, column)
+                if at >= 0 and found[at, 1] == 0:
                     found[at, 0] = spans[i, 0]
                     found[at, 1] = spans[i + k, 1]
+
+
+@kernel
+def _place(rising, number):
+    """Where a number stands among rising ones; -1 if nowhere.
+
+    (np.searchsorted would take as long to compile as all the rest of :func:`_find_words`.)
+    """
+    low, high = 0, rising.size
+    while low < high:
+        middle = (low + high) >> 1
+        if rising[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < rising.size and rising[low] == number else -1
 
 
 @kernel
