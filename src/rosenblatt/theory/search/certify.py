@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -87,9 +88,11 @@ def certify(
     classes, codes = check_labels(y, values.shape[0])
     if minimal is None and values.shape[1] + int(fit_intercept) > READABLE_COLUMNS:
         minimal = False
-    data = _Data(values, classes, codes, fingerprint(values, classes, codes), _source(X, y))
-    call = _Call(data, fit_intercept, exact, margin_rtol, minimal, Clock(time_limit))
-    return call.certificates(strategy)
+    with ThreadPoolExecutor(1) as beside:
+        mark = beside.submit(fingerprint, values, classes, codes)
+        data = _Data(values, classes, codes, mark, _source(X, y))
+        call = _Call(data, fit_intercept, exact, margin_rtol, minimal, Clock(time_limit))
+        return call.certificates(strategy)
 
 
 def _source(X: Any, y: Any) -> CertificateSource | None:
@@ -107,7 +110,7 @@ class _Data(NamedTuple):
     values: Any
     classes: list[Any]
     codes: Indices
-    fingerprint: str
+    fingerprint: Future[str]
     source: CertificateSource | None
 
 
@@ -157,7 +160,7 @@ class _Call(NamedTuple):
             decision,
             rows,
             intervals,
-            fingerprint=data.fingerprint,
+            fingerprint=data.fingerprint.result(),
             source=data.source,
             n_rows=data.values.shape[0],
             exact=self.exact,

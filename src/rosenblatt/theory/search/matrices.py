@@ -100,8 +100,16 @@ def squared_lengths(A: Any) -> Floats:
     """The squared norm of each row."""
     if not sparse.issparse(A):
         return np.asarray(np.einsum("ij,ij->i", A, A))
-    squares = sparse.csr_array((A.data * A.data, A.indices, A.indptr), shape=A.shape)
-    return np.asarray(squares @ np.ones(A.shape[1]))
+    found, ones = np.empty(A.shape[0]), np.ones(A.shape[1])
+    for start in range(0, A.shape[0], CHUNK):
+        ends = A.indptr[start : start + CHUNK + 1]
+        inside, shape = slice(ends[0], ends[-1]), (len(ends) - 1, A.shape[1])
+        values = A.data[inside]
+        squares = sparse.csr_array(
+            (values * values, A.indices[inside], ends - ends[0]), shape=shape
+        )
+        found[start : start + CHUNK] = squares @ ones
+    return found
 
 
 def column_lengths(A: Any) -> Floats:

@@ -16,7 +16,7 @@ from rosenblatt.theory.search.matrices import CHUNK, column_extremes
 from rosenblatt.theory.search.problem import BinaryProblem
 
 # Rows of each class that rule out most columns before all rows are read.
-_FEW = 1024
+_FEW = (1024, 1 << 14)
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,14 @@ def _varies(one: _Side, other: _Side, padded: bool) -> Any:
 
 def _candidates(values: Any, y: Any, padded: bool) -> Any:
     """The columns that the first rows of each class do not rule out."""
-    few = np.concatenate([np.flatnonzero(y == side)[:_FEW] for side in (-1, 1)])
-    below, above = _sides(values[few], y[few])
-    apart = _is_apart(below, above, padded) | _is_apart(above, below, padded)
-    return np.flatnonzero(apart)
+    columns = np.arange(values.shape[1])
+    for few in _FEW:
+        rows = np.concatenate([np.flatnonzero(y == side)[:few] for side in (-1, 1)])
+        below, above = _sides(values[rows][:, columns], y[rows])
+        columns = columns[_is_apart(below, above, padded) | _is_apart(above, below, padded)]
+        if len(columns) == 0:
+            break
+    return columns
 
 
 def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
