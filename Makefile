@@ -1,20 +1,26 @@
 # make demo   set everything up and watch a perceptron learn
-# make test   set everything up and run the tests
+# make test   set everything up and run the tests, the same examples every time
+# make test-random   the property tests with newly drawn examples (nightly)
 # make check  lint, types, import order
 # make docs   build the documentation into docs/_build/html
 # make bench  print the speed ratios against the peers
+# make house  print the size and shape of the code: frames from fit to kernel, lines per package
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test test-random check docs bench house clean
 
 demo: .venv/core
 	$(BIN)/rosenblatt demo
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# New examples each time; a failure prints the @reproduce_failure line that repeats it.
+test-random: .venv/dev
+	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 check: .venv/dev
 	$(BIN)/ruff check src tests benchmarks docs
@@ -28,6 +34,9 @@ docs: .venv/dev
 bench: .venv/dev
 	$(PIP) -e ".[bench]"
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+house: .venv/dev
+	$(BIN)/python benchmarks/house.py
 
 clean:
 	rm -rf .venv docs/_build docs/gallery docs/reference/generated

@@ -138,8 +138,7 @@ def main():
     head += ["linprog", "ratio", "SVC", "ratio"]
     line = "{:>9} {:>7} {:>6} {:<11} {:<15} {:>8} {:>8} {:>7} {:>9} {:>7}"
     print(line.format(*head))
-    # What is compiled, once on a machine, is compiled before anything is measured.
-    decide(sparse.csr_array(np.eye(4)), [0, 1, 0, 1])
+    decide(sparse.csr_array(np.eye(4)), [0, 1, 0, 1])  # imports are not measured
     generator = np.random.default_rng(0)
     for n, d, density in sizes:
         for name, X, y in problems(n, d, density, generator):

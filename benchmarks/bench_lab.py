@@ -17,7 +17,7 @@ from rich.table import Table
 
 from common import machine, seconds
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import MOST_POINTS, Data, Settings
+from rosenblatt.lab.state import MOST_POINTS, Data, LabSettings
 from rosenblatt.lab.view import frame_for, view
 
 
@@ -36,7 +36,7 @@ def main() -> None:
     )
     for kind, noise in [("separable", 0.0), ("noisy", 0.4)]:
         for lift in ("none", "products", "polynomial", "rbf"):
-            session = Session(cloud(noise), Settings(lift=lift, keep="average"))
+            session = Session(cloud(noise), LabSettings(lift=lift, keep="average"))
             frame = frame_for(session)
 
             def show(session=session, frame=frame) -> None:

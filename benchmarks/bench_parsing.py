@@ -37,7 +37,7 @@ from sklearn.datasets import load_svmlight_file
 from common import best_of, data_folder, machine
 from rosenblatt import data
 from rosenblatt.data.byte_source import BLOCK_BYTES
-from rosenblatt.kernels.parsers import parse_svmlight
+from rosenblatt.kernels.sparse_lines import parse_svmlight
 
 COPIES = 10
 REVIEWS = {"label": pa.string(), "text": pa.string()}

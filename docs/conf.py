@@ -41,13 +41,19 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_title = "rosenblatt"
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "rosenblatt"},
     "show_nav_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables of figures take the width of the page's own table of contents.
+    "secondary_sidebar_items": {
+        **{f"{part}/**": ["page-toc"] for part in ("guide", "theory", "gallery", "reference")},
+        "benchmarks/**": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -2,7 +2,7 @@
 
     python docs/lab_screenshots.py FOLDER
 
-takes one picture a state in light and dark, on a wide and on a narrow screen. It needs Chromium
+takes one picture per state in light and dark, on a wide and on a narrow screen. It needs Chromium
 and the package playwright; set CHROMIUM to the program if it is not on the PATH.
 """
 

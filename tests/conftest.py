@@ -1,4 +1,10 @@
-"""What all tests share: one profile of Hypothesis, quick and the same every time."""
+"""What all tests share: the profiles of Hypothesis.
+
+``suite``, the default, draws the same examples every time, so that a failure is the fault of a
+change. ``random`` draws new ones (``make test-random``, meant to run every night): what it finds
+is kept in ``.hypothesis/`` and printed with the decorator that reproduces it. Tests that set
+``max_examples`` themselves draw that many in either profile.
+"""
 
 import os
 
@@ -11,6 +17,13 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("suite")
+settings.register_profile(
+    "random",
+    settings.get_profile("suite"),
+    max_examples=500,
+    derandomize=False,
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 os.environ.setdefault("ROSENBLATT_QUIET", "1")  # do not say that kernels are compiled

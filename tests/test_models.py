@@ -138,7 +138,7 @@ def test_a_safetensors_file_of_another_program_is_refused(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"w": np.ones(2)}, tmp_path / "other.safetensors")
-    with pytest.raises(ModelFormatError, match="is no rosenblatt file"):
+    with pytest.raises(ModelFormatError, match="is not a rosenblatt file"):
         load(tmp_path / "other.safetensors")
 
 

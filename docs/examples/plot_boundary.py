@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from rosenblatt import Perceptron
 from rosenblatt.viz import BoundaryDisplay, MarginsDisplay
 
-X, y = load_iris(return_X_y=True)
-petals, species = X[:100, 2:], y[:100]
+X, y = load_iris(return_X_y=True, as_frame=True)
+petals, species = X.iloc[:100, 2:], load_iris().target_names[y[:100]]
 model = Perceptron(shuffle=False).fit(petals, species)
 BoundaryDisplay.from_estimator(model, petals, species)
 

@@ -3,7 +3,7 @@ Three verdicts and their proofs
 ===============================
 
 A certificate says whether a line separates two classes, and proves it: by a line, by a line that
-holds some rows, or by rows of both classes that mix to the same point.
+touches some rows, or by rows of both classes with a convex combination in common.
 """
 
 import matplotlib.pyplot as plt
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 from rosenblatt import certify
+from rosenblatt.viz.style import INK, SOFT, scatter
 
 petals, species = load_iris(return_X_y=True)
 cases = {
@@ -36,24 +37,24 @@ figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 for ax, (verdict, (X, y)) in zip(axes, cases.items(), strict=True):
     certificate = certify(X, y)
     assert certificate.verdict == verdict
-    ax.scatter(*X.T, c=np.where(y == 1, "tab:orange", "tab:blue"), s=30, zorder=3)
+    scatter(ax, X, y, ["class 0", "class 1"])
     ax.set(title=verdict, xlim=(X[:, 0].min() - 0.6, X[:, 0].max() + 0.6))
     ax.set(ylim=(X[:, 1].min() - 0.6, X[:, 1].max() + 0.6), aspect="equal")
     if certificate.separable:
         best = certificate.geometric
-        draw_line(ax, best.weights, best.bias, color="black")
+        draw_line(ax, best.weights, best.bias, color=INK)
         size = np.linalg.norm(np.array(best.weights, dtype=float))
         for side in (-1, 1):
             offset = float(best.bias) + side * best.lower * size
-            draw_line(ax, best.weights, offset, color="gray", linestyle=":")
+            draw_line(ax, best.weights, offset, color=SOFT, linestyle=":")
     elif certificate.weights is not None:
-        draw_line(ax, certificate.weights, certificate.bias, color="black")
+        draw_line(ax, certificate.weights, certificate.bias, color=INK)
     if certificate.contradiction is not None:
         rows = np.array(certificate.contradiction.rows)
-        ax.scatter(*X[rows].T, s=160, facecolors="none", edgecolors="black")
+        ax.scatter(*X[rows].T, s=160, facecolors="none", edgecolors=INK)
         for sign in (-1, 1):
             ends = X[rows[np.array(certificate.contradiction.signs) == sign]]
-            ax.plot(*ends.T, color="black", linestyle="--", linewidth=1)
+            ax.plot(*ends.T, color=INK, linestyle="--", linewidth=1)
 
 # %%
 # The middle one has two rows of different classes at one point; the right one is XOR, whose

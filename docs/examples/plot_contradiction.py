@@ -2,8 +2,8 @@
 Rows that contradict each other
 ===============================
 
-When no line separates two classes, a few rows are enough to prove it: a mixture of rows of one
-class is the same point as a mixture of rows of the other.
+When no line separates two classes, a few rows are enough to prove it: a convex combination of rows
+of one class is the same point as a convex combination of rows of the other.
 """
 
 from sklearn.datasets import load_iris
@@ -19,8 +19,8 @@ ContradictionDisplay.from_trace(run)
 # %%
 # A certificate finds the few among many: two kinds of iris that overlap.
 
-X, y = load_iris(return_X_y=True)
-petals, species = X[50:, 2:], y[50:]
+X, y = load_iris(return_X_y=True, as_frame=True)
+petals, species = X.iloc[50:, 2:], load_iris().target_names[y[50:]]
 certificate = certify(petals, species)
 ContradictionDisplay.from_certificate(certificate, petals, species)
 print(certificate)

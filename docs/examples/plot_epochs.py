@@ -1,9 +1,10 @@
 """
-Errors and mistakes
-===================
+Updates and errors per epoch
+============================
 
-Mistakes in each epoch fall, but only the error on held-out rows may be believed; it decides when to
-stop.
+The updates per epoch decrease, and so does the progressive error, that of predictions made before
+learning from each row. Only the error on held-out rows estimates the error on new data; it decides
+when to stop.
 """
 
 from sklearn.datasets import load_digits

@@ -2,8 +2,8 @@
 A lift
 ======
 
-What no line separates may be separable after a map into more dimensions. Seen from the plane, the
-hyperplane up there is a curve.
+Rows that no line separates may be separable after a map to more features. In the original plane,
+the separating hyperplane is a curve.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Lifted by a kernel
 ==================
 
-The kernel perceptron draws its boundary in a space that is never written down. Seen from the
-plane it is a curve. Left: the last weights. Right: all weights there were, by vote, with as many
-votes as each survived steps. Ringed are the points that either gets wrong; the support rows,
-every point ever mistaken on the way, are marked by a dot.
+The kernel perceptron learns a hyperplane in a feature space that is never computed; in the plane
+it is a curve. Left: the last weights. Right: a vote of all weight vectors of the run, with one vote
+per step that each survived. Misclassified points are ringed; dots mark the support rows, the points
+that caused an update.
 """
 
 import matplotlib.pyplot as plt

@@ -4,7 +4,7 @@ The space above XOR
 
 No line separates the four points of XOR. :func:`rosenblatt.find_lift` finds that the product of
 the two inputs is enough: with it as the height, a plane separates them, two points above it and two
-below. Seen from the ground, that plane is a curve.
+below. In the original plane, it is a curve.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Why it must end
 ===============
 
-After k updates the weights have come at least kγ along the separator, and are at most √k·R long.
-The two curves cross at (R/γ)², so no run on these flowers makes more than 410 mistakes. This one
+After k updates the weights have moved at least kγ along the separator, and are at most √k·R long.
+The two curves cross at (R/γ)², so no run on these flowers makes more than 410 updates. This one
 makes 4.
 """
 
@@ -17,9 +17,9 @@ flowers = trace(iris.X, iris.y, feature_names=iris.feature_names)
 ProofDisplay.from_trace(flowers)
 
 # %%
-# The bound is the best possible. When no row says anything about another, every row is a mistake,
-# and each inequality of the proof is an equation. The potential ‖w - αu‖² falls by R² an update,
-# and cannot fall below zero: the same theorem, as the notes prove it.
+# The bound is the best possible. For orthogonal rows every row causes an update, and each
+# inequality of the proof is an equation. The potential ‖w - αu‖² falls by R² per update, and cannot
+# fall below zero, which is another proof of the theorem.
 
 n = 12
 rows = [[int(i == j) for j in range(n)] for i in range(n)]
@@ -30,7 +30,7 @@ ProofDisplay(proof).plot(ax=left)
 k = [point.k for point in proof.points]
 right.plot(k, [point.potential for point in proof.points], "o", label="‖w - αu‖²")
 start = proof.points[0].potential
-right.plot([0, proof.bound], [start, 0], "--", color="#8A8A8A", label="falls by R² an update")
+right.plot([0, proof.bound], [start, 0], "--", color="#8A8A8A", label="falls by R² per update")
 right.set(xlabel="updates k", ylim=(0, None), xlim=(0, None))
 _ = right.legend()
 

@@ -1,9 +1,9 @@
 """
-Words that speak for a class
-============================
+The strongest words of a class
+==============================
 
-Sentences from the descriptions of two data sets that come with scikit-learn: which words tell a
-perceptron that a sentence is about wine?
+Sentences from the descriptions of two data sets in scikit-learn: which words tell a perceptron that
+a sentence is about wine?
 """
 
 from sklearn.datasets import load_breast_cancer, load_wine

@@ -2,8 +2,8 @@
 Weight space
 ============
 
-Each row allows one side of a line through weight space; what all rows allow is the cone of
-solutions. The path is the perceptron looking for it: every step is one row added.
+Each row allows one side of a line through weight space; the intersection of these half-planes is
+the cone of solutions. The path shows the weights of the perceptron: every update adds one row.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ BoundaryDisplay.from_trace(run, ax=left)
 WeightSpaceDisplay.from_trace(run, ax=right)
 
 # %%
-# One feature and a bias: the cone is narrow, and the path goes to and fro across it.
+# One feature and a bias: the cone is narrow, and the path crosses it back and forth.
 
 run = trace([[1], [2], [3], [4]], [-1, -1, 1, 1])
 WeightSpaceDisplay.from_trace(run)

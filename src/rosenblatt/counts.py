@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def noun(count: int, one: str, many: str | None = None) -> str:
-    """What is counted, in the form that goes with the count.
+    """Singular or plural of a noun, by its count.
 
     >>> noun(1, "class", "classes"), noun(2, "row")
     ('class', 'rows')
@@ -13,7 +13,7 @@ def noun(count: int, one: str, many: str | None = None) -> str:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """A count and what is counted.
+    """A count with its noun.
 
     >>> counted(1, "epoch"), counted(25_000, "bad row"), counted(0, "class", "classes")
     ('1 epoch', '25,000 bad rows', '0 classes')

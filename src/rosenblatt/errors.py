@@ -1,4 +1,4 @@
-"""The errors that are ours: what was expected, what stood there, where."""
+"""The errors of the package: what was expected, what was found, and where."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 
 
 class DataError(ValueError):
-    """An input file does not say what it should.
+    """An input file has an invalid value or structure.
 
     Parameters
     ----------
     message : str
-        What was expected and what stood there, as one sentence.
+        What was expected and what was found, as one sentence.
     path, line, column
-        Where, as far as it is known. Lines count from 1.
+        The place, as far as it is known. Lines count from 1.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ModelFormatError(ValueError):
 
 
 class MissingExtraError(ImportError):
-    """A feature was asked for whose optional packages are not installed."""
+    """A feature needs optional packages that are not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f'{feature} needs an extra: pip install "rosenblatt[{extra}]"')

@@ -1,7 +1,7 @@
-"""The small data sets of the notes, as plain numbers: a word or a measurement a column.
+"""Small data sets for teaching, as plain numbers: one word or measurement per column.
 
-They serve the demo, the traces, the lab and the tests. This module imports nothing of the
-package, and only iris loads a library, when it is asked for.
+The demo, the traces, the lab and the tests use them. This module imports nothing else of the
+package; only iris needs scikit-learn, when it is loaded.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Example:
-    """A small data set with names for everything, and the rule its source teaches it with.
+    """A small data set with names for rows and columns, and the mistake rule of its source.
 
     Attributes
     ----------
     name, title
-        How to ask for it, and what it is.
+        The name to load it by, and a description.
     feature_names, row_names
-        A word for each column, and one for each row.
+        One name per column and per row.
     X, y
         The rows, and their labels -1 or +1.
     class_names

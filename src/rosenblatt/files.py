@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and files that only their user can have written."""
+"""Atomic writes, complete or absent, and files that only their user can have written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import IO, Any
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
-    """Open a temporary file that takes the place of `path` when the block succeeds.
+    """Open a temporary file that replaces `path` when the block succeeds.
 
-    A failure, a kill or a full disk in the middle leaves what stood at `path` as it was.
+    After a failure, a kill or a full disk, the previous file at `path` is unchanged.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
 
 
 def _mode_for(target: Path) -> int:
-    """The permissions a plainly opened file would have had."""
+    """The permissions that `open` would have given the file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

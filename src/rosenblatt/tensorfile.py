@@ -86,8 +86,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dic
         ValueError,
         RecursionError,
     ) as error:
-        reason = "it does not say it is one" if isinstance(error, KeyError) else str(error)
-        raise ModelFormatError(f"{os.fspath(path)} is no rosenblatt file: {reason}") from None
+        reason = "its header is missing" if isinstance(error, KeyError) else str(error)
+        raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file: {reason}") from None
     if not isinstance(about, dict):
-        raise ModelFormatError(f"{os.fspath(path)} is no rosenblatt file")
+        raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file")
     return arrays, about

@@ -17,7 +17,6 @@ import pytest
 from typer.testing import CliRunner
 
 from rosenblatt.cli import app
-from rosenblatt.compiled.machine import is_supported
 from rosenblatt.models import load
 
 WORDS = {"pos": ["good", "fun", "great"], "neg": ["bad", "dull", "awful"]}
@@ -55,7 +54,7 @@ def test_train_says_what_happens_in_plain_lines(folder):
     out = folder / "b.model"
     output = run("train", folder / "train.csv", "--label", "sentiment", "--out", out)
     assert "epoch 1" in output
-    assert "read 300 rows" in output
+    assert "300 rows, 9.0 kB" in output
     assert "progressive error" in output
     assert f"model      {out}  2 classes" in output
 
@@ -234,7 +233,6 @@ def test_training_imports_neither_scikit_learn_nor_pandas(folder):
     assert imported_by_training(folder, "sklearn", "pandas", "scipy.linalg") == "[]"
 
 
-@pytest.mark.skipif(not is_supported(), reason="kernels are kept on x86-64 Linux only")
 def test_training_a_second_time_imports_no_compiler(folder):
     imported_by_training(folder)
-    assert imported_by_training(folder, "numba", "llvmlite", "scipy") == "[]"
+    assert imported_by_training(folder, "numba", "scipy") == "[]"

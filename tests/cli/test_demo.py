@@ -1,23 +1,53 @@
-"""The demo needs nothing and says what happened."""
+"""The demo needs no file, leaves none, and shows the figures of the trace and the lab."""
 
 import re
 import subprocess
 import sys
+from contextlib import chdir
 
 import pytest
 from typer.testing import CliRunner
 
 from rosenblatt import __version__
 from rosenblatt.cli import app, main
+from rosenblatt.lab.session import Session
 
 
-def test_the_demo_tells_the_story():
-    done = CliRunner().invoke(app, ["demo"])
-    assert done.exit_code == 0
-    for said in ("movie good", "separated", "cycle", "mistakes an epoch", "average", "test error"):
-        assert said in done.stdout
-    assert re.search(r"\b\d+ updates? in \d+ epochs?\b", done.stdout)
-    assert not re.search(r"\b1 (updates|steps|epochs)\b", done.stdout)
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("empty")
+    with chdir(folder):
+        done = CliRunner().invoke(app, ["demo"])
+        assert list(folder.iterdir()) == []
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_demo_shows_an_example_a_text_file_a_certificate_and_digits(printed):
+    for shown in (
+        "movie good",
+        "$ rosenblatt train reviews.csv --label label",
+        "progressive error",
+        "accuracy   9",
+        "strongest features for pos:",
+        "INSEPARABLE",
+        "PROVEN: inseparable",
+        "updates per epoch",
+        "test error",
+    ):
+        assert shown in printed
+    assert not re.search(r"\b1 (updates|steps|epochs)\b", printed)
+
+
+@pytest.mark.parametrize("name", ["movies", "not-good", "not-good-bigrams"])
+def test_the_examples_of_the_demo_have_the_figures_of_the_lab(printed, name):
+    session = Session()
+    session.load_example(name)
+    session.finish()
+    last = session.run.steps[-1]
+    words = " ".join(printed.split())
+    assert f"{last.updates} updates in {last.epoch} epochs" in words
+    assert session.run.stop_reason in words
 
 
 def test_help_and_version_need_no_heavy_import():

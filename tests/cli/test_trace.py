@@ -35,7 +35,7 @@ def test_the_proof_of_iris_shows_the_bound_of_the_theory_notes():
 def test_without_a_separating_line_the_proof_says_so():
     printed = run(app, ["trace", "--example", "xor", "--proof"])
     assert printed.exit_code == 0
-    assert "nothing bounds the mistakes" in printed.stdout
+    assert "the number of updates has no bound" in printed.stdout
 
 
 @pytest.mark.parametrize(

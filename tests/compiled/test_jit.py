@@ -28,13 +28,6 @@ from rosenblatt.kernels.averages import mean_weights
 print(mean_weights(np.ones((2, 1)), np.ones((2, 1)), 2.0)[1, 0], "numba" in sys.modules)
 """
 
-TIMES = """
-import numpy as np, sys
-from scipy import sparse
-from rosenblatt.theory.matrices import times
-print(times(sparse.csr_array(np.eye(2)), np.ones(2))[1], "numba" in sys.modules)
-"""
-
 pytestmark = pytest.mark.skipif(
     not machine.is_supported(), reason="kernels are kept on x86-64 Linux only"
 )
@@ -99,16 +92,6 @@ def test_a_second_process_needs_no_compiler_unless_a_rule_was_edited(package):
     rules.write_text(rules.read_text().replace("return eta * weight", "return 7 * eta * weight"))
     assert run(package, WALK) == (7.0, True)
     assert run(package, WALK) == (7.0, False)
-
-
-def test_an_edit_concerns_the_kernels_beside_it(package):
-    assert run(package, TIMES) == (1.0, True)
-    assert run(package, MEAN) == (0.5, True)
-    loops = package / "rosenblatt/theory/loops.py"
-    loops.write_text(loops.read_text().replace("total += values[k] * x", "total += 7 * x"))
-    assert run(package, MEAN) == (0.5, False)
-    assert run(package, TIMES) == (7.0, True)
-    assert run(package, TIMES) == (7.0, False)
 
 
 def test_a_cache_folder_that_cannot_be_made_costs_time_and_no_error(package, tmp_path):

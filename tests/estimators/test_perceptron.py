@@ -14,7 +14,7 @@ from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rosenblatt import Perceptron, examples, theory
-from rosenblatt.kernels.rows import rows_of
+from rosenblatt.learners.examples import examples_of
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)
@@ -106,7 +106,7 @@ class TestStopping:
         errors = model.history_["validation_error"]
         assert model.stop_reason_ == "validation"
         assert len(errors) - 1 - errors.argmin() >= 3
-        assert model.state_.kept.error == errors.min()
+        assert model._progress.least_validation == errors.min()
 
     def test_weights_that_come_back(self):
         xor = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
@@ -119,7 +119,7 @@ class TestStopping:
         seen = []
 
         def watch(epoch):
-            seen.append(epoch.mistakes)
+            seen.append(epoch.updates)
             return epoch.epoch == 2
 
         assert self.reason(callbacks=[watch], tol=None) == "callback"
@@ -184,7 +184,7 @@ def test_the_pocket_of_the_notes_keeps_the_fewest_mistaken_rows():
         mistaken = signs * (X @ w + b) <= 0
         fewest = min(fewest, mistaken.sum())
         w, b = w + signs[mistaken] @ X[mistaken], b + signs[mistaken].sum()
-    assert model.state_.kept.error == fewest
+    assert (signs * model.decision_function(X) <= 0).sum() == fewest
 
 
 def test_initial_weights_are_where_the_run_starts():
@@ -216,7 +216,7 @@ def test_threads_change_nothing(multiclass):
         one = Perceptron(multiclass=multiclass, random_state=0, max_iter=4).fit(data, y)
         two = clone(one).set_params(n_jobs=2).fit(data, y)
         assert np.array_equal(one.coef_, two.coef_)
-        assert np.array_equal(one.history_["online_error"], two.history_["online_error"],
+        assert np.array_equal(one.history_["progressive_error"], two.history_["progressive_error"],
                               equal_nan=True)  # fmt: skip
 
 
@@ -269,7 +269,8 @@ class TestInput:
         mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
         seen = []
         monkeypatch.setattr(
-            "rosenblatt.estimators.perceptron.rows_of", lambda X: seen.append(X) or rows_of(X)
+            "rosenblatt.estimators._linear_training.examples_of",
+            lambda X, *more: seen.append(X) or examples_of(X, *more),
         )
         Perceptron(max_iter=2).fit(mapped, y)
         assert np.shares_memory(seen[0], mapped)
@@ -424,11 +425,11 @@ class TestPartialFit:
         assert pickle.dumps(model) == before
 
 
-def test_verbose_shows_mistakes_and_validation_error(capsys):
+def test_verbose_shows_updates_and_validation_error(capsys):
     X, y = DIGITS
     Perceptron(verbose=1, max_iter=2, early_stopping=True).fit(X, y)
     shown = capsys.readouterr().out
-    assert "mistakes" in shown
+    assert "updates" in shown
     assert "validation error" in shown
 
 

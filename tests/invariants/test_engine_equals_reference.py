@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import Perceptron, reference, training
-from rosenblatt.kernels.rows import distinct, rows_of
-from rosenblatt.kernels.tasks import Binary, Setting
+from rosenblatt.learners.examples import distinct, examples_of
+from rosenblatt.learners.linear import Linear
 from rosenblatt.rules import thresholds
-from rosenblatt.training import Plan, State
+from rosenblatt.training import Drawn, Plan, Progress
 from tests.invariants.strategies import (
     LAYOUTS,
     data_sets,
@@ -85,7 +85,7 @@ def test_batch_binary(data, layout, options, weighted, draw):
     )
     assert tuple(model.state_.weights[0]) == steps[-1].weights_after
     assert model.state_.bias[0] == steps[-1].bias_after
-    assert [e.mistakes for e in model.history_] == [len(s.mistaken) for s in steps]
+    assert [e.updated_rows for e in model.history_] == [len(s.mistaken) for s in steps]
     if options["keep"] == "average":
         assert np.allclose(model.coef_[0], mean(steps, 5)[0], rtol=1e-5, atol=1e-5)
 
@@ -169,47 +169,39 @@ def test_joint(data, layout, options, weighted, draw):
         assert np.allclose(model.coef_, mean(steps, 5)[0], rtol=1e-5, atol=1e-5)
 
 
-class Recording(Binary):
-    """A task that remembers the orders in which its first weights were walked with."""
-
-    weights, orders = None, ()
-
-    def walk(self, parts, route):
-        self.weights = self.weights or parts
-        if parts is self.weights:
-            self.orders = [*self.orders, route.order.tolist()]
-        return super().walk(parts, route)
-
-
-@pytest.mark.parametrize("draw", ["permutation", "random"])
-@given(data_sets(), layouts, options, st.integers(0, 99))
-def test_random_orders(draw, data, layout, options, seed):
+@pytest.mark.parametrize("draw", ["permutation", "random", "after_first"])
+@given(data_sets(), layouts, options, st.integers(0, 99), st.booleans())
+def test_random_orders(draw, data, layout, options, seed, packed):
     X, y = data
-    rows = rows_of(LAYOUTS[layout](X))
-    chosen, omega = distinct(rows, y, np.ones(1))
-    task = Recording(rows, y, omega, 2)
+    examples = examples_of(LAYOUTS[layout](X), y)
+    rows, omega = distinct(examples)
+    examples = examples.reweighted(omega)
+    drawn = Drawn(examples.packed() if packed else examples, rows, draw, seed)
     words = in_the_words_of_the_reference(options)
-    below, above = thresholds(options["mistake"], options["threshold"])
-    plan = Plan(
-        Setting(below, above, float((words["padding"] or 0) ** 2), True, True),
-        chosen,
-        draw=draw,
-        eta=words["eta"],
-        max_epochs=4,
-        tol=None,
-    )
-    zero = np.zeros((1, X.shape[1]), rows.dtype)
-    state, _ = training.run(State.start(zero, np.zeros(1), averaging=True, seed=seed), task, plan)
+    learner = Linear(
+        2, drawn.examples.n_features, dense=examples.is_dense, dtype=examples.dtype, averaging=True,
+        thresholds=thresholds(options["mistake"], options["threshold"]),
+        padding=float(words["padding"] or 0),
+    )  # fmt: skip
+    progress, plan = Progress(), Plan(eta=words["eta"], max_epochs=4, tol=None)
+    for _ in training.run(learner, drawn, plan, progress):
+        pass
     steps = list(
         reference.online(
             X.tolist(),
             (2 * y - 1).tolist(),
-            order=lambda epoch: task.orders[epoch - 1],
+            order=lambda epoch: drawn.order(epoch).tolist(),
             sample_weight=np.broadcast_to(omega, len(y)).astype(int).tolist(),
-            max_epochs=len(task.orders),
+            max_epochs=progress.epoch,
             **words,
         )
     )
-    assert tuple(state.weights[0]) == steps[-1].weights_after
+    state = learner.state()
+    weights, average = state.weights[0], state.average().weights[0]
+    if drawn.examples.columns is not None:
+        full = np.zeros((2, X.shape[1]))
+        full[:, drawn.examples.columns] = weights, average
+        weights, average = full
+    assert tuple(weights) == steps[-1].weights_after
     assert state.bias[0] == steps[-1].bias_after
-    assert np.allclose(state.average().weights[0], mean(steps, 4)[0], rtol=1e-5, atol=1e-5)
+    assert np.allclose(average, mean(steps, 4)[0], rtol=1e-5, atol=1e-5)

@@ -1,5 +1,8 @@
 """Copies of the same data in other layouts, pieces and orders give the same model."""
 
+from copy import deepcopy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rosenblatt import OneByOne, Perceptron, learn_online, training
-from rosenblatt.kernels.rows import distinct, rows_of
-from rosenblatt.kernels.tasks import Setting, task_of
-from rosenblatt.training import Plan, State
+from rosenblatt.learners.examples import distinct, examples_of
+from rosenblatt.learners.linear import Linear
+from rosenblatt.training import Drawn, Plan, Progress
 from tests.invariants.strategies import LAYOUTS, data_sets, options
 
 kinds = st.sampled_from(["ovr", "ovo", "joint"])
@@ -124,39 +127,56 @@ def test_learning_online_ends_where_partial_fit_does(data, multiclass, options, 
     st.sampled_from([2, 3]).flatmap(data_sets),
     kinds,
     options,
-    st.sampled_from(["last", "average", "best"]),
-    st.sampled_from(["permutation", "random", "fixed"]),
+    st.sampled_from(["last", "average", "late_average", "best"]),
+    st.sampled_from(["permutation", "random", "fixed", "after_first"]),
     st.lists(st.integers(1, 7), min_size=1, max_size=30),
 )
 def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(
     data, multiclass, options, keep, draw, pieces
 ):
     X, y = data
-    rows = rows_of(sparse.csr_array(X) if len(pieces) % 2 else X)
-    chosen, omega = distinct(rows, y, np.ones(1))
-    task = task_of(multiclass, rows, y, omega, int(y.max()) + 1, 1)
-    averaging = keep == "average"
+    examples = examples_of(sparse.csr_array(X) if len(pieces) % 2 else X, y)
+    rows, omega = distinct(examples)
+    examples = examples.reweighted(omega)
+
+    def held_out(learner, averaged):
+        return learner.error(examples, rows, averaged)
+
+    def fresh():
+        return Linear(
+            int(y.max()) + 1, X.shape[1], multiclass=multiclass, dense=examples.is_dense,
+            averaging="average" in keep,
+        )  # fmt: skip
+
+    data = Drawn(examples, rows, draw, seed=3)
     plan = Plan(
-        Setting(0.0, 0.0, 1.0, averaging, True), chosen, draw=draw, keep=keep, max_epochs=9,
-        validation=task if len(pieces) % 3 == 0 else None, patience=3,
+        keep=keep, max_epochs=9, validate=held_out if len(pieces) % 3 == 0 else None, patience=3
     )  # fmt: skip
-    zero = np.zeros((task.n_problems, X.shape[1])), np.zeros(task.n_problems)
-    start = State.start(*zero, averaging=averaging, seed=3)
-    whole, history = training.run(start, task, plan)
-    state, epochs = start, []
-    for steps in pieces:
-        state, more = training.run(state, task, plan, steps=steps)
-        epochs += more
-    state, more = training.run(state, task, plan)
-    epochs += more
+    whole, undisturbed = fresh(), Progress()
+    for _ in training.run(whole, data, plan, undisturbed):
+        pass
+    learner, progress, at = fresh(), Progress(), 0
+    while progress.stop_reason is None:
+        most = pieces[at] if at < len(pieces) else plan.most_visits
+        for _ in training.run(learner, data, replace(plan, most_visits=most), progress):
+            break
+        taken_up = fresh()
+        taken_up.restore(learner.state())
+        learner, progress, at = taken_up, deepcopy(progress), at + 1
     for name in ("weights", "bias", "sums", "bias_sums", "clock"):
-        assert np.array_equal(getattr(whole, name), getattr(state, name)), name
-    assert (whole.updates, whole.steps, whole.epoch) == (state.updates, state.steps, state.epoch)
-    assert whole.stop_reason == state.stop_reason
-    assert np.array_equal(training.kept(whole, plan).weights, training.kept(state, plan).weights)
-    for undisturbed, resumed in zip(history, epochs, strict=True):
-        assert undisturbed.updates == resumed.updates
-        assert undisturbed.relative_change == resumed.relative_change
+        assert np.array_equal(getattr(whole.state(), name), getattr(learner.state(), name)), name
+    assert (undisturbed.updates, undisturbed.steps, undisturbed.epoch) == (
+        progress.updates, progress.steps, progress.epoch,
+    )  # fmt: skip
+    assert undisturbed.stop_reason == progress.stop_reason
+    kept = [
+        training.kept_weights(one, plan, run)
+        for one, run in ((whole, undisturbed), (learner, progress))
+    ]
+    assert np.array_equal(kept[0].weights, kept[1].weights)
+    for one, other in zip(undisturbed.history, progress.history, strict=True):
+        assert one.updates == other.updates
+        assert one.relative_change == other.relative_change
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])

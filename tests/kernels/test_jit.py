@@ -450,6 +450,13 @@ def test_a_hostile_working_folder_has_no_say(cold):
     assert {path.name for path in cold.folder.iterdir()} == before | {"cache"}
 
 
+def test_a_setting_of_numba_for_other_code_is_no_obstacle(cold):
+    (cold.package / "kernels/probe.py").write_text(
+        PROBE.replace("return", "x = x[:1]\n    return")  # a slice, for which Numba counts owners
+    )
+    assert cold.run(NUMBA_OPT="0") == (1.0, True)
+
+
 def test_processes_that_compile_at_once_do_not_disturb_each_other(cold):
     processes = [cold.start() for _ in range(3)]
     assert [process.communicate()[0].split()[0] for process in processes] == ["1.0"] * 3

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rosenblatt.kernels import _unicode
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels._unicode import LIMIT, fold_table
 from rosenblatt.kernels.text import (
@@ -122,6 +124,12 @@ def test_the_fold_table_agrees_with_unicode_where_unicode_has_not_changed():
         else:
             assert table[code] == 0, hex(code)
     assert len(table) == LIMIT
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != "14.0.0", reason="another version of Unicode")
+def test_the_fold_table_is_what_its_script_writes():
+    file = Path(_unicode.__file__).with_name("unicode_14.txt")
+    assert file.read_text() == _unicode.written() + "\n"
 
 
 def test_no_rows_and_empty_rows_are_fine():

@@ -50,7 +50,7 @@ def upload(page, text, name="data.csv"):
 def test_it_loads_with_an_example_and_says_what_is_proven(page):
     assert points(page) == 4
     assert page.title() == "Perceptron lab"
-    assert "at most 27 updates are ever needed" in page.locator(".certificate").inner_text()
+    assert "a run makes at most 27 updates" in page.locator(".certificate").inner_text()
 
 
 def test_a_click_adds_a_point_and_a_drag_moves_it(page):
@@ -88,14 +88,14 @@ def test_a_step_shows_its_arithmetic_and_back_takes_it_back(page):
     assert "a mistake" in said
     page.locator(".back").click()
     wait_for(page, step=0, updates=0)
-    assert "no step taken yet" in page.locator(".step-text").inner_text()
+    assert "all weights zero" in page.locator(".step-text").inner_text()
 
 
 def test_play_goes_to_the_end_and_says_why_it_stopped(page):
     page.locator(".speed input").fill("6")
     page.locator(".play").click()
     page.locator(".stop", has_text="separated").wait_for()
-    assert counts(page)["wrong"] == 0
+    assert counts(page)["errors"] == 0
     assert page.locator(".play").inner_text() == "play"
     assert page.locator(".boundary").count() == 1
 
@@ -127,7 +127,7 @@ def test_xor_made_by_hand_contradicts_itself_and_lifted_it_separates(page):
     page.locator('.certificate[data-verdict="separable"]').wait_for()
     page.locator(".finish").click()
     page.locator(".stop", has_text="separated").wait_for()
-    assert counts(page)["wrong"] == 0
+    assert counts(page)["errors"] == 0
     assert page.locator(".point.contradicts").count() == 0
 
 
@@ -149,7 +149,7 @@ def test_a_link_restores_points_settings_and_step(page, open_page):
 
 def test_a_broken_link_gives_a_message_and_a_working_page(open_page):
     page = open_page("#s=garbage")
-    page.locator(".message", has_text="does not hold a session").wait_for()
+    page.locator(".message", has_text="does not contain a session").wait_for()
     page.locator(".step").click()
     wait_for(page, step=1)
     assert page.locator(".message").is_hidden()
@@ -194,7 +194,7 @@ def test_two_weights_show_their_space_and_its_path(page):
 BAD_UPLOADS = [
     ("", "line of headings"),
     ("a,b,label\n1,x,0\n", "line 2, column 'b': expected a number, found 'x'"),
-    ("a,b,label\n1,2,0\n3,4,1\n5,6,2\n", "two kinds of labels"),
+    ("a,b,label\n1,2,0\n3,4,1\n5,6,2\n", "labels of two classes"),
     ("a,b,label\n" + "1,2,0\n3,4,1\n" * 400, "up to 500 points, not 800"),
     (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "at least one column of numbers"),
     (b"a" * 2_500_000, "larger than 2 MB"),

@@ -86,24 +86,24 @@ def test_a_notebook_takes_rows_of_its_own():
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "message",
     [None, 7, "step", [], {}, {"do": "sudo"}, {"do": "move"}, {"do": "move", "row": 0, "to": 3},
      {"do": "add", "at": [None, 1], "sign": 1}, {"do": "configure", "changes": 5},
      {"do": "step", "count": "many"}, {"do": "export"}, {"do": "csv"},
      {"do": "example", "name": {}}],
 )  # fmt: skip
-def test_a_wish_that_makes_no_sense_gives_a_message(wish):
+def test_a_request_that_makes_no_sense_gives_a_message(message):
     shown = Lab()
     before = shown.session.data
-    shown.do(wish)
+    shown.do(message)
     assert shown.view["message"]
     assert shown.session.data == before
 
 
-def test_every_wish_is_answered_by_a_new_view():
+def test_every_request_is_answered_by_a_new_view():
     shown = Lab()
     seen = []
     shown.param.watch(lambda event: seen.append(event.new["reply"]), "view")
-    for wish in ({"do": "back"}, {"do": "back"}, {"do": "nonsense"}):
-        shown.do(wish)
+    for message in ({"do": "back"}, {"do": "back"}, {"do": "nonsense"}):
+        shown.do(message)
     assert len(seen) == 3

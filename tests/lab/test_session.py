@@ -1,13 +1,13 @@
-"""A session goes forth and back, keeps what it is told to keep, and knows what is proven."""
+"""A session steps forward and back, keeps the weights it is told to, and knows what is proven."""
 
 import numpy as np
 import pytest
 
 from rosenblatt import reference
 from rosenblatt.lab.export import export, python_code
-from rosenblatt.lab.lifts import Lift
+from rosenblatt.lab.lifts import FeatureMap
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import Data, Settings
+from rosenblatt.lab.state import Data, LabSettings
 from rosenblatt.lab.view import frame_for, view
 
 
@@ -45,7 +45,7 @@ def test_the_end_is_the_end(session):
 
 
 def test_average_and_best_are_what_brute_force_says():
-    session = Session(cloud(40), Settings(keep="average", order="shuffled", seed=4))
+    session = Session(cloud(40), LabSettings(keep="average", order="shuffled", seed=4))
     session.step(90)
     mean_w, mean_b = reference.average(session.run.steps[:90])
     assert np.allclose(session.weights[0], mean_w)
@@ -131,7 +131,7 @@ def test_the_margin_interval_holds_the_largest_margin():
 
 
 def test_two_weights_get_their_space():
-    session = Session(Data.example("or"), Settings(bias=False))
+    session = Session(Data.example("or"), LabSettings(bias=False))
     session.step(4)
     shown = view(session, frame_for(session))
     assert shown["weight_space"]["path"][0] == [0.0, 0.0]
@@ -168,7 +168,7 @@ def test_equal_points_with_different_labels_contradict_each_other():
     ],
 )
 def test_the_exported_code_comes_to_the_weights_on_screen(settings, keep):
-    session = Session(cloud(12), Settings(keep=keep, max_epochs=20, **settings))
+    session = Session(cloud(12), LabSettings(keep=keep, max_epochs=20, **settings))
     session.step(7)
     space = {}
     exec(python_code(session), space)
@@ -182,7 +182,7 @@ def test_the_exported_code_comes_to_the_weights_on_screen(settings, keep):
     "settings", [{}, {"update": "batch", "eta": 0.5}, {"lift": "products", "padding": 2.0}]
 )
 def test_the_exported_estimator_comes_to_the_same_weights(settings, keep):
-    session = Session(cloud(25), Settings(keep=keep, **settings))
+    session = Session(cloud(25), LabSettings(keep=keep, **settings))
     session.finish()
     assert session.run.stop_reason == "separated"
     space = {}
@@ -211,7 +211,7 @@ def test_an_exported_table_comes_back_as_the_same_data(session):
 
 def test_what_cannot_be_exported_is_refused():
     session = Session(Data.example("movies"))
-    with pytest.raises(ValueError, match="a film needs two features"):
+    with pytest.raises(ValueError, match="an animation needs two features"):
         export(session, "gif")
     with pytest.raises(ValueError, match="the lab exports"):
         export(session, "exe")
@@ -220,12 +220,12 @@ def test_what_cannot_be_exported_is_refused():
 
 
 def test_the_film_of_a_lifted_run_can_be_made():
-    session = Session(Data.example("xor"), Settings(lift="products", max_epochs=2))
+    session = Session(Data.example("xor"), LabSettings(lift="products", max_epochs=2))
     assert export(session, "gif")[2].startswith(b"GIF8")
 
 
 def test_lifted_features_are_named_by_what_they_are():
     rows = [[1.0, 2.0], [0.0, 1.0]]
-    names = Lift("polynomial", degree=3).fit(rows, ("height", "w 2")).names
+    names = FeatureMap("polynomial", degree=3).fit(rows, ("height", "w 2")).names
     assert "height²" in names
     assert "height·w 2²" in names

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.lab.state import MOST_CHARACTERS, MOST_POINTS, Data, Settings, decode, encode
+from rosenblatt.lab.state import MOST_CHARACTERS, MOST_POINTS, Data, LabSettings, decode, encode
 
 points = st.lists(
     st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from([-1, 1])), max_size=30
@@ -19,7 +19,7 @@ points = st.lists(
 @given(points, st.sampled_from(["none", "products", "rbf"]), st.floats(0, 50), st.integers(0, 999))
 def test_a_link_restores_exactly_what_it_was_made_of(rows, lift, threshold, position):
     data = Data(X=tuple(r[:2] for r in rows), signs=tuple(r[2] for r in rows))
-    chosen = Settings(lift=lift, threshold=threshold, keep="average")
+    chosen = LabSettings(lift=lift, threshold=threshold, keep="average")
     assert decode(encode(data, chosen, position)) == (data, chosen, position)
 
 
@@ -29,7 +29,7 @@ def packed(content):
 
 
 def good():
-    text = encode(Data.example("xor"), Settings(), 0)
+    text = encode(Data.example("xor"), LabSettings(), 0)
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "==")))
 
 
@@ -51,14 +51,14 @@ def changed(**changes):
     ],
 )  # fmt: skip
 def test_a_link_that_holds_no_session_is_refused(link):
-    with pytest.raises(ValueError, match="does not hold a session"):
+    with pytest.raises(ValueError, match="does not contain a session"):
         decode(link)
 
 
 def test_a_link_that_would_unpack_to_gigabytes_is_refused():
     bomb = base64.urlsafe_b64encode(zlib.compress(b" " * (MOST_CHARACTERS * 20))).decode()
     assert len(bomb) < 100_000
-    with pytest.raises(ValueError, match="does not hold a session"):
+    with pytest.raises(ValueError, match="does not contain a session"):
         decode(bomb)
 
 
@@ -79,7 +79,7 @@ def test_a_link_that_would_unpack_to_gigabytes_is_refused():
 )
 def test_settings_out_of_range_are_refused_with_the_range_named(changes, message):
     with pytest.raises(ValueError, match=message):
-        Settings.of(changes)
+        LabSettings.of(changes)
 
 
 def test_points_beyond_the_limit_are_refused():
@@ -111,8 +111,8 @@ def test_a_file_becomes_rows_with_the_larger_label_positive():
     [
         ("", "line of headings"),
         ("\x00\x01", "line of headings"),
-        ("a,b,label\n1,2,x\n3,4,y\n5,6,z\n", "two kinds of labels are needed, the file has 3"),
-        ("a,b,label\n1,2,x\n", "two kinds of labels are needed, the file has 1"),
+        ("a,b,label\n1,2,x\n3,4,y\n5,6,z\n", "expected labels of two classes, found 3"),
+        ("a,b,label\n1,2,x\n", "expected labels of two classes, found 1"),
         ("a,b,label\n1,oops,x\n", "expected a number, found 'oops'"),
         ("a,label\n" + "1,x\n2,y\n" * MOST_POINTS, f"up to {MOST_POINTS} points"),
         ("a" * (MOST_CHARACTERS + 1), "larger than 2 MB"),

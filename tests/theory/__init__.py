@@ -1,0 +1,14 @@
+"""Tests of rosenblatt.theory: one file per source file, in the same rooms.
+
+Source files without one, and where they are covered:
+
+- checker/certificate.py: checker/test_certificate_file.py, test_package.py
+- checker/checker_rows.py: checker/test_verify_balance.py, tests/invariants/test_certificates.py
+- margin/rounded_bounds.py: margin/test_max_margin.py, tests/invariants/test_certificates.py
+- search/decision.py: records only; search/test_certify.py
+- search/decision_ladder.py: search/test_certify.py, search/test_threshold_reduction.py
+- search/exact_alternatives.py: search/test_certify.py, search/test_exact_simplex.py
+- search/exact_table.py: search/test_problem.py, search/test_integer_linear_algebra.py
+- search/linear_program.py: search/test_certify.py, search/test_squared_hinge_newton.py
+- search/rounded_dependencies.py: search/test_column_dependencies.py
+"""

@@ -14,9 +14,9 @@ NOTES = [
     ("1·1 + 1·0 + 0·1 + 0·0 = 1", +1, "[1, 1, 0, 0] - [1, 0, 1, 0] = [0, 1, -1, 0]"),
     ("0·0 + 1·1 - 1·0 + 0·1 = 1", +1, "[0, 1, -1, 0] - [0, 1, 0, 1] = [0, 0, -1, -1]"),
     ("0·1 + 0·1 - 1·0 - 1·0 = 0", -1, "[0, 0, -1, -1] + [1, 1, 0, 0] = [1, 1, -1, -1]"),
-    ("1·1 + 1·0 - 1·1 - 1·0 = 0", -1, "w = [1, 1, -1, -1] stays"),
-    ("1·0 + 1·1 - 1·0 - 1·1 = 0", -1, "w = [1, 1, -1, -1] stays"),
-    ("1·1 + 1·1 - 1·0 - 1·0 = 2", +1, "w = [1, 1, -1, -1] stays"),
+    ("1·1 + 1·0 - 1·1 - 1·0 = 0", -1, "w = [1, 1, -1, -1] does not change"),
+    ("1·0 + 1·1 - 1·0 - 1·1 = 0", -1, "w = [1, 1, -1, -1] does not change"),
+    ("1·1 + 1·1 - 1·0 - 1·0 = 2", +1, "w = [1, 1, -1, -1] does not change"),
 ]
 
 
@@ -69,13 +69,13 @@ def test_the_batch_rule_corrects_all_mistaken_rows_in_one_step():
     assert run[0].mistaken == (0, 1, 2, 3)
     assert run.stop_reason == "separated"
     assert "4 mistaken rows: neither, only q, only p, both" in str(run)
-    assert "4 mistaken" in run.to_text("table")
+    assert "4 updates" in run.to_text("table")
 
 
 def test_a_run_that_is_cut_short_says_so():
     run = trace_of("movies", max_epochs=1)
     assert run.stop_reason == "budget"
-    assert "The budget of 1 epoch is used up, after 3 updates." in str(run)
+    assert "Stopped after the 1 epoch allowed, with 3 updates." in str(run)
 
 
 def test_the_path_holds_the_weights_at_the_start_and_after_each_update():
@@ -163,3 +163,30 @@ def test_what_a_cycle_adds_is_exactly_zero_on_every_coordinate(data):
     rows = [(share, run.problem.padded(row)) for row, share in run.contradiction.items()]
     assert all(share > 0 for share, _ in rows)
     assert all(sum(share * z[j] for share, z in rows) == 0 for j in range(3))
+
+
+def test_a_correct_prediction_within_the_threshold_is_an_update_and_not_a_mistake():
+    run = trace([[1], [-1]], [1, -1], threshold=1, fit_intercept=False, max_epochs=1)
+    assert [(step.prediction, step.mistake) for step in run] == [(-1, True), (-1, True)]
+    assert run.arithmetic(0)[2].endswith("≤ 1: a mistake")
+    assert run.arithmetic(1)[2].endswith("≤ 1: right, but not by more than the threshold")
+    steps = run.to_text("table").splitlines()[11:13]
+    assert [row.split()[-2] for row in steps] == ["mistake", "update"]
+
+
+def test_a_notebook_shows_short_runs_step_by_step_and_folds_long_ones():
+    short = trace([[2, 1], [-1, 1]], [1, -1])._repr_html_()
+    assert short.count('class="step') == 4
+    assert "<details>" not in short
+    iris = examples.load("iris")
+    long = trace(iris.X, iris.y)._repr_html_()
+    assert 'class="step' not in long
+    assert "<summary>85 more rows</summary>" in long  # of the 100 flowers
+    assert "<summary>285 more rows</summary>" in long  # of the 300 steps
+
+
+def test_results_have_a_short_repr():
+    run = trace([[2, 1], [-1, 1]], [1, -1])
+    assert repr(run) == "<Trace: 4 steps, 2 updates, separated>"
+    assert repr(run.problem) == "<TraceProblem: 2 rows of 2 features, classes -1 and 1>"
+    assert repr(run.proof((1, 0, 0))) == "<Proof: 2 updates, at most 6; γ = 1, R = 2.44949>"

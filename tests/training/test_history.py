@@ -1,4 +1,4 @@
-"""The books of a run."""
+"""The history of a run."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ from rosenblatt.training import Epoch, History
 
 
 def test_columns_epochs_and_slices():
-    history = History([Epoch(1, 5, 7), Epoch(2, 0, 0)])
+    history = History([Epoch(1, 7, mistakes=5), Epoch(2, 0, mistakes=0)])
     assert history["updates"].tolist() == [7, 0]
     assert history[-1].epoch == 2
     assert len(history[:1]) == 1
     assert len(history + history) == 4
-    assert history == History([Epoch(1, 5, 7), Epoch(2, 0, 0)])
+    assert history == History([Epoch(1, 7, mistakes=5), Epoch(2, 0, mistakes=0)])
     assert history.to_dict()["mistakes"] == [5, 0]
     with pytest.raises(KeyError, match="no column 'loss'"):
         history["loss"]
@@ -26,7 +26,7 @@ def test_every_column_of_a_fit_is_filled():
     first = model.history_[0]
     assert (first.epoch, len(model.history_)) == (1, 4)
     assert 0 < first.mistakes <= first.updates
-    assert 0 < first.online_error < 1
+    assert 0 < first.progressive_error < 1
     assert 0 < first.train_error < 1
     assert first.weight_norm > 0
     assert first.relative_change == pytest.approx(1.0)

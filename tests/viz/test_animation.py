@@ -1,6 +1,7 @@
-"""A film shows every step, or as many as there is room for, and is whole or not there."""
+"""An animation shows every step, or evenly many, and is complete or absent."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -39,3 +40,9 @@ def test_mp4_without_ffmpeg_says_what_is_missing(run, tmp_path, monkeypatch):
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg on this machine")
 def test_an_mp4_is_written(run, tmp_path):
     assert animate(run, tmp_path / "run.mp4", dpi=40).stat().st_size > 1000
+
+
+def test_a_notebook_plays_the_animation(tmp_path):
+    film = animate(trace([[2, 1], [-1, 1]], [1, -1]), tmp_path / "run.gif", dpi=30)
+    assert isinstance(film, Path)
+    assert film._repr_html_().startswith('<img alt="run.gif" src="data:image/gif;base64,R0lG')

@@ -106,5 +106,5 @@ def test_two_features_are_needed(blobs, features):
 def test_a_precomputed_kernel_has_no_boundary_to_draw(blobs):
     X, y = blobs
     model = KernelPerceptron(kernel="precomputed").fit(X @ X.T, y)
-    with pytest.raises(ValueError, match="points between the rows"):
+    with pytest.raises(ValueError, match="no values between the rows"):
         BoundaryDisplay.from_estimator(model, X @ X.T, y)

@@ -22,10 +22,10 @@ from rosenblatt.viz import (
 )
 
 
-def test_the_epochs_of_a_trace_are_bars_of_mistakes(run):
+def test_the_epochs_of_a_trace_are_bars_of_updates(run):
     display = EpochsDisplay.from_trace(run)
-    assert [bar.get_height() for bar in display.bars_] == display.mistakes
-    assert sum(display.mistakes) == run.n_updates
+    assert [bar.get_height() for bar in display.bars_] == display.updates
+    assert sum(display.updates) == run.n_updates
     assert "separated" in display.ax_.get_title(loc="right")
 
 
@@ -45,12 +45,12 @@ def test_errors_are_lines_and_unknown_ones_are_gaps():
 def test_a_fitted_perceptron_shows_its_history(blobs):
     model = Perceptron(early_stopping=True, random_state=0).fit(*blobs)
     display = EpochsDisplay.from_estimator(model)
-    assert display.mistakes == list(model.history_["mistakes"])
+    assert display.updates == list(model.history_["updates"])
     assert "validation error" in [line.get_label() for line in display.lines_]
     assert model.stop_reason_ in display.ax_.get_title(loc="right")
 
 
-def test_a_history_without_errors_shows_mistakes_alone():
+def test_a_history_without_errors_shows_updates_alone():
     history = [Epoch(1, mistakes=3, updates=3), Epoch(2, mistakes=0, updates=0)]
     display = EpochsDisplay.from_history(history)
     assert display.lines_ == []
@@ -125,11 +125,11 @@ def test_margins_of_three_classes_are_positive_for_the_rows_that_are_right():
     )
 
 
-def test_bounds_are_sorted_below_the_mistakes():
+def test_bounds_are_sorted_below_the_updates():
     display = BoundsDisplay(4, {"large": 900.0, "small": 12.0}).plot()
     assert [bar.get_width() for bar in display.bars_] == [4, 12, 900]
     labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels == ["mistakes made", "small", "large"]
+    assert labels == ["updates made", "small", "large"]
     assert display.ax_.get_xscale() == "log"
 
 
@@ -147,8 +147,8 @@ def test_a_separable_trace_is_drawn_with_bounds_it_keeps_to(run, options):
 
 def test_on_inseparable_rows_the_first_pass_is_bounded(xor):
     display = BoundsDisplay.from_trace(xor)
-    assert display.name == "mistakes in the first pass"
-    assert all(display.mistakes <= bound * (1 + 1e-9) for bound in display.bounds.values())
+    assert display.name == "updates in the first epoch"
+    assert all(display.updates <= bound * (1 + 1e-9) for bound in display.bounds.values())
 
 
 def test_the_bounds_are_not_about_the_batch_rule(run):
@@ -161,7 +161,7 @@ def test_a_certificate_of_a_run_brings_its_bounds(run):
         run.problem.X, run.problem.signs, run.weights, run.bias, updates=run.n_updates
     )
     display = BoundsDisplay.from_certificate(found)
-    assert display.mistakes == run.n_updates
+    assert display.updates == run.n_updates
     assert list(display.bounds.values()) == [bound.value for bound in found.bounds]
 
 
@@ -169,7 +169,7 @@ def test_a_fitted_perceptron_is_drawn_with_the_bounds_of_its_certificate(run):
     X, y = np.array(run.problem.X, dtype=float), run.problem.signs
     model = Perceptron(shuffle=False).fit(X, y)
     display = BoundsDisplay.from_estimator(model, X, y)
-    assert display.mistakes == model.n_updates_
+    assert display.updates == model.n_updates_
     assert display.bounds
 
 
@@ -236,7 +236,7 @@ def test_top_words_of_many_classes_need_a_label():
     with pytest.raises(ValueError, match="choose the label"):
         TopWordsDisplay.from_estimator(model, list("abc"))
     assert TopWordsDisplay.from_estimator(model, list("abc"), label="y").names == ["b"]
-    with pytest.raises(ValueError, match="give feature_names"):
+    with pytest.raises(ValueError, match="pass feature_names"):
         TopWordsDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="2 names do not fit 3 features"):
         TopWordsDisplay.from_estimator(model, list("ab"))

@@ -1,4 +1,4 @@
-"""The command-line program: one file a command, no logic of their own.
+"""The command-line program: one file per command, without logic of their own.
 
 Each command imports what it needs when it runs, so that ``rosenblatt --help`` stays quick.
 """
@@ -22,6 +22,7 @@ from rosenblatt.cli.predict import predict
 from rosenblatt.cli.trace import trace
 from rosenblatt.cli.train import train
 from rosenblatt.cli.verify import verify
+from rosenblatt.cli.warm_up import warm_up
 
 app = typer.Typer(
     name="rosenblatt",
@@ -37,6 +38,7 @@ app.command()(certify)
 app.command()(verify)
 app.command()(trace)
 app.command()(lab)
+app.command()(warm_up)
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,7 +58,7 @@ def options(
     ),
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""
 
 
 def main() -> None:
@@ -69,4 +71,4 @@ def main() -> None:
         typer.echo(f"rosenblatt: {error}", err=True)
         raise SystemExit(1) from None
     finally:
-        gc.freeze()  # Python would look for garbage once more: the process ends before it matters
+        gc.freeze()  # skips the last garbage collection: the process is about to end

@@ -33,13 +33,13 @@ def certify(
     Whole numbers count exactly as they stand, decimal fractions as the nearest double.
     """
     from rosenblatt.cli._table import read_labelled
+    from rosenblatt.theory import CertificateSource
     from rosenblatt.theory import certify as decide
-    from rosenblatt.theory.certificate import Source
 
     table = read_labelled(data, label, header)
     certificate = decide(
         table.X, table.y, fit_intercept=intercept, strategy=strategy, time_limit=time_limit
-    ).with_source(Source(table.label, header, table.columns))
+    ).with_source(CertificateSource(table.label, header, table.columns))
     typer.echo(certificate.report())
     if out is not None:
         certificate.save(out)

@@ -12,7 +12,7 @@ from rosenblatt.counts import counted
 
 
 def convert(
-    files: Annotated[list[str], typer.Argument(help="Files of a table.")],
+    files: Annotated[list[str], typer.Argument(help="The files of a table.")],
     out: Annotated[
         Path,
         typer.Option(help="A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder."),
@@ -20,17 +20,21 @@ def convert(
     label: o.Label = None,
     text: o.Text = None,
     column: o.Columns = None,
-    ngrams: Annotated[int, typer.Option(min=1, max=20, help="Of the cache.")] = 2,
-    bits: Annotated[int, typer.Option(min=8, max=30, help="Of the cache.")] = 22,
+    ngrams: Annotated[
+        int, typer.Option(min=1, max=20, help="Longest n-gram of words in a cache.")
+    ] = 2,
+    bits: Annotated[
+        int, typer.Option(min=8, max=30, help="Hash to 2^BITS columns in a cache.")
+    ] = 22,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write tables in another format, numbers as numbers; or hash them once for many runs.
+    """Convert tables to another format, or hash them once for many training runs.
 
-    Parquet and Arrow files are smaller than CSV and quicker to train from. A cache is a folder of
-    hashed rows that train and evaluate read like a file; it needs the label.
+    Parquet and Arrow files are smaller than CSV and faster to train from. A .cache folder holds
+    hashed rows that train and evaluate read like a file; writing one needs --label.
 
     Examples:
 
@@ -46,5 +50,5 @@ def convert(
     reading = o.reading(label, text, column, format, header, skip_bad_rows)
     rows, bad = run(files, out, ngrams=Ngrams(1, ngrams, bits=bits), **reading)
     if not quiet:
-        left = f", {counted(bad, 'bad row')} left out" if bad else ""
+        left = f", {counted(bad, 'bad row')} skipped" if bad else ""
         typer.echo(f"{out}: {counted(rows, 'row')}{left}")

@@ -1,4 +1,4 @@
-"""`rosenblatt evaluate`: how well a model does on a file whose labels are known."""
+"""`rosenblatt evaluate`: the accuracy of a model on a file with labels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def evaluate(
     files: Annotated[list[str], typer.Argument(help="Files with labels.")],
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw curves; for many classes the confusion matrix, too."),
+        typer.Option(help="Save ROC and precision-recall curves as a picture."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
     json: o.Json = False,
 ) -> None:
-    """Accuracy with an interval, precision, recall and F1 of each class, the confusion matrix.
+    """Measure accuracy (with a 95 % interval), precision, recall, F1 and the confusion matrix.
 
     Examples:
 

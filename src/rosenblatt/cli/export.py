@@ -1,4 +1,4 @@
-"""`rosenblatt export`: models for other programs, or smaller ones."""
+"""`rosenblatt export`: models for other programs, or for prediction only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import typer
 
 def export(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    out: Annotated[Path, typer.Option(help="A .onnx file, or a .model file without ballast.")],
+    out: Annotated[Path, typer.Option(help="An .onnx file, or an inference-only .model file.")],
 ) -> None:
-    """Write a model on numeric columns as ONNX, or any model without what only training needs.
+    """Write a model of numeric columns as ONNX, or any model for inference only.
 
-    The ONNX model takes one matrix of floats, a column each, and is checked with onnxruntime.
+    The ONNX model takes one matrix of floats with a column per feature, and is checked with
+    onnxruntime. An inference-only model drops the state that further training needs.
 
     Examples:
 
@@ -22,6 +23,7 @@ def export(
 
       rosenblatt export reviews.model --out small.model
     """
+    from rosenblatt.cli.display import readable_size
     from rosenblatt.models import load, save
 
     loaded = load(model)
@@ -31,4 +33,4 @@ def export(
         export_onnx(loaded, out)
     else:
         save(loaded.sparsified(), out)
-    typer.echo(f"{out}: {out.stat().st_size / 1e6:.2f} MB")
+    typer.echo(f"{out}: {readable_size(out.stat().st_size)}")

@@ -1,4 +1,4 @@
-"""`rosenblatt inspect`: what a model is and which words speak for each class."""
+"""`rosenblatt inspect`: a model's features, history and strongest weights."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rosenblatt.cli import options as o
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    top: Annotated[int, typer.Option(min=0, help="How many features of each class.")] = 10,
+    top: Annotated[int, typer.Option(min=0, help="How many features per class.")] = 10,
     json: o.Json = False,
 ) -> None:
-    """What a model is, the features that speak most for each class by their words, its history.
+    """Show a model: its columns, its training history, the strongest features per class.
 
     Examples:
 

@@ -10,25 +10,35 @@ import typer
 
 def lab(
     file: Annotated[
-        Path | None, typer.Argument(help="A CSV file with a line of headings to begin with.")
+        Path | None, typer.Argument(help="A CSV file with a header line to start with.")
     ] = None,
     example: Annotated[
         str | None,
         typer.Option(
-            help="Or begin with movies, not-good, not-good-bigrams, and, or, xor or iris."
+            help="Or an example: movies, not-good, not-good-bigrams, and, or, xor or iris."
         ),
     ] = None,
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(help="The port; 0 picks a free one.")] = 0,
     address: Annotated[
-        str, typer.Option(help="The address to listen at; loopback is reachable by you alone.")
+        str,
+        typer.Option(help="The address to listen at; the default cannot be reached from outside."),
     ] = "127.0.0.1",
     origin: Annotated[
         list[str] | None,
-        typer.Option(help="A further host whose pages may talk to the lab; may be repeated."),
+        typer.Option(help="A further host whose pages may connect (repeat for several)."),
     ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="Open a browser.")] = True,
 ) -> None:
-    """Open the perceptron lab: add points, step, play, prove, in a local web page."""
+    """Open the perceptron lab, a local web page: add points, step, play, prove.
+
+    Examples:
+
+      rosenblatt lab
+
+      rosenblatt lab --example xor
+
+      rosenblatt lab flowers.csv --port 8080
+    """
     from rosenblatt.lab import serve
 
     serve(file=file, example=example, port=port, address=address, origins=origin or [], show=show)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean for reading files."""
+"""Options that several commands share, and their translation for `rosenblatt.data.open`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,35 @@ from typing import Annotated, Any
 import typer
 
 Label = Annotated[
-    str | None, typer.Option(help="The label's column: its name, or its place from 1 (-1: last).")
+    str | None,
+    typer.Option(help="Label column: its name, or its position from 1 (-1 is the last)."),
 ]
 Text = Annotated[
-    list[str] | None, typer.Option(help="A column of text; then only these are features.")
+    list[str] | None,
+    typer.Option(help="Use only this text column (repeat for several)."),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(help="NAME=KIND: text, category, number or ignore. The others are found out."),
+    typer.Option(
+        help="NAME=KIND, with KIND text, category, number or ignore. Others are detected."
+    ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext or vw; found out."),
+    typer.Option(
+        help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext or vw. Detected by default."
+    ),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether the first row holds names; found out."),
+    typer.Option(
+        "--header/--no-header", help="Whether the first row has column names. Detected by default."
+    ),
 ]
 SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Leave out and count rows that cannot be read.")
+    bool, typer.Option("--skip-bad-rows", help="Skip and count rows that cannot be read.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless it fails.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -40,7 +48,7 @@ def reading(
     header: bool | None,
     skip_bad_rows: bool,
 ) -> dict[str, Any]:
-    """The options of :func:`rosenblatt.data.open` that these stand for."""
+    """The corresponding arguments of :func:`rosenblatt.data.open`."""
     kinds = {}
     for entry in column or ():
         name, equals, kind = entry.rpartition("=")
@@ -58,7 +66,7 @@ def reading(
 
 
 def stem(path: str) -> str:
-    """The name of a file without its endings.
+    """The name of a file without its suffixes.
 
     >>> stem("data/reviews.tsv.zst"), stem("-")
     ('reviews', 'stdin')

@@ -1,4 +1,4 @@
-"""`rosenblatt predict`: the rows of a file with predicted labels and scores."""
+"""`rosenblatt predict`: predicted labels and scores for the rows of a file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rosenblatt.counts import counted
 
 def predict(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    files: Annotated[list[str], typer.Argument(help="Files; labels are not needed.")],
-    out: Annotated[Path, typer.Option(help="A .csv, .tsv, .jsonl, .parquet or .arrow file.")],
+    files: Annotated[list[str], typer.Argument(help="Files to predict; they need no labels.")],
+    out: Annotated[Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet or .arrow.")],
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Add the columns `predicted` and `score` to the rows of a file, in their order.
+    """Write the rows of a file, in order, with the columns `predicted` and `score` added.
 
     Examples:
 
@@ -42,5 +42,5 @@ def predict(
     source.labelled = False
     rows = run(loaded, source, out)
     if not quiet:
-        left = f", {counted(source.bad, 'bad row')} left out" if source.bad else ""
+        left = f", {counted(source.bad, 'bad row')} skipped" if source.bad else ""
         typer.echo(f"{out}: {counted(rows, 'row')}{left}")

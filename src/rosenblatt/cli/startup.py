@@ -1,4 +1,4 @@
-"""What keeps the commands quick to start."""
+"""Keep the commands quick to start."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ def skip_blas() -> None:
     code of others.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from rosenblatt.compiled import jit
+    from rosenblatt.compiled import jit as old_jit
+    from rosenblatt.kernels import jit
 
-    jit.before_compiling = _import_numba_without_blas
+    old_jit.before_compiling = _import_numba_without_blas
+    jit.on_compile(_say_that_it_compiles)
+
+
+def _say_that_it_compiles(kernel: str) -> None:
+    """Tell the user, once, what takes so long; this replaces the library's own message."""
+    if "numba" not in sys.modules and not os.environ.get("ROSENBLATT_QUIET"):
+        print("rosenblatt: compiling, once on this machine ...", file=sys.stderr, flush=True)
+    _import_numba_without_blas()
 
 
 def _import_numba_without_blas() -> None:

@@ -82,7 +82,7 @@ def train(
     from rosenblatt.cli.startup import skip_blas
 
     skip_blas()
-    from rosenblatt.cli.display import Display
+    from rosenblatt.cli.display import ProgressPrinter
     from rosenblatt.jobs.session import Request, Stopped, run
     from rosenblatt.jobs.train import Settings
     from rosenblatt.kernels.text import Ngrams
@@ -101,7 +101,7 @@ def train(
     request = Request(
         files, target, settings, reading, valid, start, checkpoint, every, every_rows, resume
     )  # fmt: skip
-    display = Display(quiet=quiet, json=json)
+    display = ProgressPrinter(quiet=quiet, json=json)
     try:
         model, trainer = run(request, display.step)
     except Stopped as stopped:

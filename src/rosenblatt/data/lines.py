@@ -11,7 +11,7 @@ import pyarrow as pa
 from rosenblatt.data.blocks import Block
 from rosenblatt.data.tables import Chunk
 from rosenblatt.errors import DataError
-from rosenblatt.kernels.parsers import FAULTS, parse_fasttext, parse_svmlight, parse_vw
+from rosenblatt.kernels.sparse_lines import FAULTS, parse_fasttext, parse_svmlight, parse_vw
 from rosenblatt.kernels.text import Rows
 
 LABEL_PREFIX = b"__label__"

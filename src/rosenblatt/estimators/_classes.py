@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 
+from rosenblatt.learners.linear import State
 from rosenblatt.learners.problems import moves
 
 
@@ -35,13 +33,13 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
 
 
-def grow(state: Any, old: np.ndarray, new: np.ndarray, multiclass: str) -> Any:
+def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
     """The state with the weight vectors of classes that have come up, all zero."""
     if len(new) <= 2:
         return state
     places, signs, sources, total = moves(old, new, multiclass)
 
-    def spread(array: np.ndarray) -> Any:
+    def spread(array: np.ndarray) -> np.ndarray:
         out = np.zeros((total, *array.shape[1:]), array.dtype)
         shape = (-1,) + (1,) * (array.ndim - 1)
         out[places] = array[sources] * signs.astype(array.dtype).reshape(shape) + 0.0
@@ -49,11 +47,7 @@ def grow(state: Any, old: np.ndarray, new: np.ndarray, multiclass: str) -> Any:
 
     own_clock = multiclass == "ovo"
     clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
-    return replace(
-        state,
-        weights=spread(state.weights),
-        bias=spread(state.bias),
-        sums=spread(state.sums) if state.averaging else state.sums,
-        bias_sums=spread(state.bias_sums),
-        clock=clock,
-    )
+    sums = spread(state.sums) if state.sums.size else state.sums
+    return State(
+        spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock
+    )  # fmt: skip

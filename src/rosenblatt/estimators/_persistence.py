@@ -9,12 +9,15 @@ import numpy as np
 
 from rosenblatt import __version__
 from rosenblatt.estimators.perceptron import Perceptron
-from rosenblatt.training import Epoch, History, State
+from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.linear import State, Weights
+from rosenblatt.learners.problems import n_problems
+from rosenblatt.training import Epoch, History, Progress
 
 FORMAT = "rosenblatt-perceptron"
-VERSION = 1
+VERSION = 2
 STATE_ARRAYS = ("weights", "bias", "sums", "bias_sums", "clock")
-STATE_NUMBERS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
+PROGRESS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
 LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
 
 
@@ -77,7 +80,7 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             "A learning rate that is a function cannot be saved: model files hold no code. Set "
             "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
         )
-    state = model.state_
+    state, progress = model.state_, model._progress
     coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     arrays = {"coef": coefficients, "intercept": model.intercept_}
     arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
@@ -87,39 +90,49 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "package": __version__,
         "parameters": parameters,
         **names_of(model),
-        "state": {name: getattr(state, name) for name in STATE_NUMBERS},
-        "rng": state.rng,
+        "state": {name: getattr(progress, name) for name in PROGRESS},
         "history": [asdict(epoch) for epoch in model.history_],
         "n_iter": model.n_iter_,
         "stop_reason": model.stop_reason_,
     }
-    return arrays, about
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, about
 
 
 def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptron:
     """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
-    if about["version"] != VERSION:
+    if about["version"] not in (1, VERSION):
         raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
     model = Perceptron(**parameters_from(about))
     model._check_parameters()
     model.classes_ = classes_from(about)
-    model.state_ = _checked_state(arrays, about, model)
-    model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
-    if model.coef_.shape != model.state_.weights.shape or model.coef_.dtype.kind != "f":
+    state = _checked_state(arrays, model)
+    if arrays["coef"].shape != state.weights.shape or arrays["coef"].dtype.kind != "f":
         raise ValueError("the coefficients do not fit the state")
-    give_names(model, about, model.coef_.shape[1])
-    model.history_ = History([Epoch(**epoch) for epoch in about["history"]])
+    give_names(model, about, arrays["coef"].shape[1])
+    empty = np.empty((0, state.weights.shape[1]), state.weights.dtype)
+    examples = examples_of(empty, np.empty(0, np.int32))
+    model._learner = model._new_learner(examples, len(model.classes_))
+    model._learner.restore(state)
+    model._places = model._base = None
+    model._shown = Weights(arrays["coef"], arrays["intercept"])
+    model._progress = Progress(**{name: about["state"][name] for name in PROGRESS})
+    model.history_ = History([epoch_from(epoch) for epoch in about["history"]])
     model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
-    model.n_updates_, model.t_ = model.state_.updates, round(model.state_.steps)
+    model.n_updates_, model.t_ = model._progress.updates, round(model._progress.steps)
     model.converged_ = model.stop_reason_ == "separated"
     return model
 
 
-def _checked_state(
-    arrays: dict[str, np.ndarray], about: dict[str, Any], model: Perceptron
-) -> State:
-    from rosenblatt.estimators._classes import n_problems
+def epoch_from(plain: dict[str, Any]) -> Epoch:
+    """An epoch of a file; version 1 called updated rows mistakes."""
+    if "online_error" in plain:
+        plain = dict(plain)
+        plain["progressive_error"] = plain.pop("online_error")
+        plain["updated_rows"] = plain.pop("mistakes")
+    return Epoch(**plain)
 
+
+def _checked_state(arrays: dict[str, np.ndarray], model: Perceptron) -> State:
     found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
     problems = n_problems(len(model.classes_), model.multiclass)
     shape = (problems, found["weights"].shape[1])
@@ -127,5 +140,4 @@ def _checked_state(
     for name, array in found.items():
         if array.shape != wanted.get(name, (problems,)) or not np.isfinite(array).all():
             raise ValueError(f"{name} is {array.shape} or holds numbers that are not finite")
-    numbers = {name: about["state"][name] for name in STATE_NUMBERS}
-    return State(**found, **numbers, rng=about["rng"])
+    return State(**found)

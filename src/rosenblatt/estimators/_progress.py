@@ -10,7 +10,9 @@ from rosenblatt.training import Epoch
 
 
 @contextmanager
-def progress(name: str, epochs: int, verbose: int) -> Iterator[tuple[Callable[[Epoch], None], ...]]:
+def progress_bar(
+    name: str, epochs: int, verbose: int
+) -> Iterator[tuple[Callable[[Epoch], None], ...]]:
     """The callbacks that draw a bar with updates and validation error; none when not verbose."""
     if not verbose:
         yield ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral
@@ -15,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.strings import string_buffers
+from rosenblatt.estimators._checks import threads_of
 from rosenblatt.kernels.text import WEIGHTINGS, Ngrams, Rows, hash_ngrams
 
 # Below this many bytes a second thread costs more than it brings.
@@ -39,8 +39,8 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         The value of an n-gram that occurs c times: 1, log(1 + c), or c.
     norm : {"l2", None}, default="l2"
         Whether rows are scaled to Euclidean length 1.
-    n_jobs : int or None, default=None
-        Threads; None means all cores.
+    n_jobs : int or None, default=-1
+        Threads. None is 1, -1 all cores.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         "bits": [Interval(Integral, 1, 31, closed="both")],
         "weighting": [StrOptions(set(WEIGHTINGS))],
         "norm": [StrOptions({"l2"}), None],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -72,7 +72,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         bits: int = 22,
         weighting: str = "log",
         norm: str | None = "l2",
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.ngrams = ngrams
         self.analyzer = analyzer
@@ -100,11 +100,11 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : list of str, or an array or column of strings (NumPy, pandas, polars, Arrow)
-            One text a row; a missing one (None) is an empty text.
+            One text per row; a missing one (None) is an empty text.
 
         Returns
         -------
-        csr_matrix of float32, one row a text
+        csr_matrix of float32, one row per text
 
         Examples
         --------
@@ -117,9 +117,13 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
             low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
         )
         chunks = [string_buffers(chunk) for chunk in _arrow_strings(X).chunks]
-        parts = [part for offsets, data in chunks for part in _split(offsets, data, self._jobs())]
+        parts = [
+            part
+            for offsets, data in chunks
+            for part in _split(offsets, data, threads_of(self.n_jobs))
+        ]
         if len(parts) > 1:
-            with ThreadPoolExecutor(self._jobs()) as pool:
+            with ThreadPoolExecutor(threads_of(self.n_jobs)) as pool:
                 hashed = list(pool.map(lambda part: hash_ngrams(part[0], part[1], spec), parts))
         else:
             hashed = [hash_ngrams(*part, spec) for part in parts]
@@ -130,9 +134,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
             low, high = self.ngrams
             return int(low), int(high)
         return 1, int(self.ngrams)
-
-    def _jobs(self) -> int:
-        return self.n_jobs or os.cpu_count() or 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -176,7 +177,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _split(offsets: np.ndarray, data: np.ndarray, jobs: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Cut rows into parts of about equal size, two a thread, where that pays."""
+    """Cut rows into parts of about equal size, two per thread, where that pays."""
     size = int(offsets[-1] - offsets[0])
     parts = min(2 * jobs, size // _WORTH_A_THREAD) if jobs > 1 else 1
     if parts < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -10,15 +11,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.estimators._row_by_row import learn
 from rosenblatt.estimators.perceptron import Perceptron
-from rosenblatt.kernels import walks
-from rosenblatt.kernels.rows import DenseRows
-from rosenblatt.kernels.tasks import Route
-from rosenblatt.training.loop import Work
+from rosenblatt.learners.examples import examples_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OnlineRun:
     """What came of learning online: the model, and how it did on each example before seeing it.
 
@@ -43,8 +40,12 @@ class OnlineRun:
 
     @property
     def curve(self) -> np.ndarray:
-        """The share of wrong predictions among the first 1, 2, ... examples."""
+        """The progressive error: the share of mistakes among the first 1, 2, ... examples."""
         return np.cumsum(self.wrong) / np.arange(1, len(self.wrong) + 1)
+
+    def __repr__(self) -> str:
+        share = self.mistakes / max(1, len(self.wrong))
+        return f"<OnlineRun of {len(self.wrong)} examples: {self.mistakes} mistakes, {share:.2%}>"
 
 
 def learn_online(
@@ -99,7 +100,7 @@ def _learn_batches(model: Perceptron, batches: Iterable[Any], classes: Any) -> O
     model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
     predictions, wrong = [], []
     for X, y in batches:
-        codes = learn(model, X, y, classes, foresee=True)
+        codes = model._learn(X, y, classes, foresee=True)
         y = np.asarray(y)
         labels = _labels(codes, model.classes_)
         predictions.append(labels)
@@ -128,7 +129,7 @@ def _learn_one_by_one(model: Perceptron, pairs: Iterator[Any], classes: Any) -> 
 
 
 class OneByOne:
-    """A model that learns one example a call, with as little overhead as Python allows.
+    """A model that learns one example per call, with as little overhead as Python allows.
 
     Used as a context: the model's weights are those of the stream when it is left.
 
@@ -152,7 +153,7 @@ class OneByOne:
 
     def __init__(self, model: Perceptron, classes: Any = None) -> None:
         self.model, self.classes = model, classes
-        self._work: Work | None = None
+        self._walk: Any = None
 
     def __enter__(self) -> Self:
         self.model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
@@ -169,77 +170,56 @@ class OneByOne:
         """
         code = self._codes.get(label)
         if code is None or len(x) != self._width:
-            return self._meet(x, label)
-        rate = self._rate(self._visits + 1) if self._rate else self._eta
+            return self._learn_new(x, label)
+        row = self._row
+        row[:] = x
+        if not math.isfinite(row.dot(row)) and not np.isfinite(row).all():
+            raise ValueError("The example holds NaN or infinity; remove or impute it.")
         self._visits += 1
-        weight = self._factors[code]
-        self._steps += weight
-        if not self._two:
-            return self._names[self._learn_among_many(x, code, rate, weight)]
-        row = x if type(x) is np.ndarray and x.dtype is self._dtype else self._cast(x)
-        score = self._kernel(row, 2 * code - 1, rate, weight, *self._arrays)
-        if score != score:
-            raise ValueError("The example holds NaN or infinity; remove or impute it.")
-        return self._names[1] if score > 0 else self._names[0]
+        self._code[0], self._weight[0] = code, self._factors[code]
+        if self._rate is not None:
+            self._eta[0] = self._rate(self._visits)
+        self._steps += self._factors[code]
+        scores = self._walk()
+        if self._two:
+            return self._names[1 if scores[0, 0] > 0 else 0]
+        return self._names[int(self._walk.learner.decide(scores)[0])]
 
-    def _learn_among_many(self, x: Any, code: int, rate: float, weight: float) -> int:
-        work, order = self._work, np.zeros(1, np.uint64)
-        assert work is not None
-        work.task.rows.arrays[0] = x
-        if not np.isfinite(work.task.rows.arrays).all():
-            raise ValueError("The example holds NaN or infinity; remove or impute it.")
-        work.task.codes[0], work.task.omega[0] = code, weight
-        walk = work.task.walk(
-            work.parts, Route(order, (0, 1), np.array([rate]), work.plan.setting)
-        )  # fmt: skip
-        work.updates += walk.updates
-        assert walk.predictions is not None
-        return int(walk.predictions[0])
-
-    def _cast(self, x: Any) -> np.ndarray:
-        return np.ascontiguousarray(x, dtype=self._dtype)
-
-    def _meet(self, x: Any, label: Any) -> Any:
+    def _learn_new(self, x: Any, label: Any) -> Any:
         """Take the long way, which checks everything and knows what to do with a new label."""
         self._close()
-        [code] = learn(self.model, np.asarray(x)[None, :], [label], self.classes, foresee=True)
+        model = self.model
+        [code] = model._learn(np.asarray(x)[None, :], [label], self.classes, foresee=True)
         self.classes = None
         self._open()
-        return None if code < 0 else self.model.classes_.tolist()[code]
+        return None if code < 0 else model.classes_.tolist()[code]
 
     def _open(self) -> None:
-        """Lay the model out for learning single rows."""
+        """Lay out one row, from which the model learns whatever is put there."""
         self._codes: dict[Any, int] = {}
-        self._width = -1
-        model = self.model
-        if not hasattr(model, "state_") or len(model.classes_) < 2:
+        self._width, model = -1, self.model
+        if not hasattr(model, "_learner") or len(model.classes_) < 2:
             return
-        state, self._names = model.state_, model.classes_.tolist()
+        model._unpack(dense=True)
+        learner, self._names = model._learner, model.classes_.tolist()
         self._codes = {name: code for code, name in enumerate(self._names)}
         self._two = len(self._names) == 2
         weights = model.class_weight or {}
         self._factors = [float(weights.get(name, 1.0)) for name in self._names]
-        self._width, self._dtype = state.weights.shape[1], state.weights.dtype
-        rows = DenseRows(np.zeros((1, self._width), self._dtype))
-        task = model._task(rows, np.zeros(1, np.int32), np.ones(1), len(self._names))
-        task.threads, task.foresee = 1, True
-        plan = model._plan(np.zeros(1, np.uint64), "fixed", None, ())
-        self._rate = plan.eta if callable(plan.eta) else None
-        self._eta = 0.0 if callable(plan.eta) else plan.eta
-        self._work = Work(state, task, plan)
-        self._visits, self._steps = state.visits, state.steps
-        part = self._work.parts[0]
-        self._kernel = walks.one.dispatcher  # the quickest way in
-        self._book = np.array([part.clock[0], state.updates])
-        self._arrays = (part.W[0], part.U[0], part.bias[:, 0].copy(), self._book, plan.setting)
+        self._width = learner.n_features
+        X = np.zeros((1, self._width), learner.dtype)
+        self._row, self._weight, self._eta = X[0], np.ones(1), np.ones(1)
+        examples = examples_of(X, np.zeros(1, np.int32), self._weight)
+        self._code = examples.codes
+        eta = model._plan().eta
+        self._rate = eta if callable(eta) else None
+        self._eta[0] = 0.0 if callable(eta) else eta
+        self._visits, self._steps = model._progress.visits, model._progress.steps
+        self._walk = learner.bound(examples, np.zeros(1, np.uint64), self._eta)
 
     def _close(self) -> None:
         """Give the model what was learned."""
-        if self._work is None:
+        if self._walk is None:
             return
-        work, self._work = self._work, None
-        work.visits, work.steps = self._visits, self._steps
-        if self._two:
-            work.parts[0].bias[:, 0] = self._arrays[2]
-            work.parts[0].clock[0], work.updates = self._book[0], int(self._book[1])
-        self.model._show_online(work.state())
+        walk, self._walk = self._walk, None
+        self.model._went_on(self._visits, self._steps, walk.updates)

@@ -11,24 +11,30 @@ _PLAIN = {bool: "b1", int: "i8", float: "f8"}
 _NUMBERS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 # Numbers travel as 64 bits: the C rules for narrow ones differ from system to system.
 _WIDE = {"b": "i8", "i": "i8", "u": "u8", "f": "f8"}
-_C_TYPES = {"i8": ctypes.c_int64, "u8": ctypes.c_uint64, "f8": ctypes.c_double}
+_addressof: Any = ctypes.addressof
+_from_buffer: Any = ctypes.c_char.from_buffer
+_C_TYPES: dict[str, Any] = {"i8": ctypes.c_int64, "u8": ctypes.c_uint64, "f8": ctypes.c_double}
 
 
 def take_apart(values: tuple[Any, ...], kinds: list[Any], passed: list[Any]) -> None:
     """What tells arguments of different spelling apart, and what C is given for them."""
     for value in values:
-        if isinstance(value, np.ndarray):
-            kinds += value.dtype, value.ndim, value.flags.num
+        kind = type(value)
+        if kind in _PLAIN:
+            kinds.append(kind)
+            passed.append(value)
+        elif isinstance(value, np.ndarray):
+            kinds += (value.dtype, value.ndim, value.flags.num)
             try:
-                passed.append(ctypes.addressof(ctypes.c_char.from_buffer(value)))
+                passed.append(_addressof(_from_buffer(value)))
             except (TypeError, ValueError):  # read-only, empty or with gaps: works, but slowly
                 passed.append(value.__array_interface__["data"][0])
             passed += value.shape
         elif isinstance(value, tuple):
-            kinds += type(value), len(value)
+            kinds += (kind, len(value))
             take_apart(value, kinds, passed)
         else:
-            kinds.append(type(value))
+            kinds.append(kind)
             passed.append(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -65,7 +71,7 @@ class Entry:
             raise TypeError("a kernel takes C-contiguous, aligned arrays of 1 to 3 dimensions")
         self.words += [f"{word}*", *["i8"] * value.ndim]
         lengths = "".join(f"c{at + 1 + i}, " for i in range(value.ndim))
-        return f"{word}:{value.ndim}", f"carray(c{at}, ({lengths}))"
+        return f"{word}:{value.ndim}", f"array(c{at}, ({lengths}))"
 
     def prototype(self) -> Any:
         """The type of the C function; its last parameter is a place for the results."""

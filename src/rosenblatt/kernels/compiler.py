@@ -7,6 +7,8 @@ a place it is given. Numba compiles that as a ``cfunc``; LLVM then drops what on
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +32,8 @@ def declare(undeclared: list[tuple[Any, Callable, Any, str]]) -> None:
     """Tell Numba what to compile where a kernel calls these, and forget the list."""
     while undeclared:
         called, compiled, fastmath, layout = undeclared.pop()
-        chosen = _chosen(compiled, layout)
-        overload(called, strict=False, jit_options={**_PARTS, "fastmath": fastmath})(chosen)
+        options: Any = {**_PARTS, "fastmath": fastmath}
+        overload(called, strict=False, jit_options=options)(_chosen(compiled, layout))
 
 
 def _chosen(compiled: Callable, layout: str) -> Callable:
@@ -47,7 +49,7 @@ def compile_kernel(function: Callable, fastmath: Any, entry: Entry) -> bytes:
     results: list[str] = []
     options = {**_OPTIONS, "fastmath": fastmath}
     kernel = numba.njit(inline="always", **options)(function)
-    names: Any = {**entry.classes, "np": np, "carray": numba.carray, "kernel": kernel}
+    names: Any = {**entry.classes, "np": np, "array": _array, "kernel": kernel}
     names["put"] = _result_writer(results)
     parameters = "".join(f"c{i}, " for i in range(len(entry.words)))
     exec(f"def entry({parameters}out): put(out, kernel({entry.call}))", names)
@@ -64,7 +66,9 @@ def _numba_type(word: str) -> Any:
 
 def _object_code(text: str, name: str, kernel: str) -> bytes:
     """Object code with one function to be seen, ``kernel``, which needs nothing of Numba."""
-    module = llvm.parse_assembly(text)
+    # Nothing is allocated, so nothing has to be given back: slices of arrays only seem to own them
+    declared = r"declare (void @NRT_MemInfo_call_dtor\(.*?\)).*"
+    module = llvm.parse_assembly(re.sub(declared, r"define \1 { ret void }", text))
     for value in [*module.functions, *module.global_variables]:
         if not value.is_declaration and value.name != name:
             value.linkage = "internal"
@@ -79,6 +83,28 @@ def _object_code(text: str, name: str, kernel: str) -> bytes:
     if missing:
         raise TypeError(f"{kernel} allocates, raises or uses objects: it needs {missing}")
     return machine.emit_object(module)
+
+
+@intrinsic
+def _array(typing_context: Any, pointer: Any, shape: Any) -> Any:
+    """What :func:`numba.carray` does, which would be compiled anew for each type and shape."""
+    kind = types.Array(pointer.dtype, len(shape), "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(kind)(context, builder)
+        size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        lengths = cgutils.unpack_tuple(builder, arguments[1])
+        steps = [context.get_constant(types.intp, size)]
+        for length in reversed(lengths[1:]):
+            steps.insert(0, builder.mul(steps[0], length))
+        view.meminfo, view.parent = view.meminfo.type(None), view.parent.type(None)
+        view.data, view.itemsize = arguments[0], steps[-1]
+        view.nitems = functools.reduce(builder.mul, lengths)
+        view.shape = cgutils.pack_array(builder, lengths)
+        view.strides = cgutils.pack_array(builder, steps)
+        return view._getvalue()
+
+    return kind(pointer, shape), generate
 
 
 def _result_writer(results: list[str]) -> Any:

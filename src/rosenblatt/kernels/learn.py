@@ -3,10 +3,11 @@
 They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every layout
 (:mod:`rosenblatt.kernels.rows`). What they share:
 
-- ``rows, codes, omega`` are the examples: the class number of each row, and its weight or one weight
-  for all. ``order`` holds the rows to visit, ``etas`` the learning rate of each visit or one for all.
-- ``book`` (3, problems) holds the biases, their averaging sums, and in ``book[CLOCK, 0]`` the
-  weighted steps so far. ``rule`` is (threshold for y = -1, threshold for y = +1, c²).
+- ``rows, codes, omega`` are the examples: the class number of each row, and its weight or one for
+  all. ``order`` holds the rows to visit, ``etas`` the learning rate of each visit or one for all.
+- ``book`` (4, problems) holds the biases, their averaging sums, in ``book[CLOCK, 0]`` the weighted
+  steps so far, and in ``book[TIME, 0]`` those before a walk that is to be settled. ``rule`` is
+  (threshold for y = -1, threshold for y = +1, c²).
 - ``seen`` gets the scores of each visit before learning. What a visit adds to the averaging sums
   follows from them, so that a walk leaves the sums alone; :func:`settle_one` and its siblings add
   it when the average is wanted (a lazy average).
@@ -25,20 +26,11 @@ import math
 import numpy as np
 
 from rosenblatt import rules
+from rosenblatt.kernels.fetch import AHEAD, FAR, fetch, fetch_weights
 from rosenblatt.kernels.jit import REORDER, fence, inlined, kernel, load_shared, store_shared
-from rosenblatt.kernels.rows import (
-    AHEAD,
-    FAR,
-    add,
-    add_each,
-    dot,
-    dots,
-    fetch,
-    fetch_weights,
-    square,
-)
+from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 
-BIAS, BIAS_SUM, CLOCK = 0, 1, 2  # rows of a book
+BIAS, BIAS_SUM, CLOCK, TIME = 0, 1, 2, 3  # rows of a book
 BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
 VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE = range(8)  # of a tally
 TALLY = 8
@@ -150,9 +142,10 @@ def scout(rows, order, w, seen, board):
 
 
 @kernel
-def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally, time):
-    """Add what the visits of a walk owe to the averaging sums; `time` is the clock at its start."""
+def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally):
+    """Add what the visits of :func:`walk_one` owe to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    time = book[TIME, 0]
     for i in range(order.size):
         row = order[i]
         sign, weight = sign_of(codes[row], tally), omega[row * weighted]
@@ -172,7 +165,7 @@ def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tall
 def walk_each(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
     """Walk with one weight vector per class, each against the rest.
 
-    ``tally[NEGATIVE]`` is the number of the first class here; ``moves`` (2, classes) is scratch.
+    ``tally[NEGATIVE]`` is the number of the first class here; ``moves`` (3, classes) is scratch.
     """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     classes = seen.shape[1]
@@ -220,12 +213,10 @@ def answer_each(s, label, weight, eta, sqnorm, rule, time, moves):
 
 
 @kernel
-def settle_each(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves, time):
-    """Add what the visits of :func:`walk_each` owe to the averaging sums.
-
-    It takes one argument more than the walk, the clock at its start.
-    """
+def settle_each(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves):
+    """Add what the visits of :func:`walk_each` owe to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    time = book[TIME, 0]
     for i in range(order.size):
         row, s = order[i], seen[i]
         label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
@@ -292,9 +283,7 @@ def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
         moves[0, c], moves[1, c], moves[2, c] = 0.0, 0.0, s[c]
     now = moves[2]
     rival = strongest_but(now, label)
-    while left > 0.0 and now[label] - now[rival] <= (
-        rule[ABOVE] if label > rival else rule[BELOW]
-    ):
+    while left > 0.0 and now[label] - now[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
         pull = min(left, 1.0) * eta
         for c in (label, rival):
             signed = pull if c == label else -pull
@@ -318,9 +307,10 @@ def strongest_but(s, label):
 
 
 @kernel
-def settle_joint(rows, codes, omega, order, etas, seen, U, rates, book, rule, moves, time):
+def settle_joint(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves):
     """Add what the visits of :func:`walk_joint` owe to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    time = book[TIME, 0]
     for i in range(order.size):
         row, s = order[i], seen[i]
         label, weight = np.int64(codes[row]), omega[row * weighted]

@@ -1,9 +1,9 @@
 """Three layouts of rows, and what a row of each answers to a walk.
 
-Dense rows are a matrix; their weights lie class by class, ``W`` is (problems, features). Sparse rows
-come in CSR form or packed; a feature's weights lie together, ``W`` is (features, problems), so that
-one pass over the entries of a row scores all problems. A single problem has its weights in a vector
-``w`` whatever the layout.
+Dense rows are a matrix; their weights lie class by class, ``W`` is (problems, features). Sparse
+rows come in CSR form or packed; a feature's weights lie together, ``W`` is (features, problems), so
+that one pass over the entries of a row scores all problems. A single problem has its weights in a
+vector ``w`` whatever the layout.
 
 Indices are unsigned (columns uint32, row pointers uint64), so that no index is checked for being
 negative. ``rates`` are the learning rates of the features, the last of them that of all features
@@ -16,13 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels.jit import REORDER, by_layout, kernel, prefetch
+from rosenblatt.kernels.jit import REORDER, by_layout, kernel
 
 NEAR = 1 << 16  # places below this are packed into two bytes
-AHEAD = 2  # rows between the prefetch of a sparse row and its use
-DENSE_AHEAD = 4
 FEW = 4  # a row is added class by class if at most one in so many classes moves
-FAR = 1 << 23  # bytes of weights beyond which the weights of the next row are prefetched, too
 
 
 class Dense(NamedTuple):
@@ -331,86 +328,6 @@ def packed_add_each(rows, row, W, taus, moved, rates):
         add_entry(W, columns[j], taus, values[j] * rate_of(rates, columns[j]))
 
 
-@kernel
-def dense_fetch(rows, order, i):
-    """Prefetch the row `DENSE_AHEAD` steps from now, unless rows come in order."""
-    X = rows.X
-    if i + DENSE_AHEAD < order.size:
-        row = order[i + DENSE_AHEAD]
-        if row != order[i] + np.uint64(DENSE_AHEAD):
-            start = np.int64(row) * X.shape[1]
-            for j in range(0, X.shape[1], 64 // X.itemsize):
-                prefetch(X, start + j)
-
-
-@kernel
-def csr_fetch(rows, order, i):
-    """Prefetch the entries of the row `AHEAD` steps from now."""
-    data, columns, pointers = rows
-    if i + AHEAD < order.size:
-        row = order[i + AHEAD]
-        for j in range(pointers[row], pointers[row + np.uint64(1)], 16):
-            prefetch(columns, j)
-            prefetch(data, j)
-            if data.itemsize == 8:
-                prefetch(data, j + np.uint64(8))
-
-
-@kernel
-def packed_fetch(rows, order, i):
-    """Prefetch the entries of the row `AHEAD` steps from now."""
-    near, far, columns, values, _, pointers = rows
-    if i + AHEAD < order.size:
-        row = order[i + AHEAD]
-        end = row + np.uint64(1)
-        for j in range(pointers[row, 0], pointers[end, 0], 32):
-            prefetch(near, j)
-        for j in range(pointers[row, 1], pointers[end, 1], 16):
-            prefetch(far, j)
-        for j in range(pointers[row, 2], pointers[end, 2], 16):
-            prefetch(columns, j)
-            prefetch(values, j)
-
-
-@kernel
-def dense_fetch_weights(rows, order, i, W, problems):
-    """The weights of dense rows are read from front to back: nothing to prefetch."""
-
-
-@kernel
-def fetch_feature(W, at, problems):
-    """Prefetch the weights of one feature, of all problems."""
-    first = np.uint64(at) * np.uint64(problems)
-    for k in range(first, first + np.uint64(problems), np.uint64(64 // W.itemsize)):
-        prefetch(W, k)
-
-
-@kernel
-def csr_fetch_weights(rows, order, i, W, problems):
-    """Prefetch the weights of the features of the next row."""
-    _, columns, pointers = rows
-    if i + 1 < order.size:
-        row = order[i + 1]
-        for j in range(pointers[row], pointers[row + np.uint64(1)]):
-            fetch_feature(W, columns[j], problems)
-
-
-@kernel
-def packed_fetch_weights(rows, order, i, W, problems):
-    """Prefetch the weights of the next row; a single problem's weights of near places are near."""
-    near, far, columns, _, _, pointers = rows
-    if i + 1 < order.size:
-        row = order[i + 1]
-        end = row + np.uint64(1)
-        if problems > 1:
-            for j in range(pointers[row, 0], pointers[end, 0]):
-                fetch_feature(W, near[j], problems)
-        for j in range(pointers[row, 1], pointers[end, 1]):
-            fetch_feature(W, far[j], problems)
-        for j in range(pointers[row, 2], pointers[end, 2]):
-            fetch_feature(W, columns[j], problems)
-
-
 # What every layout answers, by the type of the rows.
 dot = by_layout("dot", Dense=dense_dot, Csr=csr_dot, Packed=packed_dot)
 dots = by_layout("dots", Dense=dense_dots, Csr=csr_dots, Packed=packed_dots)
@@ -419,10 +336,3 @@ add = by_layout("add", Dense=dense_add, Csr=csr_add, Packed=packed_add)
 add_each = by_layout(
     "add_each", Dense=dense_add_each, Csr=csr_add_each, Packed=packed_add_each
 )  # fmt: skip
-fetch = by_layout("fetch", Dense=dense_fetch, Csr=csr_fetch, Packed=packed_fetch)
-fetch_weights = by_layout(
-    "fetch_weights",
-    Dense=dense_fetch_weights,
-    Csr=csr_fetch_weights,
-    Packed=packed_fetch_weights,
-)

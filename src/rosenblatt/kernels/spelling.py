@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.compiled.jit import kernel
 from rosenblatt.kernels._unicode import fold_table
+from rosenblatt.kernels.jit import kernel
 from rosenblatt.kernels.text import GRAM, PRIME, SEED, Ngrams, _decode, _mixed, words
 
 _HINT_BITS = 16  # of a column, by which nearly all that are not wanted are told apart

@@ -26,13 +26,14 @@ Examples
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.jit import inlined, kernel
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels._unicode import LIMIT, fold_table
+from rosenblatt.kernels.jit import inlined, kernel
 
 SEED = np.uint64(0xCBF29CE484222325)
 PRIME = np.uint64(0x100000001B3)
@@ -174,20 +175,21 @@ def hash_chunks(
     room = room or Room()
     indices = room.empty("indices", bound + most + 1, np.uint32)
     values = room.empty("values", bound + most + 1, np.float32)
+    counts = values.view(np.uint32)  # each weight takes the place of its count
     table = room.empty("table", max(8, 1 << (8 * most - 1).bit_length()), np.uint32)
     table.fill(0)
-    scratch = np.empty(most, dtype=np.uint32), np.empty(widest + 2, dtype=np.uint64)
     fill = _char_rows if spec.chars else _word_rows
-    grams = spec.low, spec.high, np.uint64((1 << spec.bits) - 1)
-    weighting = WEIGHTINGS.index(spec.weighting), spec.unit
+    scratch = np.empty((1 if spec.chars else 2, widest + 2), dtype=np.uint64)
+    mask = np.uint64((1 << spec.bits) - 1)
     # Place 0 of the output stays unused: it is what an empty slot of the table points to.
     indptr, row = np.ones(count + 1, dtype=np.uint64), 0
     for offsets, data in chunks:
         fill(
-            offsets, data, fold_table(), seed, grams, weighting, indptr[row:], indices,
-            values.view(np.uint32), values, table, *scratch,
+            offsets, data, fold_table(), seed, spec.low, spec.high, mask, indptr[row:], indices,
+            counts, table, scratch,
         )  # fmt: skip
         row += len(offsets) - 1
+    _weigh(indptr, counts, values, WEIGHTINGS.index(spec.weighting), spec.unit, np.empty((2, 64)))
     found = slice(1, int(indptr[row]))
     indptr -= np.uint64(1)
     return Rows(indptr, indices[found], values[found])
@@ -283,8 +285,8 @@ def _word_hashes(data, start, end, fold, seed, hashes):
 
 
 @kernel
-def _merge(columns, count, indices, counts, nnz, table):
-    """Append the columns of one row's n-grams, equal ones merged and counted.
+def _merge(count, indices, counts, nnz, table):
+    """Merge and count equal ones among the `count` columns that stand from ``indices[nnz]`` on.
 
     The table is open-addressed and holds places in `indices`. A place before this row's first is
     an empty slot, so the table is never cleared, and a short row uses only as much of it as it
@@ -295,8 +297,8 @@ def _merge(columns, count, indices, counts, nnz, table):
         room <<= np.uint64(1)
     room -= np.uint64(1)
     first = nnz
-    for i in range(count):
-        column = columns[i]
+    for i in range(first, first + count):
+        column = indices[i]
         slot = np.uint64(column) & room
         place = np.uint64(table[slot])
         while place >= first and indices[place] != column:
@@ -312,45 +314,43 @@ def _merge(columns, count, indices, counts, nnz, table):
 
 
 @kernel
-def _word_columns(hashes, n, low, high, mask, columns):
-    """The columns of the n-grams of n hashed words, shortest first; how many there are."""
-    grams = hashes[:n].copy()
-    count = 0
+def _word_columns(n, low, high, mask, hashes, grams, indices, at):
+    """The columns of the n-grams of n hashed words, shortest first, to ``indices[at:]``.
+
+    Returns how many there are.
+    """
+    count = np.uint64(0)
     for k in range(1, high + 1):
-        many = max(len(grams) - k + 1, 0)
-        if k > 1:
-            for i in range(many):
-                grams[i] = grams[i] * GRAM + hashes[i + k - 1]
+        many = np.uint64(max(np.int64(n) - k + 1, 0))
+        for i in range(many):
+            grams[i] = hashes[i] if k == 1 else grams[i] * GRAM + hashes[i + np.uint64(k - 1)]
         if k >= low:
             for i in range(many):
-                columns[count + i] = np.uint32(_mixed(grams[i]) & mask)
+                indices[at + count + i] = np.uint32(_mixed(grams[i]) & mask)
             count += many
-    return np.uint64(count)
+    return count
 
 
 @kernel
 def _word_rows(
-    offsets, data, fold, seed, grams, weighting, indptr, indices, counts, values, table, columns,
-    hashes,
+    offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch
 ):  # fmt: skip
-    low, high, mask = grams
-    levels = _levels(weighting[0])
+    """Hash n-grams of words; columns to `indices`, how often each occurs to `counts`."""
+    hashes, grams = scratch[0], scratch[1]
     nnz = indptr[0]
     for row in range(len(offsets) - 1):
         n = _word_hashes(data, offsets[row], offsets[row + 1], fold, seed, hashes)
-        count = _word_columns(hashes, n, low, high, mask, columns)
-        nnz = _merge(columns, count, indices, counts, nnz, table)
+        count = _word_columns(n, low, high, mask, hashes, grams, indices, nnz)
+        nnz = _merge(count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
-        _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
 
 
 @kernel
 def _char_rows(
-    offsets, data, fold, seed, grams, weighting, indptr, indices, counts, values, table, columns,
-    word,
+    offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch
 ):  # fmt: skip
-    low, high, mask = grams
-    levels = _levels(weighting[0])
+    """Hash n-grams of characters; columns to `indices`, how often each occurs to `counts`."""
+    word = scratch[0]
     limit = np.uint32(len(fold))
     nnz = indptr[0]
     for row in range(len(offsets) - 1):
@@ -375,62 +375,58 @@ def _char_rows(
             elif length > 0:
                 word[0] = 32
                 word[length + 1] = 32
-                count = _char_grams(word, length + 2, low, high, seed, mask, columns, count)
+                count += _char_grams(
+                    word, length + 2, low, high, seed, mask, indices, nnz + count
+                )  # fmt: skip
                 length = 0
-        nnz = _merge(columns, count, indices, counts, nnz, table)
+        nnz = _merge(count, indices, counts, nnz, table)
         indptr[row + 1] = nnz
-        _weigh(counts[indptr[row] : nnz], values[indptr[row] : nnz], weighting, levels)
 
 
 @kernel
-def _char_grams(word, length, low, high, seed, mask, columns, count):
-    """Hash the character n-grams of one padded word; how many there are now."""
+def _char_grams(word, length, low, high, seed, mask, indices, at):
+    """The columns of the n-grams of one padded word, to ``indices[at:]``; how many there are."""
+    count = np.uint64(0)
     for start in range(length):
         h = seed
         for k in range(min(high, length - start)):
             h = (h ^ word[start + k]) * PRIME
             if k + 1 >= low or (start == 0 and k + 1 == length):
-                columns[count] = np.uint32(_mixed(h) & mask)
+                indices[at + count] = np.uint32(_mixed(h) & mask)
                 count += np.uint64(1)
     return count
 
 
-@kernel
-def _levels(kind):
-    """What the counts 0, 1, 2, ... weigh, as far as they are frequent."""
-    levels = np.empty(64)
-    for count in range(levels.size):
-        levels[count] = _level(kind, count)
-    return levels
-
-
-@kernel
+@inlined
 def _level(kind, count):
-    return 1.0 if kind == 0 else (np.log(1.0 + count) if kind == 1 else np.float64(count))
+    """What a count weighs; see :data:`WEIGHTINGS`."""
+    return 1.0 if kind == 0 else (math.log(1.0 + count) if kind == 1 else float(count))
 
 
 @kernel
-def _weigh(counts, values, weighting, levels):
-    """Turn the counts of a row into weights, and the row into a unit vector if asked.
+def _weigh(indptr, counts, values, kind, unit, levels):
+    """Turn the counts of each row into weights, and the row into a unit vector if asked.
 
-    The two may be the same memory: each count is read before its weight is written.
+    `counts` and `values` may be the same memory: each count is read before its weight is written.
+    ``levels[0]`` gets the weights of small counts, ``levels[1]`` those scaled for the row at hand.
     """
-    kind, unit = weighting
-    # Four sums in turn: a single one would have to wait for each of its additions.
-    a = b = c = d = 0.0
-    for j in range(counts.size):
-        count = counts[j]
-        level = levels[count] if count < levels.size else _level(kind, count)
-        a, b, c, d = b, c, d, a + level * level
-    total = (a + b) + (c + d)
-    scale = 1.0 / np.sqrt(total) if unit and total > 0.0 else 1.0
-    scaled = np.empty(levels.size, np.float32)
-    for count in range(levels.size):
-        scaled[count] = np.float32(np.float32(levels[count]) * scale)
-    for j in range(counts.size):
-        count = counts[j]
-        values[j] = (
-            scaled[count]
-            if count < scaled.size
-            else np.float32(np.float32(_level(kind, count)) * scale)
-        )
+    known = levels.shape[1]
+    for count in range(known):
+        levels[0, count] = _level(kind, count)
+    for row in range(len(indptr) - 1):
+        # Four sums in turn: a single one would have to wait for each of its additions.
+        a = b = c = d = 0.0
+        for j in range(indptr[row], indptr[row + 1]):
+            count = counts[j]
+            level = levels[0, count] if count < known else _level(kind, count)
+            a, b, c, d = b, c, d, a + level * level
+        total = (a + b) + (c + d)
+        scale = 1.0 / math.sqrt(total) if unit and total > 0.0 else 1.0
+        for count in range(known):
+            levels[1, count] = np.float32(np.float32(levels[0, count]) * scale)
+        for j in range(indptr[row], indptr[row + 1]):
+            count = counts[j]
+            if count < known:
+                values[j] = np.float32(levels[1, count])
+            else:
+                values[j] = np.float32(np.float32(_level(kind, count)) * scale)

@@ -1,4 +1,4 @@
-"""The perceptron lab: the reference algorithm under glass, in a browser or a notebook.
+"""The perceptron lab: the reference algorithm step by step, in a browser or a notebook.
 
 ``rosenblatt lab`` serves it; :func:`notebook` shows it in a notebook. It needs Panel:
 ``pip install "rosenblatt[lab]"``. The session itself (:mod:`rosenblatt.lab.session`) needs no
@@ -27,9 +27,9 @@ def serve(
     Parameters
     ----------
     file
-        A CSV file to begin with.
+        A CSV file to start with.
     example
-        Or an example of the notes by its name.
+        Or the name of an example of :mod:`rosenblatt.examples`.
     **options
         Those of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
     """
@@ -47,14 +47,14 @@ def serve(
 
 
 def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **settings: Any) -> Any:
-    """The lab as a cell of a notebook.
+    """Show the lab in a notebook cell.
 
     Parameters
     ----------
     X, y
-        Up to 500 rows and their labels of two kinds, to begin with.
+        Up to 500 rows with labels of two classes, to start with.
     example
-        Or an example of the notes by its name.
+        Or the name of an example of :mod:`rosenblatt.examples`.
     **settings
         Settings of the lab, such as ``threshold=1.0`` or ``lift="products"``.
 
@@ -70,16 +70,16 @@ def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **sett
 
     from rosenblatt.lab.component import Lab
     from rosenblatt.lab.session import Session
-    from rosenblatt.lab.state import Data, Settings
-    from rosenblatt.tracing import Problem
+    from rosenblatt.lab.state import Data, LabSettings
+    from rosenblatt.tracing import TraceProblem
 
     pn.extension(inline=True)
-    session = Session(settings=Settings(**settings))
+    session = Session(settings=LabSettings(**settings))
     if example is not None:
         session.load_example(example)
         session.configure(**settings)
     elif X is not None:
-        problem = Problem.of(X, y)
+        problem = TraceProblem.of(X, y)
         names = (str(problem.classes[0]), str(problem.classes[1]))
         session = Session(
             Data(
@@ -89,7 +89,7 @@ def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **sett
                 class_names=names if problem.classes != (-1, 1) else ("-1", "+1"),
                 title="your rows",
             ),
-            Settings(**settings),
+            LabSettings(**settings),
         )
     return Lab(session, sizing_mode="stretch_width")
 

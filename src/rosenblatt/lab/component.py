@@ -28,7 +28,7 @@ class Lab(JSComponent):
     Parameters
     ----------
     session : Session, optional
-        What to begin with.
+        The session to start with; a new one by default.
 
     Examples
     --------
@@ -42,10 +42,10 @@ class Lab(JSComponent):
     """
 
     view = param.Dict(default={}, doc="What the page draws.")
-    examples = param.List(default=list(examples.NAMES), doc="The examples one can choose.")
+    examples = param.List(default=list(examples.NAMES), doc="The examples to choose from.")
     upload_limit = param.Integer(default=MOST_CHARACTERS, doc="The largest upload in bytes.")
     picture_css = param.String(default=_static("picture.css"), doc="The style of the picture.")
-    in_page = param.Boolean(default=False, doc="Whether the address bar is ours to use.")
+    in_page = param.Boolean(default=False, doc="Whether the lab may write to the address bar.")
 
     _esm = _static("draw.js") + _static("page.js")
     _stylesheets: ClassVar[list[str]] = [_static("style.css"), _static("picture.css")]
@@ -59,21 +59,21 @@ class Lab(JSComponent):
     def _handle_msg(self, data: Any) -> None:
         self.do(data)
 
-    def do(self, wish: Any) -> None:
-        """Do what the page asks for; what cannot be done becomes a message on the page."""
+    def do(self, request: Any) -> None:
+        """Carry out a request of the page; a request that fails becomes a message on the page."""
         message = None
         try:
-            if not isinstance(wish, dict) or wish.get("do") not in _WISHES:
-                raise ValueError("the page asked for something the lab does not know")
-            _WISHES[wish["do"]](self, wish)
+            if not isinstance(request, dict) or request.get("do") not in _REQUESTS:
+                raise ValueError("the page sent a request that the lab does not know")
+            _REQUESTS[request["do"]](self, request)
         except (ValueError, ImportError) as error:
             message = str(error)
         except (KeyError, TypeError):
-            message = "the page asked for something the lab does not understand"
+            message = "the page sent a request that the lab does not understand"
         self.view = self._view(message)
 
     def _view(self, message: str | None) -> dict[str, Any]:
-        # The number makes each view differ from the last, so that each wish is answered.
+        # The number makes each view differ from the last, so that each request is answered.
         self._replies += 1
         return {**view(self.session, self._frame), "message": message, "reply": self._replies}
 
@@ -85,43 +85,43 @@ class Lab(JSComponent):
         if self._frame is None or not holds(self._frame, self.session):
             self._refit()
 
-    def _load(self, wish: dict[str, Any]) -> None:
-        if wish["do"] == "example":
-            self.session.load_example(str(wish["name"]))
-        elif wish["do"] == "csv":
-            self.session.load_csv(str(wish["text"]), str(wish.get("name", "your file"))[:80])
-        elif wish["do"] == "restore":
-            self.session.restore(str(wish["link"]))
+    def _load(self, request: dict[str, Any]) -> None:
+        if request["do"] == "example":
+            self.session.load_example(str(request["name"]))
+        elif request["do"] == "csv":
+            self.session.load_csv(str(request["text"]), str(request.get("name", "your file"))[:80])
+        elif request["do"] == "restore":
+            self.session.restore(str(request["link"]))
         else:
             self.session.clear()
         self._refit()
 
-    def _edit(self, wish: dict[str, Any]) -> None:
-        if not self.session.data.planar and wish["do"] in ("add", "move"):
+    def _edit(self, request: dict[str, Any]) -> None:
+        if not self.session.data.planar and request["do"] in ("add", "move"):
             raise ValueError("points can be added and moved when there are two features")
-        if wish["do"] == "add":
-            self.session.add(wish["at"], wish["sign"])
-        elif wish["do"] == "move":
-            self.session.move(wish["row"], wish["to"])
-        elif wish["do"] == "flip":
-            self.session.flip(wish["row"])
+        if request["do"] == "add":
+            self.session.add(request["at"], request["sign"])
+        elif request["do"] == "move":
+            self.session.move(request["row"], request["to"])
+        elif request["do"] == "flip":
+            self.session.flip(request["row"])
         else:
-            self.session.delete(wish["row"])
+            self.session.delete(request["row"])
         self._grow()
 
-    def _export(self, wish: dict[str, Any]) -> None:
-        name, kind, content = export(self.session, str(wish["kind"]))
+    def _export(self, request: dict[str, Any]) -> None:
+        name, kind, content = export(self.session, str(request["kind"]))
         packed = base64.b64encode(content).decode()
         self._send_msg({"name": name, "type": kind, "base64": packed})
 
 
-_WISHES: dict[str, Any] = {
-    "step": lambda lab, wish: lab.session.step(int(wish.get("count", 1))),
-    "back": lambda lab, wish: lab.session.back(),
-    "restart": lambda lab, wish: lab.session.restart(),
-    "finish": lambda lab, wish: lab.session.finish(),
-    "configure": lambda lab, wish: lab.session.configure(**wish["changes"]),
-    "fit": lambda lab, wish: lab._refit(),
+_REQUESTS: dict[str, Any] = {
+    "step": lambda lab, request: lab.session.step(int(request.get("count", 1))),
+    "back": lambda lab, request: lab.session.back(),
+    "restart": lambda lab, request: lab.session.restart(),
+    "finish": lambda lab, request: lab.session.finish(),
+    "configure": lambda lab, request: lab.session.configure(**request["changes"]),
+    "fit": lambda lab, request: lab._refit(),
     "export": Lab._export,
     **dict.fromkeys(("example", "csv", "restore", "clear"), Lab._load),
     **dict.fromkeys(("add", "move", "flip", "delete"), Lab._edit),

@@ -1,4 +1,4 @@
-"""What can be taken home from the lab: a film, the trace, the data, and the code for all of it."""
+"""Files the lab can export: an animation, the trace, the data, and Python code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FRAMES = 40
 
 
 def export(session: Session, kind: str) -> tuple[str, str, bytes]:
-    """A file of this kind: its name, its media type, its content.
+    """Name, media type and content of an exported file of this kind.
 
     Examples
     --------
@@ -32,9 +32,9 @@ def export(session: Session, kind: str) -> tuple[str, str, bytes]:
 
 
 def python_code(session: Session) -> str:
-    """Python that comes to the weights on screen.
+    """Python code that ends with the weights on screen, in ``w`` and ``b``.
 
-    It leaves them in ``w`` and ``b``, and the whole run in ``run``.
+    The whole run is in ``run``.
     """
     s, data = session.settings, session.data
     order = {"in order": "False", "shuffled": "True", "random": "'random'"}[s.order]
@@ -76,9 +76,10 @@ def python_code(session: Session) -> str:
 
 
 def _estimator(session: Session) -> list[str]:
-    """The lines that come to the same weights at memory speed, where the estimator has them.
+    """Code that trains a ``Perceptron`` to the same weights, where that is possible.
 
-    It draws its random orders from NumPy, has another pocket, and may notice a cycle later.
+    The estimator draws random orders from NumPy, keeps its pocket differently, and may detect a
+    cycle later.
     """
     s = session.settings
     ended = session.run is not None and session.run.stop_reason in ("separated", "budget")
@@ -86,7 +87,7 @@ def _estimator(session: Session) -> list[str]:
         return []
     return [
         "",
-        "# The same run by the estimator, at memory speed.",
+        "# The same run by the compiled estimator.",
         "from rosenblatt import Perceptron",
         "",
         "model = Perceptron(",
@@ -106,7 +107,7 @@ def _estimator(session: Session) -> list[str]:
 
 
 def _kept(session: Session) -> list[str]:
-    """The lines that pick the weights on screen out of the steps."""
+    """Code that picks the weights on screen from the steps."""
     if not session.position:
         return ["w, b = run.path[0]"]
     if session.settings.keep == "last":
@@ -133,11 +134,11 @@ def _trace(session: Session, write: str) -> bytes:
     return str(getattr(run, f"to_{write}")(style)).encode()
 
 
-def _film(session: Session) -> bytes:
+def _animation(session: Session) -> bytes:
     from rosenblatt.viz import animate
 
     if not session.data.planar:
-        raise ValueError("a film needs two features")
+        raise ValueError("an animation needs two features")
     points = np.array(session.data.X)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "run.gif"
@@ -160,7 +161,7 @@ def _table(session: Session) -> bytes:
 
 
 _KINDS: dict[str, tuple[str, Callable[[Session], bytes]]] = {
-    "gif": ("image/gif", _film),
+    "gif": ("image/gif", _animation),
     "md": ("text/markdown", lambda session: _trace(session, "markdown")),
     "html": ("text/html", lambda session: _trace(session, "html")),
     "tex": ("text/x-tex", lambda session: _trace(session, "latex")),

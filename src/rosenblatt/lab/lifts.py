@@ -1,4 +1,4 @@
-"""Maps into more dimensions, where what no line separates may be separable."""
+"""Maps to more features, which may make inseparable rows separable."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ LIFTS = ("none", "products", "polynomial", "rbf")
 LANDMARKS = 20
 
 
-class Lift:
+class FeatureMap:
     """A map of rows, fitted to the rows of a session.
 
     Parameters
     ----------
     kind : {"none", "products", "polynomial", "rbf"}
-        Nothing; all products of different features; all products up to a degree; or nearness to
-        some of the rows.
+        No map; all products of two different features; all products up to a degree; or radial
+        basis functions around some of the rows.
     degree, gamma
-        Of the polynomial, and of the radial functions.
+        The degree of the polynomial; the gamma of the radial basis functions.
 
     Examples
     --------
-    >>> lift = Lift("products").fit([[0.0, 1.0], [2.0, 3.0]], ("p", "q"))
+    >>> lift = FeatureMap("products").fit([[0.0, 1.0], [2.0, 3.0]], ("p", "q"))
     >>> lift.names, lift([[2.0, 3.0]]).tolist()
     (('p', 'q', 'p·q'), [[2.0, 3.0, 6.0]])
     """
@@ -33,8 +33,8 @@ class Lift:
         self.names: tuple[str, ...] = ()
         self._map: Any = None
 
-    def fit(self, X: Any, names: tuple[str, ...]) -> Lift:
-        """Learn what the map needs to know of the rows."""
+    def fit(self, X: Any, names: tuple[str, ...]) -> FeatureMap:
+        """Fit the map to the rows and name its features."""
         if self.kind == "none":
             self.names = names
             return self
@@ -47,12 +47,12 @@ class Lift:
         return self
 
     def __call__(self, X: Any) -> Any:
-        """The rows in the space of the map."""
+        """Map rows to the new features."""
         rows = np.asarray(X, dtype=float)
         return rows if self._map is None else self._map.transform(rows)
 
     def code(self, n: int) -> list[str]:
-        """The lines of Python that make the same map of `n` rows."""
+        """Python code for the same map of `n` rows."""
         if self.kind == "none":
             return []
         if self.kind == "rbf":
@@ -79,7 +79,7 @@ def _transformer(kind: str, degree: int, gamma: float, n: int) -> Any:
 
 
 def _spell(name: str, names: tuple[str, ...]) -> str:
-    """scikit-learn's ``<0>^2 <1>`` with the names of the features and signs people write."""
+    """Translate scikit-learn's ``<0>^2 <1>`` to feature names with ² and ·."""
     factors = []
     for factor in name.split(" "):
         base, _, power = factor.partition("^")

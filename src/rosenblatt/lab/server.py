@@ -1,4 +1,4 @@
-"""The lab served to a browser on this machine."""
+"""Serve the lab to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import MOST_CHARACTERS, Data, Settings
+from rosenblatt.lab.state import MOST_CHARACTERS, Data, LabSettings
 
 LOOPBACK = ("127.0.0.1", "localhost")
 
-# {% extends base %} brings Panel's own scripts, served by this server: no other is asked.
+# {% extends base %} brings Panel's own scripts, from this server: the page needs no network.
 _PAGE = """
 {% extends base %}
 {% block postamble %}
@@ -32,8 +32,8 @@ _PAGE = """
 """
 
 
-def page(data: Data | None = None, settings: Settings | None = None) -> Any:
-    """One page with a lab of its own: what Panel serves to each tab."""
+def page(data: Data | None = None, settings: LabSettings | None = None) -> Any:
+    """A page with its own session: Panel makes one per browser tab."""
     import panel as pn
 
     from rosenblatt.lab.component import Lab
@@ -46,7 +46,7 @@ def page(data: Data | None = None, settings: Settings | None = None) -> Any:
 
 def serve(
     data: Data | None = None,
-    settings: Settings | None = None,
+    settings: LabSettings | None = None,
     *,
     port: int = 0,
     address: str = "127.0.0.1",
@@ -59,18 +59,18 @@ def serve(
     Parameters
     ----------
     data, settings
-        What each tab begins with.
+        What each tab starts with.
     port
-        Where; 0 takes a free one.
+        The port; 0 picks a free one.
     address
-        The address to listen at. Loopback unless told otherwise: nobody else can reach it.
+        The address to listen at. The default, loopback, cannot be reached from other machines.
     origins
-        Further hosts, as ``name`` or ``name:port``, whose pages may talk to the lab. The
-        websocket of any page from elsewhere is refused.
+        Further hosts, as ``name`` or ``name:port``, whose pages may connect. Websockets of pages
+        from any other origin are refused.
     show
         Whether to open a browser.
     threaded
-        Whether to return at once, with the server running in a thread.
+        Whether to return immediately, with the server running in a thread.
     """
     import panel as pn
 
@@ -84,7 +84,7 @@ def serve(
         port=port,
         address=address,
         websocket_origin=hosts,
-        # A message holds an upload written as JSON, in which a character may take six.
+        # An upload travels as JSON, in which a character may take six bytes.
         websocket_max_message_size=6 * MOST_CHARACTERS + 10_000,
         show=show,
         threaded=threaded,

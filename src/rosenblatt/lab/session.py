@@ -1,4 +1,4 @@
-"""A session of the lab: data, settings, and a run that can go forth and back. No browser here."""
+"""A session of the lab: data, settings, and a run that steps forward and back. No browser here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.lab.lifts import Lift
-from rosenblatt.lab.state import Data, Settings, decode, encode
+from rosenblatt.counts import counted
+from rosenblatt.lab.lifts import FeatureMap
+from rosenblatt.lab.state import Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
-from rosenblatt.tracing import Problem, Proof, Run, Step, Trace, prove
+from rosenblatt.tracing import Proof, Trace, TraceProblem, TraceRun, TraceStep, prove
 
 SECONDS_TO_DECIDE = 2.0
 STEPS_AT_ONCE = 200_000
@@ -28,7 +29,7 @@ class Session:
     Parameters
     ----------
     data, settings
-        What to begin with: the example "or", and the standard settings.
+        What to start with; by default the example "or" and the default settings.
 
     Examples
     --------
@@ -42,13 +43,18 @@ class Session:
     ('separated', 'separable')
     """
 
-    def __init__(self, data: Data | None = None, settings: Settings | None = None) -> None:
+    def __init__(self, data: Data | None = None, settings: LabSettings | None = None) -> None:
         self.data = Data.example("or") if data is None else data
-        self.settings = settings or Settings()
+        self.settings = settings or LabSettings()
         self._begin()
 
+    def __repr__(self) -> str:
+        points = counted(len(self.data.X), "point")
+        ended = self.run.stop_reason if self.run and self.ended else "not ended"
+        return f"<Session: {self.data.title}; {points}, step {self.position}, {ended}>"
+
     def _begin(self) -> None:
-        """Start the run anew; what was worked out about the old data is forgotten."""
+        """Restart the run and drop everything computed from the old data."""
         for name in ("lift", "problem", "run", "certificate"):
             self.__dict__.pop(name, None)
         self.position = 0
@@ -56,19 +62,19 @@ class Session:
         self._pockets: list[tuple[int, int]] = []
 
     @cached_property
-    def lift(self) -> Lift:
-        """The map of the settings, fitted to the rows."""
+    def lift(self) -> FeatureMap:
+        """The feature map of the settings, fitted to the rows."""
         s = self.settings
         kind = s.lift if self.data.X else "none"
-        return Lift(kind, s.degree, s.gamma).fit(self.data.X, self.data.feature_names)
+        return FeatureMap(kind, s.degree, s.gamma).fit(self.data.X, self.data.feature_names)
 
     @cached_property
-    def problem(self) -> Problem | None:
+    def problem(self) -> TraceProblem | None:
         """The lifted rows and the rule; None without rows."""
         if not self.data.X:
             return None
         s, rows = self.settings, self.data.X
-        problem = Problem.of(
+        problem = TraceProblem.of(
             rows if s.lift == "none" else self.lift(rows),
             self.data.signs,
             feature_names=self.lift.names,
@@ -81,14 +87,14 @@ class Session:
         return replace(problem, classes=self.data.class_names) if named else problem
 
     @cached_property
-    def run(self) -> Run | None:
-        """The run as far as it has been looked at."""
+    def run(self) -> TraceRun | None:
+        """The run, with the steps taken so far."""
         return None if self.problem is None else self._run(self.problem)
 
-    def _run(self, problem: Problem) -> Run:
+    def _run(self, problem: TraceProblem) -> TraceRun:
         s = self.settings
         order: Any = {"in order": False, "shuffled": True, "random": "random"}[s.order]
-        return Run(
+        return TraceRun(
             problem,
             update=s.update,
             eta=s.eta,
@@ -113,27 +119,27 @@ class Session:
     # What can be done to the data
 
     def add(self, point: Any, sign: int) -> None:
-        """One more point."""
+        """Add a point."""
         self._replace_data(self.data.with_point([float(v) for v in point], sign))
 
     def move(self, row: int, point: Any) -> None:
-        """One point elsewhere."""
+        """Move a point."""
         self._replace_data(self.data.moved(row, [float(v) for v in point]))
 
     def flip(self, row: int) -> None:
-        """One label turned round."""
+        """Flip the label of a point."""
         self._replace_data(self.data.flipped(row))
 
     def delete(self, row: int) -> None:
-        """One point less."""
+        """Delete a point."""
         self._replace_data(self.data.without(row))
 
     def clear(self) -> None:
-        """An empty plane."""
+        """Delete all points."""
         self._replace_data(Data())
 
     def load_example(self, name: str) -> None:
-        """An example of the notes, with the rule its source teaches it with."""
+        """Load an example, with the mistake rule and the bias of its source."""
         from rosenblatt import examples
 
         found = examples.load(name)
@@ -142,7 +148,7 @@ class Session:
         self._begin()
 
     def load_csv(self, text: str, title: str = "your file") -> None:
-        """The rows of an uploaded file."""
+        """Load the rows of an uploaded file."""
         self._replace_data(Data.csv(text, title))
 
     def _replace_data(self, data: Data) -> None:
@@ -150,8 +156,8 @@ class Session:
         self._begin()
 
     def configure(self, **changes: Any) -> None:
-        """Other settings, and the run from its start; how weights are kept changes no run."""
-        settings = Settings.of({**asdict(self.settings), **changes})
+        """Change settings and restart the run; changing only `keep` does not restart it."""
+        settings = LabSettings.of({**asdict(self.settings), **changes})
         only_kept = set(changes) == {"keep"}
         self.settings = settings
         if not only_kept:
@@ -160,7 +166,7 @@ class Session:
     # What can be done to the run
 
     def step(self, count: int = 1) -> None:
-        """Go forth by so many steps, as far as there are any."""
+        """Go forward by `count` steps, or to the end of the run."""
         if self.run is None:
             return
         for _ in range(min(count, STEPS_AT_ONCE)):
@@ -169,7 +175,7 @@ class Session:
             self.position += 1
 
     def back(self) -> None:
-        """Go back by one step."""
+        """Go back one step."""
         self.position = max(0, self.position - 1)
 
     def restart(self) -> None:
@@ -187,15 +193,15 @@ class Session:
         return run is None or (run.stop_reason is not None and self.position == len(run.steps))
 
     @property
-    def current(self) -> Step | None:
+    def current(self) -> TraceStep | None:
         """The step on screen; None before the first."""
         return self.run.steps[self.position - 1] if self.run and self.position else None
 
-    # What is known at this point of the run
+    # The state at this step of the run
 
     @property
     def weights(self) -> tuple[Vector, Any]:
-        """The weights kept, by the settings: the last, their average, or the best so far."""
+        """The weights to show, by `keep`: the last, their average, or the best so far."""
         if self.run is None:
             return (0.0,) * len(self.data.feature_names), 0.0
         if not self.position or self.settings.keep == "last":
@@ -212,7 +218,7 @@ class Session:
         return tuple((total / self.position).tolist()), total_bias / self.position
 
     def _best(self) -> tuple[Vector, Any]:
-        """The pocket: of all weights so far, the first that got the fewest rows wrong."""
+        """The pocket: the first of all weights so far with the fewest errors."""
         assert self.run is not None
         while len(self._pockets) <= self.position:
             at = len(self._pockets)
@@ -238,7 +244,7 @@ class Session:
 
     @property
     def separator(self) -> Vector | None:
-        """The widest separator of the padded rows, of no particular length, if there is one."""
+        """The separator of largest margin of the padded rows, in any scale, if there is one."""
         found = self.certificate and self.certificate.augmented
         if not found or self.problem is None:
             return None
@@ -247,14 +253,14 @@ class Session:
         return tuple(float(Fraction(value, largest)) for value in whole)
 
     def proof(self) -> Proof | None:
-        """The convergence proof as far as the run on screen has come."""
+        """The convergence proof up to the step on screen."""
         if self.separator is None or self.run is None or self.problem is None:
             return None
         steps = self.run.steps[: self.position] or self.run.steps[:0]
         return prove(self.problem, steps, self.separator)
 
     def margin_interval(self) -> tuple[float, float] | None:
-        """What the weights on screen say of the largest margin: at least this, at most that."""
+        """Lower and upper bounds on the largest margin that follow from the weights on screen."""
         step = self.current
         if step is None or self.problem is None or not step.updates:
             return None
@@ -263,11 +269,11 @@ class Session:
         if not length:
             return None
         rows = np.array([self.problem.padded(i) for i in range(len(self.problem.X))], dtype=float)
-        # From zero, w is η times a sum of rows: divided by their number, a point of their hull.
+        # From zero, w is η times a sum of rows; divided by their number, a point of their hull.
         return float((rows @ w).min() / length), length / (self.settings.eta * step.updates)
 
     def trace(self) -> Trace:
-        """The whole run as a trace of its own."""
+        """The whole run as a :class:`~rosenblatt.tracing.Trace`."""
         if self.problem is None:
             raise ValueError("there are no points yet")
         return Trace(self._run(self.problem))
@@ -275,11 +281,11 @@ class Session:
     # Sharing
 
     def link(self) -> str:
-        """The session as a text for a URL."""
+        """The session as text that fits in a URL."""
         return encode(self.data, self.settings, self.position)
 
     def restore(self, link: str) -> None:
-        """The session of a link."""
+        """Load the session of a link."""
         self.data, self.settings, position = decode(link)
         self._begin()
         self.step(position)

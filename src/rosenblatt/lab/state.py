@@ -1,4 +1,4 @@
-"""What a session is about: the data and the settings. Plain, checked, and shared by a URL."""
+"""Data and settings of a session: plain records, checked, and encoded in a URL to share."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ UPDATES = ("online", "batch")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a session learns. Raises a ValueError that says what is wrong with a setting.
+class LabSettings:
+    """How a session learns; a ValueError says which setting is wrong and why.
 
     Examples
     --------
-    >>> Settings(threshold=1.0).threshold
+    >>> LabSettings(threshold=1.0).threshold
     1.0
-    >>> Settings(eta=0)
+    >>> LabSettings(eta=0)
     Traceback (most recent call last):
     ...
     ValueError: the learning rate must be between 0.001 and 1000
@@ -72,8 +72,8 @@ class Settings:
             raise ValueError("bias must be on or off")
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> Settings:
-        """Settings out of a plain dictionary, refusing names that do not exist."""
+    def of(cls, values: dict[str, Any]) -> LabSettings:
+        """Settings from a plain dictionary; unknown names are refused."""
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
@@ -118,12 +118,12 @@ class Data:
 
     @property
     def planar(self) -> bool:
-        """Whether the rows are points of a plane that can be drawn and moved."""
+        """Whether the rows have two features, so that they can be drawn and moved."""
         return len(self.feature_names) == 2
 
     @classmethod
     def example(cls, name: str) -> Data:
-        """One of the examples of the notes."""
+        """The data of an example of :mod:`rosenblatt.examples`."""
         found = examples.load(name)
         X = tuple(tuple(float(value) for value in row) for row in found.X)
         names = None if name == "iris" else found.row_names
@@ -146,34 +146,34 @@ class Data:
         kinds = sorted(set(table.y), key=str if isinstance(table.y[0], str) else None)
         if len(kinds) != 2:
             shown = ", ".join(str(kind) for kind in kinds[:4])
-            raise ValueError(f"two kinds of labels are needed, the file has {len(kinds)}: {shown}")
+            raise ValueError(f"expected labels of two classes, found {len(kinds)}: {shown}")
         signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
         names = (str(kinds[0]), str(kinds[1])) if kinds != [-1, 1] else ("-1", "+1")
         return cls(table.feature_names, table.X, signs, table.row_names, names, title)
 
     def with_point(self, point: Sequence[float], sign: int) -> Data:
-        """One more point."""
+        """The data with one more point."""
         names = None if self.row_names is None else (*self.row_names, f"point {len(self.X) + 1}")
-        return self._but(X=(*self.X, tuple(point)), signs=(*self.signs, sign), row_names=names)
+        return self._replaced(X=(*self.X, tuple(point)), signs=(*self.signs, sign), row_names=names)
 
     def moved(self, row: int, point: Sequence[float]) -> Data:
-        """One point elsewhere."""
+        """The data with one point moved."""
         X = list(self.X)
         X[self._checked(row)] = tuple(point)
-        return self._but(X=tuple(X))
+        return self._replaced(X=tuple(X))
 
     def flipped(self, row: int) -> Data:
-        """One label turned round."""
+        """The data with one label flipped."""
         signs = list(self.signs)
         signs[self._checked(row)] *= -1
-        return self._but(signs=tuple(signs))
+        return self._replaced(signs=tuple(signs))
 
     def without(self, row: int) -> Data:
-        """One point less."""
+        """The data without one point."""
         at = self._checked(row)
         names = self.row_names and (*self.row_names[:at], *self.row_names[at + 1 :])
         X, signs = self.X, self.signs
-        return self._but(
+        return self._replaced(
             X=(*X[:at], *X[at + 1 :]), signs=(*signs[:at], *signs[at + 1 :]), row_names=names
         )
 
@@ -182,35 +182,35 @@ class Data:
             raise ValueError(f"there is no point {row!r}")
         return row
 
-    def _but(self, **changes: Any) -> Data:
+    def _replaced(self, **changes: Any) -> Data:
         return Data(
             **{**{field.name: getattr(self, field.name) for field in fields(self)}, **changes}
         )
 
 
-def encode(data: Data, settings: Settings, position: int) -> str:
+def encode(data: Data, settings: LabSettings, position: int) -> str:
     """A session as a short text that fits into a URL.
 
     Examples
     --------
-    >>> text = encode(Data.example("xor"), Settings(lift="products"), 3)
+    >>> text = encode(Data.example("xor"), LabSettings(lift="products"), 3)
     >>> data, settings, position = decode(text)
     >>> data == Data.example("xor"), settings.lift, position
     (True, 'products', 3)
     """
-    standard = asdict(Settings())
+    standard = asdict(LabSettings())
     changed = {key: value for key, value in asdict(settings).items() if value != standard[key]}
     content = {"v": 1, "data": asdict(data), "settings": changed, "position": position}
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def decode(text: str) -> tuple[Data, Settings, int]:
+def decode(text: str) -> tuple[Data, LabSettings, int]:
     """The session in a text made by :func:`encode`, or a ValueError."""
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         unpacker = zlib.decompressobj()
-        # A few bytes can unpack to gigabytes: take no more than a session can be.
+        # A few bytes can decompress to gigabytes: stop at the size of the largest session.
         raw = unpacker.decompress(packed, MOST_CHARACTERS)
         if unpacker.unconsumed_tail:
             raise ValueError
@@ -224,9 +224,9 @@ def decode(text: str) -> tuple[Data, Settings, int]:
             class_names=(str(given["class_names"][0]), str(given["class_names"][1])),
             title=str(given["title"]),
         )
-        return data, Settings.of(content["settings"]), max(0, int(content["position"]))
+        return data, LabSettings.of(content["settings"]), max(0, int(content["position"]))
     except (ValueError, KeyError, TypeError, IndexError, zlib.error, binascii.Error):
-        raise ValueError("this link does not hold a session of the lab") from None
+        raise ValueError("this link does not contain a session of the lab") from None
 
 
 def _is_number(value: Any) -> bool:

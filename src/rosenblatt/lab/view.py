@@ -1,4 +1,4 @@
-"""A session as plain numbers and words, ready to be drawn."""
+"""A session as the JSON values that the page draws."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MOST_DOTS = 300
 
 STOPPED = {
     "separated": "separated: an epoch without a mistake",
-    "cycle": "cycle: the weights came back to where they were, so no line separates these points",
-    "budget": "budget: all epochs are used up",
+    "cycle": "cycle: the weights of an earlier epoch came back, so no line separates these points",
+    "budget": "budget: all epochs are used",
 }
 
 
 def view(session: Session, frame: tuple[float, float, float, float] | None) -> dict[str, Any]:
-    """All that the page needs to know, as JSON values.
+    """Everything the page shows, as JSON values.
 
     Parameters
     ----------
     session : Session
-        What to show.
+        The session to show.
     frame : (x0, x1, y0, y1) or None
-        The part of the plane to show, if there is one.
+        The part of the plane to show; None unless there are two features.
     """
     w, b = session.weights
     step = session.current
@@ -78,7 +78,7 @@ def view(session: Session, frame: tuple[float, float, float, float] | None) -> d
 
 
 def frame_for(session: Session) -> tuple[float, float, float, float] | None:
-    """A part of the plane with all points in it and room around them."""
+    """Limits of the plane that contain all points, with room around them."""
     if not session.data.planar:
         return None
     if not session.data.X:
@@ -125,13 +125,13 @@ def _step(session: Session) -> dict[str, Any]:
     if problem is None:
         return {"title": "There are no points yet.", "lines": [], "mistake": False}
     if step is None:
-        start = f"{counted(len(problem.X), 'point')}, no step taken yet. All weights are zero."
+        start = f"{counted(len(problem.X), 'point')}, all weights zero. Press step or play."
         return {"title": start, "lines": [], "mistake": False}
     return {
         "title": "".join(words.title(problem, step)),
         "lines": ["".join(line) for line in words.arithmetic(problem, step)],
         "mistake": step.mistake,
-        "verdict": "mistake" if step.mistake else "right",
+        "verdict": words.outcome(problem, step),
     }
 
 
@@ -168,7 +168,11 @@ def _margin(session: Session) -> dict[str, Any] | None:
 def _certificate(session: Session) -> dict[str, Any]:
     found, problem = session.certificate, session.problem
     if found is None or problem is None:
-        return {"verdict": "open", "text": "Two labels are needed to ask for a line.", "rows": []}
+        return {
+            "verdict": "open",
+            "text": "Add points of both labels to see whether a line separates them.",
+            "rows": [],
+        }
     thing = "line" if len(problem.feature_names) == 2 else "hyperplane"
     lifted = session.settings.lift != "none"
     features = counted(len(problem.feature_names), "feature")
@@ -176,18 +180,17 @@ def _certificate(session: Session) -> dict[str, Any]:
     if found.separable:
         bound = _bound(session)
         least = found.augmented.lower if found.augmented else 0.0
-        margin = f"The widest has margin γ = {number(least * (problem.padding or 1))}"
+        margin = f"The largest margin is γ = {number(least * (problem.padding or 1))}"
         end = "."
         if bound is not None:
-            are = "is" if bound == 1 else "are"
-            end = f", so at most {counted(bound, 'update')} {are} ever needed."
+            end = f", so a run makes at most {counted(bound, 'update')}."
         return {
             "verdict": "separable",
             "text": f"{after}{'a' if after else 'A'} {thing} separates them. {margin}{end}",
             "rows": [],
         }
     if found.contradiction is None:
-        return {"verdict": found.verdict, "text": "Not decided in the time allowed.", "rows": []}
+        return {"verdict": found.verdict, "text": "Undecided within the time limit.", "rows": []}
     shares = dict(zip(found.contradiction.rows, found.contradiction.shares, strict=True))
     sentence = "".join(contradiction(problem, shares))
     weak = found.verdict == "quasi-separable"
@@ -201,7 +204,7 @@ def _certificate(session: Session) -> dict[str, Any]:
 
 
 def _bound(session: Session) -> int | None:
-    """The most updates the online rule can make here, from zero."""
+    """The most updates that online learning from zero can make here."""
     problem, separator = session.problem, session.separator
     if problem is None or separator is None or session.settings.update == "batch":
         return None
@@ -215,13 +218,19 @@ def _bound(session: Session) -> int | None:
     return math.floor((float(problem.sqradius) + extra) / margin**2 * (1 + 1e-9))
 
 
+def _no_bound(session: Session) -> str:
+    if session.certificate is None:
+        return "The bound needs points of both labels."
+    return "No line separates the points, so the number of updates has no bound."
+
+
 def _proof(session: Session) -> dict[str, Any]:
-    """The two curves of the proof and the run between them, or why there is no such picture."""
+    """The two curves of the proof and the run between them, or why there is none."""
     if session.settings.update == "batch":
-        return {"why_not": "The picture is about the online rule."}
+        return {"why_not": "This chart is for online updates only."}
     proof, bound = session.proof(), _bound(session)
     if proof is None or bound is None:
-        return {"why_not": "No line separates the points, so nothing bounds the mistakes."}
+        return {"why_not": _no_bound(session)}
     s = session.settings
     every = max(1, len(proof.points) // MOST_DOTS)
     points = proof.points[::every]
@@ -237,7 +246,7 @@ def _proof(session: Session) -> dict[str, Any]:
 
 
 def _weight_space(session: Session) -> dict[str, Any] | None:
-    """Each row an edge, and the path of the weights, where there are just two of them."""
+    """One edge per row and the path of the weights, if there are exactly two weights."""
     problem, run = session.problem, session.run
     if problem is None or run is None or len(problem.padded(0)) != 2:
         return None

@@ -36,6 +36,8 @@ class Examples:
         The columns of the rows, or their places if packed.
     columns : uint32 array or None
         The column of each place, if packed.
+    numbering : Numbering or None
+        What gave the columns their places, if packed.
     """
 
     rows: Dense | Csr | Packed
@@ -43,6 +45,7 @@ class Examples:
     omega: Array
     n_features: int
     columns: Array | None = None
+    numbering: Numbering | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -85,12 +88,37 @@ class Examples:
             return float(self.omega[order].sum())
         return len(order) * float(self.omega[0])
 
+    def reweighted(self, omega: Array) -> Examples:
+        """The same rows with other weights."""
+        return replace(self, omega=omega)
+
     def relabelled(self, codes: Array, omega: Array = ONE) -> Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
 
+    def packed(self) -> Examples:
+        """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
+        if not isinstance(self.rows, Csr) or self.rows.data.dtype != np.float32:
+            return self
+        return _pack(self, Numbering(self.n_features))
 
-def examples_of(X: Any, codes: Array, omega: Array = ONE, packed: bool = False) -> Examples:
+    def alike(self, X: Any, codes: Array) -> Examples:
+        """Other rows in the same layout: columns that are new get places of their own."""
+        others = examples_of(X, codes)
+        return others if self.numbering is None else _pack(others, self.numbering)
+
+
+def _pack(examples: Examples, numbering: Numbering) -> Examples:
+    rows = examples.rows
+    assert isinstance(rows, Csr)
+    room = Packed.room(len(examples), len(rows.data))
+    whole = numbering.pack(Rows(rows.pointers, rows.columns, rows.data), room)
+    return Examples(
+        whole, examples.codes, examples.omega, len(numbering), numbering.columns, numbering
+    )  # fmt: skip
+
+
+def examples_of(X: Any, codes: Array, omega: Array = ONE) -> Examples:
     """Take a checked float matrix, dense or CSR, without a copy where its layout allows.
 
     Parameters
@@ -100,8 +128,6 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE, packed: bool = False) 
         The class number of each row.
     omega : array of float
         The weight of each row, or a single one for all.
-    packed : bool
-        Whether to pack sparse rows of float32, which makes later epochs faster.
 
     Examples
     --------
@@ -113,13 +139,7 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE, packed: bool = False) 
     if not hasattr(X, "indptr"):
         X = np.ascontiguousarray(X)
         return Examples(Dense(X), codes, omega, X.shape[1])
-    rows = csr_rows(X)
-    if not packed or rows.data.dtype != np.float32:
-        return Examples(rows, codes, omega, X.shape[1])
-    numbering = Numbering(X.shape[1])
-    room = Packed.room(X.shape[0], len(rows.data))
-    whole = numbering.pack(Rows(rows.pointers, rows.columns, rows.data), room)
-    return Examples(whole, codes, omega, len(numbering), numbering.columns)
+    return Examples(csr_rows(X), codes, omega, X.shape[1])
 
 
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -16,7 +15,8 @@ import numpy as np
 from rosenblatt.kernels import learn
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.problems import groups_of, signs_of, votes
+from rosenblatt.learners.protocol import Array, Limits, Tally
 
 ONE_RATE = np.ones(1, np.float32)
 _NO_BOARD = np.empty(0, np.int64)
@@ -173,11 +173,10 @@ class Linear:
         self.rule = np.array([*thresholds, padding * padding])
         self.averaging, self.batch, self.threads = averaging, batch, threads
         self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
-        groups = _groups(n_classes, multiclass, threads)
+        groups = groups_of(n_classes, multiclass, threads)
         self._kind = "joint" if multiclass == "joint" and n_classes > 2 else "each"
         if groups[0][1] == 1 and (n_classes <= 2 or multiclass == "ovo"):
             self._kind = "one"
-        self.kernel, self._settle_kernel = _WALKS[self._kind]
         self._parts = [self._new_part(*group) for group in groups]
         self._unsettled: list[_Walked] = []
 
@@ -196,6 +195,7 @@ class Linear:
         """
         if self.batch:
             return self._walk_batch(examples, order, float(etas[0]))
+        kernel = _WALKS[self._kind][0]
         own = self._own_orders(examples, order, etas, foresee)
         scouted = self._is_scouted(len(order))
         seen = [
@@ -203,6 +203,8 @@ class Linear:
             for part, (o, _) in zip(self._parts, own, strict=True)
         ]
         times = [float(part.book[learn.CLOCK, 0]) for part in self._parts]
+        if self._is_pairwise:
+            limits = Limits()
         tallies = [_tally(part.classes, limits) for part in self._parts]
         with self._scout(examples, order, seen[0]) if scouted else nullcontext(_NO_BOARD) as board:
             calls = [
@@ -212,19 +214,27 @@ class Linear:
             ]  # fmt: skip
             if self.threads == 1 or len(calls) == 1:
                 for call in calls:
-                    self.kernel(*call)
+                    kernel(*call)
             else:
                 with ThreadPoolExecutor(self.threads) as pool:
-                    list(pool.map(lambda call: self.kernel(*call), calls))
+                    list(pool.map(lambda call: kernel(*call), calls))
         if self.averaging:
             self._owe(examples, own, seen, times, tallies)
         return self._told(examples, order, seen, tallies, foresee)
+
+    @property
+    def _is_pairwise(self) -> bool:
+        return self._kind == "one" and len(self._parts) > 1
+
+    def bound(self, examples: Examples, order: Array, etas: Array) -> BoundWalk:
+        """A walk over the same arrays, whatever is in them when it is taken."""
+        return BoundWalk(self, examples, order, etas)
 
     def _own_orders(
         self, examples: Examples, order: Array, etas: Array, foresee: bool
     ) -> list[tuple[Array, Array]]:
         """Which rows each part visits, and with what rates: pairs of classes only their own."""
-        if len(self._parts) == 1 or self._kind != "one" or foresee:
+        if not self._is_pairwise or foresee:
             return [(order, etas)] * len(self._parts)
         codes, own = examples.codes[order], []
         for part in self._parts:
@@ -237,13 +247,15 @@ class Linear:
         foresee: bool,
     ) -> Tally:  # fmt: skip
         """What came of a walk over all parts."""
-        pairs = len(self._parts) > 1 and self._kind == "one"
+        pairs = self._is_pairwise
         visits = len(order) if pairs else int(tallies[0][learn.VISITED])
         visited = order[:visits]
         codes, updates = examples.codes[visited], sum(int(t[learn.UPDATES]) for t in tallies)
         predictions, mistakes = None, math.nan
         if foresee or not pairs:
-            scores = [s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)]
+            scores = [
+                s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)
+            ]
             predictions = self.decide(scores[0] if len(scores) == 1 else np.hstack(scores))
             mistakes = int(np.count_nonzero(predictions != codes))
         updated = int(tallies[0][learn.UPDATED])
@@ -274,21 +286,19 @@ class Linear:
                 self._sums(part)[...] += clock * eta * heap.astype(np.float64)
                 part.book[learn.BIAS_SUM] += clock * change
             own = weight
-            if self._kind == "one" and len(self._parts) > 1:
+            if self._is_pairwise:
                 own = weight[np.isin(codes, part.classes)]
             part.book[learn.CLOCK, 0] += own.sum()
             first = last
         predictions = self.decide(scores)
         updated = int(np.count_nonzero(coefficients.any(axis=1)))
-        if self._kind == "one" and len(self._parts) > 1:
+        if self._is_pairwise:
             updated = updates
         mistakes = int(np.count_nonzero(predictions != codes))
         total = float(weight.sum())
         return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
 
-    def _batch_coefficients(
-        self, scores: Array, codes: Array, weight: Array
-    ) -> tuple[Array, int]:
+    def _batch_coefficients(self, scores: Array, codes: Array, weight: Array) -> tuple[Array, int]:
         """What each row adds to each problem, for a learning rate of one; the updates."""
         copies = np.maximum(1, np.ceil(weight)).astype(np.int64)
         if self._kind == "joint":
@@ -300,19 +310,10 @@ class Linear:
             out[here[wrong], codes[wrong]] = weight[wrong]
             out[here[wrong], rivals[wrong]] = -weight[wrong]
             return out, int(np.count_nonzero(wrong))
-        signs = self._signs()[codes]
+        signs = signs_of(self.n_classes, self.multiclass)[codes]
         limits = np.where(signs > 0, self.rule[learn.ABOVE], self.rule[learn.BELOW])
         wrong = (signs != 0) & (signs * scores.astype(np.float64) <= limits)
         return wrong * signs * weight[:, None], int((wrong * copies[:, None]).sum())
-
-    def _signs(self) -> Array:
-        """What each class is to each problem: -1, +1 or 0."""
-        if self._kind == "one":
-            signs = np.zeros((max(self.n_classes, 2), len(self._parts)))
-            for problem, part in enumerate(self._parts):
-                signs[part.classes[0], problem], signs[part.classes[1], problem] = -1.0, 1.0
-            return signs
-        return 2.0 * np.eye(self.n_classes) - 1.0
 
     def _is_corrected(self, scores: Array, codes: Array) -> Array:
         """Which rows with these scores are corrected in any problem."""
@@ -329,7 +330,7 @@ class Linear:
             W, bias = self._mean(part) if averaged else (part.W, part.book[learn.BIAS])
             book = np.zeros_like(part.book)
             book[learn.BIAS] = bias
-            self.kernel(
+            _WALKS[self._kind][0](
                 *examples.arrays, order, np.zeros(1), W, self.rates, book, never,
                 _tally(part.classes, Limits()), seen,
                 _NO_BOARD if self._kind == "one" else part.moves,
@@ -382,7 +383,8 @@ class Linear:
         """How often each row is corrected in the epochs to come (two classes, online)."""
         if self.n_classes > 2 or self.batch:
             return None
-        twin = self._twin()
+        twin = self.like(self.n_features, self.dense, averaging=True)
+        twin.restore(self.state())
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
             twin.walk(examples, order, etas)
@@ -390,14 +392,14 @@ class Linear:
             np.add.at(counts, order[self._is_corrected(seen[:, :1], examples.codes[order])], 1)
         return counts
 
-    def _twin(self) -> Linear:
-        """A learner with a copy of these weights, which keeps the scores of its walks."""
+    def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Linear:
+        """A learner of the same rule that knows nothing yet."""
         twin = Linear(
-            self.n_classes, self.n_features, multiclass=self.multiclass, averaging=True,
-            rates=self.rates, dtype=self.dtype, dense=self.dense,
+            self.n_classes, n_features, multiclass=self.multiclass,
+            averaging=self.averaging if averaging is None else averaging, rates=self.rates,
+            dtype=self.dtype, dense=dense, batch=self.batch, threads=self.threads,
         )  # fmt: skip
         twin.rule = self.rule
-        twin.restore(self.state())
         return twin
 
     # Weights
@@ -406,7 +408,9 @@ class Linear:
         """The present weights where they lie, or their average: a mean over all steps."""
         if averaged:
             means = [self._mean(part) for part in self._parts]
-            return Weights(self._shown([W for W, _ in means]), np.concatenate([b for _, b in means]))
+            return Weights(
+                self._shown([W for W, _ in means]), np.concatenate([b for _, b in means])
+            )
         return Weights(
             self._shown([part.W for part in self._parts]),
             np.concatenate([part.book[learn.BIAS] for part in self._parts]),
@@ -498,15 +502,24 @@ class Linear:
             part.book[learn.BIAS_SUM] = 0.0
             part.book[learn.CLOCK] = 0.0
 
+    def idle(self, weight: float) -> None:
+        """Let time pass without learning: with one class known there is nothing to learn."""
+        for part in self._parts:
+            part.book[learn.CLOCK, 0] += weight
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.settle()
+        return self.__dict__
+
     def settle(self) -> None:
         """Bring the averaging sums up to date."""
         for examples, orders, etas, seen, times in self._unsettled:
             for i, part in enumerate(self._parts):
-                tally = _tally(part.classes, Limits())
-                more = {"one": (tally,), "each": (tally, part.moves), "joint": (part.moves,)}
-                self._settle_kernel(
+                part.book[learn.TIME, 0] = times[i]
+                _WALKS[self._kind][1](
                     *examples.arrays, orders[i], etas[i], seen[i], self._sums(part), self.rates,
-                    part.book, self.rule, *more[self._kind], times[i],
+                    part.book, self.rule, _tally(part.classes, Limits()),
+                    *(() if self._kind == "one" else (part.moves,)),
                 )  # fmt: skip
         self._unsettled.clear()
 
@@ -549,7 +562,7 @@ class Linear:
         if problems == 1 and self._kind != "one":
             shape = self._shape(1)
         return _Part(
-            classes, problems, zeros(shape, self.dtype), np.empty(0), np.zeros((3, problems)),
+            classes, problems, zeros(shape, self.dtype), np.empty(0), np.zeros((4, problems)),
             np.empty((3, problems)),
         )  # fmt: skip
 
@@ -591,47 +604,6 @@ class Linear:
             thread.join()
 
 
-def votes(scores: Array, n_classes: int) -> Array:
-    """Votes per class from the scores of all pairs, plus a tie-break from the summed scores.
-
-    The tie-break lies in (-1/3, 1/3), so that it never outweighs a vote.
-
-    >>> votes(np.array([[1.0, -2.0, 3.0]]), 3).round(2)
-    array([[1.17, 0.78, 1.17]])
-    """
-    votes = np.zeros((scores.shape[0], n_classes))
-    sums = np.zeros_like(votes)
-    for column, (negative, positive) in enumerate(combinations(range(n_classes), 2)):
-        score = scores[:, column].astype(np.float64)
-        votes[:, positive] += score > 0
-        votes[:, negative] += score <= 0
-        sums[:, positive] += score
-        sums[:, negative] -= score
-    return votes + sums / (3 * (np.abs(sums) + 1))
-
-
-def n_problems(n_classes: int, multiclass: str) -> int:
-    """How many weight vectors a number of classes needs.
-
-    >>> n_problems(2, "ovr"), n_problems(4, "ovr"), n_problems(4, "ovo")
-    (1, 4, 6)
-    """
-    if n_classes <= 2:
-        return 1
-    return n_classes * (n_classes - 1) // 2 if multiclass == "ovo" else n_classes
-
-
-def _groups(n_classes: int, multiclass: str, threads: int) -> list[tuple[tuple[int, int], int]]:
-    """The classes and the number of problems of each part."""
-    if n_classes <= 2:
-        return [((0, 1), 1)]
-    if multiclass == "ovo":
-        return [(pair, 1) for pair in combinations(range(n_classes), 2)]
-    shares = min(threads, n_classes) if multiclass == "ovr" else 1
-    bounds = np.linspace(0, n_classes, shares + 1).astype(int).tolist()
-    return [((a, b), b - a) for a, b in pairwise(bounds)]
-
-
 def _tally(classes: tuple[int, int], limits: Limits) -> Array:
     tally = np.zeros(learn.TALLY, np.int64)
     tally[learn.ALLOWED], tally[learn.RUN], tally[learn.LONGEST] = limits
@@ -658,3 +630,48 @@ def _taller(
     if array.size:
         grown[: len(array)] = array
     return grown
+
+
+class BoundWalk:
+    """A walk to be taken again and again over the same arrays, with little overhead.
+
+    Parameters
+    ----------
+    learner : Linear
+    examples, order, etas
+        As for :meth:`Linear.walk`; their contents may change between two walks.
+    """
+
+    def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
+        self.learner = learner
+        self._parts, one = learner._parts, learner._kind == "one"
+        walk, settle = _WALKS[learner._kind]
+        width = sum(part.problems for part in self._parts)
+        self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
+        self.scores = np.empty((len(order), width), learner.dtype)
+        self._tallies = [_tally(part.classes, Limits()) for part in self._parts]
+        self._walks, self._settles = [], []
+        for part, seen, tally in zip(self._parts, self._seen, self._tallies, strict=True):
+            start, rule = (*examples.arrays, order, etas), (part.book, learner.rule, tally)
+            more = (_NO_BOARD if one else part.moves,)
+            self._walks.append(walk.bound(*start, part.W, learner.rates, *rule, seen, *more))
+            if learner.averaging:
+                sums = (*start, seen, learner._sums(part), learner.rates, *rule)
+                self._settles.append(settle.bound(*sums, *(() if one else more)))
+
+    def __call__(self) -> Array:
+        """Learn; the scores before it, (rows, problems), good until the next call."""
+        for part in self._parts:
+            part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
+        for walk in self._walks:
+            walk()
+        for settle in self._settles:
+            settle()
+        if len(self._seen) == 1:
+            return self._seen[0]
+        return np.concatenate(self._seen, axis=1, out=self.scores)
+
+    @property
+    def updates(self) -> int:
+        """The updates of all walks so far."""
+        return sum(int(tally[learn.UPDATES]) for tally in self._tallies)

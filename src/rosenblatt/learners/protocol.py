@@ -90,9 +90,7 @@ class Learner(Protocol):
     def is_separating(self, examples: Any, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
 
-    def row_updates(
-        self, examples: Any, order: Array, etas: Array, epochs: int
-    ) -> Array | None:
+    def row_updates(self, examples: Any, order: Array, etas: Array, epochs: int) -> Array | None:
         """How often each row is corrected in the epochs to come, where that can be told."""
 
     def restart_average(self) -> None:

@@ -1,84 +1,71 @@
 """Certificates, margins, bounds and risk: what can be proven about a linear classifier.
 
-NumPy, SciPy, exact whole numbers, and compiled loops over sparse rows. Nothing here imports the
-engine that trains.
+Four rooms (``docs/theory/map.md`` shows them as a diagram):
+
+``bounds``
+    How many mistakes a perceptron makes (`mistake_bounds`, `budgets`), what a finished run proves
+    (`run_certificates`), how many errors the best hyperplane makes (`best_error_bounds`), what
+    training says about new data (`risk`), and the matrix form of a problem (`geometry`).
+``margin``
+    The largest margin, enclosed from both sides (`max_margin`).
+``search``
+    What finds certificates (`certify`): a ladder from the cheapest test to exact simplex
+    (`decision_ladder`). Floating point proposes, integers confirm.
+``checker``
+    What checks them (`verify`), with the record (`certificate`), its file format and its report.
+    It imports nothing of the other rooms.
+
+NumPy, SciPy and exact integers; no compiled code of our own, and nothing of what trains. Names are
+imported when they are first used.
 """
 
-from rosenblatt.theory.bounds import (
-    NonseparableBounds,
-    best_padding,
-    final_margin,
-    general_bound,
-    margin_gap,
-    mistake_bound,
-    multiclass_bound,
-    nonseparable_bounds,
-    novikoff_bound,
-    padding_bound,
-    proof_curves,
-)
-from rosenblatt.theory.bracket import ErrorBracket, error_bracket
-from rosenblatt.theory.budgets import forgetron_bound, projection_bound, random_removal_bound
-from rosenblatt.theory.certificate import (
-    Certificate,
-    CertificateSet,
-    Combination,
-    load_certificate,
-)
-from rosenblatt.theory.certify import certify
-from rosenblatt.theory.geometry import dataset_margin, pad, point_margins, premultiply, radius
-from rosenblatt.theory.margin import MarginInterval, max_margin
-from rosenblatt.theory.risk import (
-    RiskReport,
-    empirical_risk,
-    holdout_interval,
-    leave_one_out,
-    online_to_batch,
-    risk_report,
-    vc_bound,
-)
-from rosenblatt.theory.run import RunCertificate, cycle_certificate, run_certificate
-from rosenblatt.theory.verify import Verification, verify
+from __future__ import annotations
 
-__all__ = [
-    "Certificate",
-    "CertificateSet",
-    "Combination",
-    "ErrorBracket",
-    "MarginInterval",
-    "NonseparableBounds",
-    "RiskReport",
-    "RunCertificate",
-    "Verification",
-    "best_padding",
-    "certify",
-    "cycle_certificate",
-    "dataset_margin",
-    "empirical_risk",
-    "error_bracket",
-    "final_margin",
-    "forgetron_bound",
-    "general_bound",
-    "holdout_interval",
-    "leave_one_out",
-    "load_certificate",
-    "margin_gap",
-    "max_margin",
-    "mistake_bound",
-    "multiclass_bound",
-    "nonseparable_bounds",
-    "novikoff_bound",
-    "online_to_batch",
-    "pad",
-    "padding_bound",
-    "point_margins",
-    "premultiply",
-    "projection_bound",
-    "proof_curves",
-    "radius",
-    "random_removal_bound",
-    "risk_report",
-    "run_certificate",
-    "vc_bound",
-    "verify",
-]
+from typing import TYPE_CHECKING
+
+from rosenblatt._lazy import lazily
+
+if TYPE_CHECKING:
+    from rosenblatt.theory.bounds.best_error_bounds import ErrorBracket as ErrorBracket
+    from rosenblatt.theory.bounds.best_error_bounds import error_bracket as error_bracket
+    from rosenblatt.theory.bounds.mistake_bounds import mistake_bound as mistake_bound
+    from rosenblatt.theory.bounds.risk import RiskReport as RiskReport
+    from rosenblatt.theory.bounds.risk import risk_report as risk_report
+    from rosenblatt.theory.bounds.run_certificates import RunCertificate as RunCertificate
+    from rosenblatt.theory.bounds.run_certificates import cycle_certificate as cycle_certificate
+    from rosenblatt.theory.bounds.run_certificates import run_certificate as run_certificate
+    from rosenblatt.theory.checker.certificate import Certificate as Certificate
+    from rosenblatt.theory.checker.certificate import CertificateSet as CertificateSet
+    from rosenblatt.theory.checker.certificate_file import load_certificate as load_certificate
+    from rosenblatt.theory.checker.verify import Verification as Verification
+    from rosenblatt.theory.checker.verify import verify as verify
+    from rosenblatt.theory.margin.max_margin import MarginInterval as MarginInterval
+    from rosenblatt.theory.margin.max_margin import max_margin as max_margin
+    from rosenblatt.theory.search.certify import certify as certify
+
+_ROOMS = {
+    "bounds.best_error_bounds": ("ErrorBracket", "error_bracket"),
+    "bounds.budgets": ("forgetron_bound", "projection_bound", "random_removal_bound"),
+    "bounds.geometry": ("dataset_margin", "pad", "point_margins", "premultiply", "radius"),
+    "bounds.mistake_bounds": (
+        "NonseparableBounds", "best_padding", "final_margin", "general_bound", "margin_gap",
+        "mistake_bound", "multiclass_bound", "nonseparable_bounds", "novikoff_bound",
+        "padding_bound", "proof_curves",
+    ),
+    "bounds.risk": (
+        "RiskReport", "empirical_risk", "holdout_interval", "leave_one_out", "online_to_batch",
+        "risk_report", "vc_bound",
+    ),
+    "bounds.run_certificates": ("RunCertificate", "cycle_certificate", "run_certificate"),
+    "checker.certificate": ("Certificate", "CertificateSet", "CertificateSource", "Combination"),
+    "checker.certificate_file": ("load_certificate",),
+    "checker.verify": ("Verification", "verify"),
+    "margin.max_margin": ("MarginInterval", "max_margin"),
+    "search.certify": ("certify",),
+}  # fmt: skip
+
+_HOME: dict[str, str | None] = {
+    name: f"{__name__}.{room}" for room, names in _ROOMS.items() for name in names
+}
+__all__ = sorted(_HOME)
+__getattr__, __dir__ = lazily(__name__, _HOME, globals())

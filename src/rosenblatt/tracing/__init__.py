@@ -1,23 +1,23 @@
 """A run with its arithmetic spelled out: every step, and the proof that it must end.
 
-The steps come from :mod:`rosenblatt.reference`, where the conventions are stated. Here they get
-names, words, and the quantities of the convergence proof.
+The steps come from :mod:`rosenblatt.reference`, which states the conventions. This package adds
+the names of rows and features, the sentences, and the quantities of the convergence proof.
 """
 
-from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace
-from rosenblatt.tracing.run import Run, Step
+from rosenblatt.tracing.run import TraceRun, TraceStep
 from rosenblatt.tracing.tables import SmallTable, parse_csv, read_csv
 
 __all__ = [
-    "Problem",
     "Proof",
     "ProofPoint",
-    "Run",
     "SmallTable",
-    "Step",
     "Trace",
+    "TraceProblem",
+    "TraceRun",
+    "TraceStep",
     "parse_csv",
     "prove",
     "read_csv",

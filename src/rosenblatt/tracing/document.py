@@ -8,19 +8,31 @@ from typing import TYPE_CHECKING
 
 from rosenblatt.counts import counted
 from rosenblatt.tracing import words
-from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import widest_separator
-from rosenblatt.tracing.run import Step
-from rosenblatt.tracing.words import Block, Heading, Item, Line, Math, Paragraph, Table, number
+from rosenblatt.tracing.run import TraceStep
+from rosenblatt.tracing.words import (
+    Block,
+    Fold,
+    Heading,
+    Item,
+    Line,
+    Math,
+    Paragraph,
+    TraceTable,
+    number,
+)
 
 if TYPE_CHECKING:
     from rosenblatt.tracing.record import Trace
 
 STYLES = ("steps", "table")
+FIRST, LAST = 10, 5
+"""Rows of a long table that stay open at its two ends when it is folded."""
 
 
 def document(trace: Trace, style: str, proof: bool) -> list[Block]:
-    """All the parts, the run as steps with their arithmetic or as one table."""
+    """All parts in order; the run as steps with their arithmetic, or as one table."""
     if style not in STYLES:
         raise ValueError(f"style must be one of {STYLES}, not {style!r}")
     blocks: list[Block] = [Heading("The rows"), _rows(trace.problem)]
@@ -34,10 +46,10 @@ def document(trace: Trace, style: str, proof: bool) -> list[Block]:
     return blocks
 
 
-def contradiction(problem: Problem, shares: dict[int, Fraction]) -> Line:
-    """The equation that so much of each row adds up to: positive rows left, negative right.
+def contradiction(problem: TraceProblem, shares: dict[int, Fraction]) -> Line:
+    """The contradiction as an equation: shares of positive rows left, of negative rows right.
 
-    >>> problem = Problem.of([[0], [1], [2]], [-1, 1, -1])
+    >>> problem = TraceProblem.of([[0], [1], [2]], [-1, 1, -1])
     >>> "".join(contradiction(problem, {0: Fraction(1), 1: Fraction(2), 2: Fraction(1)}))
     '2·row 2 = row 1 + row 3'
     """
@@ -50,7 +62,35 @@ def contradiction(problem: Problem, shares: dict[int, Fraction]) -> Line:
     return [*(sides[1] or ["0"]), Math(" = "), *(sides[-1] or ["0"])]
 
 
-def _rows(problem: Problem) -> Table:
+def folded(blocks: Sequence[Block]) -> list[Block]:
+    """The same document with the middle of every long table folded away.
+
+    >>> table = TraceTable([["row"]], [[[str(i)]] for i in range(100)], marked=(0, 50, 99))
+    >>> first, fold, last = folded([table])
+    >>> len(first.rows), fold.summary, last.rows[-1], last.marked
+    (10, '85 more rows', [['99']], (4,))
+    """
+    shown: list[Block] = []
+    for block in blocks:
+        if isinstance(block, TraceTable) and len(block.rows) > 2 * (FIRST + LAST):
+            middle, last = FIRST, len(block.rows) - LAST
+            more = counted(last - middle, "more row", "more rows")
+            shown += [
+                _part(block, 0, middle),
+                Fold(more, _part(block, middle, last)),
+                _part(block, last, len(block.rows)),
+            ]
+        else:
+            shown.append(block)
+    return shown
+
+
+def _part(table: TraceTable, start: int, end: int) -> TraceTable:
+    marked = tuple(i - start for i in table.marked if start <= i < end)
+    return TraceTable(table.header, table.rows[start:end], marked)
+
+
+def _rows(problem: TraceProblem) -> TraceTable:
     wide = len(problem.feature_names) > words.WIDEST
     columns: Sequence[Line] = [[Math("x")]] if wide else [[name] for name in problem.feature_names]
     rows: list[Sequence[Line]] = []
@@ -60,10 +100,10 @@ def _rows(problem: Problem) -> Table:
             else [[Math(number(value))] for value in x]
         )  # fmt: skip
         rows.append([[name], [problem.label(sign)], *values])
-    return Table([["row"], [Math("y")], *columns], rows)
+    return TraceTable([["row"], [Math("y")], *columns], rows)
 
 
-def _items(problem: Problem, steps: Sequence[Step]) -> Iterator[Block]:
+def _items(problem: TraceProblem, steps: Sequence[TraceStep]) -> Iterator[Block]:
     epoch = 0
     for step in steps:
         if step.epoch != epoch:
@@ -73,34 +113,34 @@ def _items(problem: Problem, steps: Sequence[Step]) -> Iterator[Block]:
         yield Item(step.number, title, lines, step.mistake)
 
 
-def _steps(problem: Problem, steps: Sequence[Step]) -> Table:
+def _steps(problem: TraceProblem, steps: Sequence[TraceStep]) -> TraceTable:
     batch, bias = any(step.row is None for step in steps), problem.padding is not None
     header: list[Line] = [["step"], ["epoch"]]
-    header += [] if batch else [["row"], [Math("y")], [Math("s")], ["says"]]
+    header += [] if batch else [["row"], [Math("y")], [Math("s")], ["predicted"]]
     header += [["verdict"], [Math("w")], *([[Math("b")]] if bias else [])]
     rows: list[Sequence[Line]] = []
     for step in steps:
         row: list[Line] = [[str(step.number)], [str(step.epoch)]]
-        row += [] if batch else _said(problem, step)
-        row += [[_verdict(step)], words.vector(step.weights_after, problem.feature_names)]
+        row += [] if batch else _prediction(problem, step)
+        row += [[_verdict(problem, step)], words.vector(step.weights_after, problem.feature_names)]
         row += [[Math(number(step.bias_after))]] if bias else []
         rows.append(row)
-    return Table(header, rows, tuple(i for i, step in enumerate(steps) if step.mistake))
+    return TraceTable(header, rows, tuple(i for i, step in enumerate(steps) if step.mistake))
 
 
-def _said(problem: Problem, step: Step) -> list[Line]:
+def _prediction(problem: TraceProblem, step: TraceStep) -> list[Line]:
     row = step.row or 0
-    y, said = problem.signs[row], step.prediction or -1
+    y, predicted = problem.signs[row], step.prediction or -1
     return [
         [problem.row_names[row]],
-        *([Math(v)] for v in (f"{y:+}", number(step.score), f"{said:+}")),
+        *([Math(v)] for v in (f"{y:+}", number(step.score), f"{predicted:+}")),
     ]
 
 
-def _verdict(step: Step) -> str:
+def _verdict(problem: TraceProblem, step: TraceStep) -> str:
     if step.row is None and step.mistake:
-        return f"{len(step.mistaken)} mistaken"
-    return "mistake" if step.mistake else "right"
+        return counted(len(step.mistaken), "update")
+    return words.outcome(problem, step)
 
 
 def _ending(trace: Trace) -> list[Line]:
@@ -111,17 +151,17 @@ def _ending(trace: Trace) -> list[Line]:
     if trace.contradiction:
         return [
             [f"After epoch {trace.n_epochs} the weights are back where an earlier epoch ended, "
-             "so no line separates these rows: what was added in between comes to zero."],
+             "so no line separates these rows: the updates in between add up to zero."],
             contradiction(trace.problem, trace.contradiction),
         ]  # fmt: skip
     epochs = counted(trace.n_epochs, "epoch")
-    return [[f"The budget of {epochs} is used up, after {updates}."], last]
+    return [[f"Stopped after the {epochs} allowed, with {updates}."], last]
 
 
 def _proof(trace: Trace) -> list[Block]:
     separator = widest_separator(trace.problem)
     if separator is None:
-        return [Paragraph(["No line separates the rows, so nothing bounds the mistakes."])]
+        return [Paragraph(["No line separates the rows, so the number of updates has no bound."])]
     proof = trace.proof(separator)
     header = ["k", "u·w", "kγ", "‖w‖²", "kR²", "‖w - αu‖²"]
     rows = [
@@ -132,5 +172,7 @@ def _proof(trace: Trace) -> list[Block]:
     line: list[str] = [Math(f"γ = {number(proof.margin)}, R = {number(proof.radius)}")]
     if proof.bound is not None:
         updates = counted(int(proof.bound), "update")
-        line += [f": at most {updates}, for ", Math("kγ"), " cannot pass ", Math("‖w‖")]
-    return [Paragraph(line), Table([[Math(h)] for h in header], rows)]
+        plain = trace.problem.threshold == 0 and all(step.eta == 1 for step in trace.steps)
+        chain = "kγ ≤ u·w ≤ ‖w‖ ≤ √k·R" if plain else "u·w ≤ ‖w‖"
+        line += [f": at most {updates}, because ", Math(chain)]
+    return [Paragraph(line), TraceTable([[Math(h)] for h in header], rows)]

@@ -1,4 +1,4 @@
-"""What is to be learned: rows with names, labels as signs, and the rule for a mistake."""
+"""The data of a trace: rows with names, labels as signs, and the rule for a mistake."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rosenblatt.counts import counted
 from rosenblatt.reference import Vector, dot
 from rosenblatt.rules import MISTAKE_RULES
 
 
 @dataclass(frozen=True)
-class Problem:
+class TraceProblem:
     """A small data set made ready for the reference algorithm.
 
     Attributes
@@ -20,7 +21,7 @@ class Problem:
     X, signs
         The rows, and -1 or +1 for each.
     feature_names, row_names
-        A word for each column and for each row.
+        One name per column and per row.
     classes
         The two labels as they were given, the one for -1 first.
     padding
@@ -30,7 +31,7 @@ class Problem:
 
     Examples
     --------
-    >>> problem = Problem.of([[2, 1], [-1, 1]], ["yes", "no"])
+    >>> problem = TraceProblem.of([[2, 1], [-1, 1]], ["yes", "no"])
     >>> problem.signs, problem.classes, problem.padded(1)
     ((1, -1), ('no', 'yes'), (1, -1, -1))
     """
@@ -44,6 +45,10 @@ class Problem:
     threshold: Any
     mistake: str
 
+    def __repr__(self) -> str:
+        rows, width = counted(len(self.X), "row"), counted(len(self.feature_names), "feature")
+        return f"<TraceProblem: {rows} of {width}, classes {self.classes[0]} and {self.classes[1]}>"
+
     @classmethod
     def of(
         cls,
@@ -55,7 +60,7 @@ class Problem:
         padding: Any | None = 1,
         threshold: Any = 0,
         mistake: str = "margin",
-    ) -> Problem:
+    ) -> TraceProblem:
         """Check the rows and labels of an array, a data frame or nested sequences."""
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
@@ -99,7 +104,7 @@ class Problem:
         return max(dot(z, z) for z in map(self.padded, range(len(self.X))))
 
     def label(self, sign: int) -> str:
-        """The label of this sign as it is to be read: the sign, and the class if it is not one."""
+        """The label of this sign for readers: the sign, and the class name if there is one."""
         written = "+1" if sign > 0 else "-1"
         if set(self.classes) == {-1, 1}:
             return written
@@ -107,7 +112,7 @@ class Problem:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Plain Python values out of an array, a series or a sequence."""
+    """Plain Python values from an array, a series or a sequence."""
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
             return list(getattr(values, method)())
@@ -139,7 +144,7 @@ def _is_finite_number(value: Any) -> bool:
 
 
 def _classes(labels: list[Any]) -> tuple[Any, Any]:
-    """The two labels in order; -1 and +1 stand for each other when one of them is missing."""
+    """The two labels in order; if all labels are -1 or all are +1, the other one is implied."""
     found = sorted(set(labels))
     if found in ([-1], [1]):
         return -1, 1

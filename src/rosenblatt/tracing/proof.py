@@ -4,7 +4,7 @@ With a separator u of length 1 and margin γ over the padded rows ``z = y·(x, c
 length of the longest of them, each update by ``η·z`` where ``w·z <= δ``
 
 - moves w along u by at least ηγ: ``u·w >= u·w0 + Σ ηγ``, which is kγ for η = 1 from zero;
-- lengthens it by little: ``‖w‖² <= ‖w0‖² + Σ (2ηδ + η²R²)``, which is kR² for η = 1 and δ = 0;
+- lengthens w little: ``‖w‖² <= ‖w0‖² + Σ (2ηδ + η²R²)``, which is kR² for η = 1 and δ = 0;
 - brings it closer to αu: the potential ``‖w - αu‖²`` falls by at least ``η²R²``, for
   ``α = (δ + ηR²)/γ``.
 
@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from rosenblatt.counts import counted
 from rosenblatt.reference import Vector, dot
-from rosenblatt.tracing.problem import Problem
-from rosenblatt.tracing.run import Step
+from rosenblatt.tracing.problem import TraceProblem
+from rosenblatt.tracing.run import TraceStep
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class ProofPoint:
 
 @dataclass(frozen=True)
 class Proof:
-    """The quantities of the convergence proof, one point an update.
+    """The quantities of the convergence proof, one point per update.
 
     Attributes
     ----------
@@ -55,15 +56,15 @@ class Proof:
     alpha
         The multiple of u that the weights approach.
     bound
-        The most updates a run from zero can make, when η is constant: ``(R² + 2δ/η)/γ²``; None
-        for other starts and rates, and for a batch.
+        The most updates that a run from zero can make with constant η: ``(R² + 2δ/η)/γ²``; None
+        for other starts and rates, and for batch updates.
     points : tuple of ProofPoint
-        From k = 0 on.
+        One per update, starting with k = 0.
 
     Examples
     --------
-    >>> from rosenblatt.tracing import Run
-    >>> run = Run(Problem.of([[2, 1], [-1, 1]], [1, -1]))
+    >>> from rosenblatt.tracing import TraceRun
+    >>> run = TraceRun(TraceProblem.of([[2, 1], [-1, 1]], [1, -1]))
     >>> run.finish()
     >>> proof = prove(run.problem, run.steps, separator=(1, 0, 0))
     >>> [(p.k, p.progress, p.progress_floor, p.sqnorm, p.sqnorm_ceiling) for p in proof.points]
@@ -79,14 +80,19 @@ class Proof:
     bound: float | None
     points: tuple[ProofPoint, ...]
 
+    def __repr__(self) -> str:
+        made = counted(self.points[-1].k, "update")
+        bound = "no bound" if self.bound is None else f"at most {self.bound:.6g}"
+        return f"<Proof: {made}, {bound}; γ = {self.margin:.6g}, R = {self.radius:.6g}>"
 
-def prove(problem: Problem, steps: Sequence[Step], separator: Sequence[Any]) -> Proof:
+
+def prove(problem: TraceProblem, steps: Sequence[TraceStep], separator: Sequence[Any]) -> Proof:
     """Follow the proof along the steps, for a separator of the padded rows.
 
     Parameters
     ----------
     problem, steps
-        What was learned, and the run from its first step.
+        The data, and the steps of a run from the first on.
     separator
         Any vector with ``z·separator > 0`` for every padded row z; its length does not matter.
     """
@@ -123,7 +129,7 @@ def _point(
     return ProofPoint(k, float(dot(u, w)), floor, dot(w, w), ceiling, float(potential), fall)
 
 
-def widest_separator(problem: Problem) -> Vector | None:
+def widest_separator(problem: TraceProblem) -> Vector | None:
     """The separator of largest margin over the padded rows, or None if there is none."""
     from rosenblatt.theory import max_margin
 

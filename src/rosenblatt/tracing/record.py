@@ -1,4 +1,4 @@
-"""A whole run on record: the steps, why it ended, and what the proof says along the way."""
+"""A finished run: its steps, why it ended, and the proof along the way."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from typing import Any
 from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
-from rosenblatt.tracing.document import document
-from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.document import document, folded
+from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, prove, widest_separator
-from rosenblatt.tracing.run import Run, Step
+from rosenblatt.tracing.run import TraceRun, TraceStep
+
+MOST_ITEMS = 20
+"""A notebook shows the arithmetic of runs up to this many steps, and a table of longer ones."""
 
 
-class Trace(Sequence[Step]):
-    """The steps of a run, which print as the worked example they are.
+class Trace(Sequence[TraceStep]):
+    """The steps of a run; printed, they read as a worked example.
 
-    Iterate over it, index it, print it; in a notebook it shows itself. Made by :func:`trace`.
+    Iterate over it, index it, print it. A notebook shows a long run as a table with the middle
+    folded away. Made by :func:`trace`.
 
     Attributes
     ----------
-    problem : Problem
+    problem : TraceProblem
         The rows with their names, the labels and the rule.
-    steps : tuple of Step
+    steps : tuple of TraceStep
         All the steps.
     stop_reason : {"separated", "cycle", "budget"}
-        Why it ended, as for :class:`~rosenblatt.tracing.Run`.
+        Why it ended, as for :class:`~rosenblatt.tracing.TraceRun`.
     contradiction : dict or None
         After a cycle, the rows that contradict each other and how much of each.
     weights, bias
@@ -48,12 +52,12 @@ class Trace(Sequence[Step]):
     <BLANKLINE>
     The run
     -------
-    step  epoch    row   y   s  says  verdict       w  b
-    ----  -----  -----  --  --  ----  -------  ------  -
-       1      1  row 1  +1   0    -1  mistake  [2, 1]  1
-       2      1  row 2  -1   0    -1  mistake  [3, 0]  0
-       3      2  row 1  +1   6    +1    right  [3, 0]  0
-       4      2  row 2  -1  -3    -1    right  [3, 0]  0
+    step  epoch    row   y   s  predicted  verdict       w  b
+    ----  -----  -----  --  --  ---------  -------  ------  -
+       1      1  row 1  +1   0         -1  mistake  [2, 1]  1
+       2      1  row 2  -1   0         -1  mistake  [3, 0]  0
+       3      2  row 1  +1   6         +1    right  [3, 0]  0
+       4      2  row 2  -1  -3         -1    right  [3, 0]  0
     <BLANKLINE>
     The end
     -------
@@ -63,7 +67,7 @@ class Trace(Sequence[Step]):
     <BLANKLINE>
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TraceRun) -> None:
         run.finish()
         self.problem = run.problem
         self.update = run.update
@@ -79,7 +83,7 @@ class Trace(Sequence[Step]):
     def __getitem__(self, index: Any) -> Any:
         return self.steps[index]
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)
 
     def __repr__(self) -> str:
@@ -90,16 +94,17 @@ class Trace(Sequence[Step]):
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        style = "steps" if len(self) <= MOST_ITEMS else "table"
+        return render.html_page(folded(document(self, style, proof=False)))
 
     @property
     def n_updates(self) -> int:
-        """The mistakes corrected."""
+        """The number of updates."""
         return self.steps[-1].updates if self.steps else 0
 
     @property
     def n_epochs(self) -> int:
-        """The passes over the order."""
+        """The number of epochs, the last one perhaps unfinished."""
         return self.steps[-1].epoch if self.steps else 0
 
     @property
@@ -124,13 +129,13 @@ class Trace(Sequence[Step]):
         Parameters
         ----------
         separator : sequence of float, optional
-            A vector that separates the padded rows ``y·(x, c)``. Without one, the separator of
-            largest margin is found; if there is none, this raises a ValueError.
+            A vector that separates the padded rows ``y·(x, c)``; by default the separator of
+            largest margin. Raises a ValueError if there is none.
         """
         if separator is None:
             separator = widest_separator(self.problem)
         if separator is None:
-            raise ValueError("no line separates the rows, so there is no such proof")
+            raise ValueError("no line separates the rows, so the proof does not apply")
         return prove(self.problem, self.steps, separator)
 
     def to_text(self, style: str = "steps", *, proof: bool = False) -> str:
@@ -176,11 +181,11 @@ def trace(
         Rows of numbers (an array, a data frame, nested lists; fractions stay exact) and their
         labels, of two kinds. The larger label counts as +1.
     feature_names, row_names
-        Words for the columns and the rows; a data frame brings those of its columns.
+        Names of the columns and the rows; by default those of a data frame's columns.
     threshold, mistake
         When an example counts as mistaken; see :mod:`rosenblatt.reference`.
     update : {"online", "batch"}
-        One row a step, or all mistaken rows at once.
+        One row per step, or all mistaken rows at once.
     eta
         Learning rate: a number, or a function of the step number.
     fit_intercept, intercept_scaling
@@ -188,9 +193,9 @@ def trace(
     order, seed
         The order of the rows, as for :func:`rosenblatt.reference.online`.
     weights, bias
-        Where to start: zero unless given.
+        Weights and bias to start from; zero unless given.
     max_epochs
-        The budget.
+        The most epochs to run.
 
     Returns
     -------
@@ -206,7 +211,7 @@ def trace(
     >>> run.contradiction
     {0: Fraction(1, 1), 1: Fraction(1, 1), 2: Fraction(1, 1), 3: Fraction(1, 1)}
     """
-    problem = Problem.of(
+    problem = TraceProblem.of(
         X,
         y,
         feature_names=feature_names,
@@ -219,7 +224,7 @@ def trace(
     if start is not None and len(start) != len(problem.X[0]):
         raise ValueError(f"{len(start)} weights do not fit {len(problem.X[0])} features")
     return Trace(
-        Run(
+        TraceRun(
             problem,
             update=update,
             eta=eta,

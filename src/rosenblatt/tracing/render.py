@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 
-from rosenblatt.tracing.words import Block, Heading, Item, Line, Math, Paragraph
+from rosenblatt.tracing.words import Block, Fold, Heading, Item, Line, Math, Paragraph
 
 _TEX_MATH = {
     "·": r" \cdot ", "←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "Σ": r"\sum", "η": r"\eta",
@@ -28,6 +28,7 @@ _STYLE = """
   overflow-x: auto; }
 .rosenblatt-trace th, .rosenblatt-trace td { padding: .2em .7em; text-align: right;
   border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+.rosenblatt-trace summary { cursor: pointer; padding: .2em .7em; }
 .rosenblatt-trace tr.mistake td { background: color-mix(in srgb, #d55e00 14%, transparent); }
 """.strip()
 
@@ -62,6 +63,8 @@ def _text_line(line: Line) -> str:
 
 
 def _text_block(block: Block) -> str:
+    if isinstance(block, Fold):
+        return _text_block(block.table)
     if isinstance(block, Heading):
         return f"{block.text}\n{'-' * len(block.text)}"
     if isinstance(block, Paragraph):
@@ -80,6 +83,8 @@ def _text_block(block: Block) -> str:
 
 
 def _markdown_block(block: Block) -> str:
+    if isinstance(block, Fold):
+        return _markdown_block(block.table)
     if isinstance(block, Heading):
         return f"## {_escape(block.text, _MARKDOWN_TEXT)}\n"
     if isinstance(block, Paragraph):
@@ -96,6 +101,8 @@ def _markdown_block(block: Block) -> str:
 
 
 def _latex_block(block: Block) -> str:
+    if isinstance(block, Fold):
+        return _latex_block(block.table)
     if isinstance(block, Heading):
         return f"\\subsection*{{{_escape(block.text, _TEX_TEXT)}}}\n"
     if isinstance(block, Paragraph):
@@ -123,6 +130,11 @@ def _html_line(line: Line) -> str:
 
 
 def _html_block(block: Block) -> str:
+    if isinstance(block, Fold):
+        return (
+            f"<details><summary>{html.escape(block.summary)}</summary>"
+            f"{_html_block(block.table)}</details>"
+        )
     if isinstance(block, Heading):
         return f"<h3>{html.escape(block.text)}</h3>"
     if isinstance(block, Paragraph):
@@ -143,14 +155,14 @@ def _html_block(block: Block) -> str:
 
 
 def _set(line: Line, escapes: dict[str, str]) -> str:
-    """A line with its formulas between dollars and its words escaped."""
+    """A line with its formulas between dollar signs and its text escaped."""
     return "".join(
         _dollars(piece) if isinstance(piece, Math) else _escape(piece, escapes) for piece in line
     )
 
 
 def _dollars(formula: str) -> str:
-    """A formula in TeX's signs between dollars, with the spaces around it outside of them."""
+    """A formula in TeX notation between dollar signs, surrounding spaces kept outside."""
     bare = formula.strip()
     before, after = formula.split(bare) if formula.count(bare) == 1 else ("", "")
     return f"{before}${' '.join(_escape(bare, _TEX_MATH).split())}${after}"

@@ -1,4 +1,4 @@
-"""A run of the reference that is taken one step at a time and knows why it ended."""
+"""A run of the reference algorithm, one step at a time, with the reason why it ended."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from fractions import Fraction
 from typing import Any
 
 from rosenblatt import reference
+from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
-from rosenblatt.tracing.problem import Problem
+from rosenblatt.tracing.problem import TraceProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a run: one row looked at, or, in a batch, all of them.
+class TraceStep:
+    """One step of a run: one row looked at, or, with batch updates, all rows.
 
     Attributes
     ----------
     number, epoch
         The count of steps and of epochs, from 1.
     row
-        The row looked at; None in a batch.
+        The row looked at; None with batch updates.
     mistaken
-        The rows corrected in this step.
+        The rows that this step updates the weights with.
     score, prediction
-        What was said of the row; None in a batch.
+        The score and the predicted sign of the row; None with batch updates.
     eta
         The learning rate of this step.
     weights_before, bias_before, weights_after, bias_after
-        What was known before and after.
+        Weights and bias before and after the step.
     updates
-        The mistakes corrected so far, k, those of this step included.
+        The number of updates so far, k, those of this step included.
     """
 
     number: int
@@ -50,37 +51,37 @@ class Step:
 
     @property
     def mistake(self) -> bool:
-        """Whether something was corrected."""
+        """Whether this step made an update."""
         return bool(self.mistaken)
 
 
-class Run:
-    """A run that has gone as far as it was asked to.
+class TraceRun:
+    """A run that advances one step at a time.
 
     Parameters
     ----------
-    problem : Problem
+    problem : TraceProblem
         The rows and the rule.
     update : {"online", "batch"}
-        One row a step, or all mistaken rows at once.
+        One row per step, or all mistaken rows at once.
     eta, order, weights, bias, max_epochs, seed
         As for :func:`rosenblatt.reference.online`.
 
     Attributes
     ----------
-    steps : list of Step
+    steps : list of TraceStep
         The steps taken so far.
     stop_reason : str or None
-        ``separated``: an epoch without a mistake. ``cycle``: the weights at two epoch ends are
-        equal, a proof that no line separates the rows. ``budget``: epochs used up. None while
-        there is more to do.
+        ``separated``: an epoch without an update. ``cycle``: the weights at two epoch ends are
+        equal, a proof that no line separates the rows. ``budget``: all epochs used. None while
+        the run can go on.
     contradiction : dict of int to Fraction, or None
-        After a cycle: how much of each row was added in it. The padded rows ``y·(x, c)``,
-        multiplied by these and added up, give exactly zero.
+        After a cycle: how much of each row was added during it. The padded rows ``y·(x, c)``
+        times these numbers add up to exactly zero.
 
     Examples
     --------
-    >>> run = Run(Problem.of([[2, 1], [-1, 1]], [1, -1]))
+    >>> run = TraceRun(TraceProblem.of([[2, 1], [-1, 1]], [1, -1]))
     >>> run.advance().weights_after
     (2, 1)
     >>> run.finish()
@@ -90,7 +91,7 @@ class Run:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: TraceProblem,
         *,
         update: str = "online",
         eta: Rate = 1,
@@ -105,7 +106,7 @@ class Run:
         self.problem = problem
         self.update = update
         self.start = (tuple(weights or (0,) * len(problem.X[0])), bias)
-        self.steps: list[Step] = []
+        self.steps: list[TraceStep] = []
         self.stop_reason: str | None = None
         self.contradiction: dict[int, Fraction] | None = None
         self._epoch_start = 0
@@ -113,7 +114,11 @@ class Run:
         self._records = self._reference(eta, order, max_epochs, seed)
         self._ahead = next(self._records, None)
 
-    def advance(self) -> Step | None:
+    def __repr__(self) -> str:
+        reason = self.stop_reason or "not ended"
+        return f"<TraceRun: {counted(len(self.steps), 'step')}, {reason}>"
+
+    def advance(self) -> TraceStep | None:
         """Take one more step; None when the run has ended."""
         record = self._ahead
         if record is None or self.stop_reason is not None:
@@ -126,12 +131,12 @@ class Run:
         return step
 
     def finish(self) -> None:
-        """Take all the steps that are left."""
+        """Take all remaining steps."""
         while self.advance() is not None:
             pass
 
     def at(self, position: int) -> tuple[Vector, Any]:
-        """Weights and bias after so many steps, which must have been taken."""
+        """Weights and bias after `position` steps, which must have been taken."""
         if position == 0:
             return self.start
         return self.steps[position - 1].weights_after, self.steps[position - 1].bias_after
@@ -161,12 +166,12 @@ class Run:
             everything = seen == {None} or len(seen) == len(self.problem.X)
             self.stop_reason = "separated" if everything else self.stop_reason
         else:
-            self._look_for_a_cycle()
+            self._detect_cycle()
         if self.stop_reason is None and self._ahead is None:
             self.stop_reason = "budget"
 
-    def _look_for_a_cycle(self) -> None:
-        """End the run if it has come back to where it was: what it added in between is zero."""
+    def _detect_cycle(self) -> None:
+        """End the run if the weights equal those of an earlier epoch end, checked exactly."""
         before = self._epoch_ends.setdefault(self.at(len(self.steps)), len(self.steps))
         if before == len(self.steps):
             return
@@ -186,14 +191,14 @@ class Run:
             self.contradiction = dict(sorted(added.items()))
 
 
-def _step(record: reference.Step | reference.BatchStep, previous: Step | None) -> Step:
+def _step(record: reference.Step | reference.BatchStep, previous: TraceStep | None) -> TraceStep:
     number, corrected = (previous.number, previous.updates) if previous else (0, 0)
     if isinstance(record, reference.BatchStep):
         row, mistaken, score, prediction = None, record.mistaken, None, None
     else:
         row, score, prediction = record.row, record.score, record.prediction
         mistaken = (row,) if record.mistake else ()
-    return Step(
+    return TraceStep(
         number + 1,
         record.epoch,
         row,

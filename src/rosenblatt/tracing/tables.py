@@ -1,4 +1,4 @@
-"""A small table of text turned into rows, labels and names."""
+"""A small CSV table as rows, labels and names."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rosenblatt.errors import DataError
 
 MOST_CELLS = 200_000
 MOST_BYTES = 10_000_000
-"""More than this is no longer small; `rosenblatt train` reads files of any size."""
+"""The largest table that is traced step by step; `rosenblatt train` reads files of any size."""
 
 
 @dataclass(frozen=True)
 class SmallTable:
-    """What a small file holds: rows of numbers, their labels, and names for all of it.
+    """The contents of a small file: rows of numbers, labels, names of columns and rows.
 
     Examples
     --------

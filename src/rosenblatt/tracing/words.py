@@ -1,4 +1,4 @@
-"""A step in words and sums, as one would write it on the board.
+"""A step in words and sums, as it would be written on a blackboard.
 
 A *line* is a list of pieces; those that are formulas are marked as :class:`Math`, so that each
 output format can set them its own way. A *document* is a list of blocks.
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from rosenblatt.counts import counted
 from rosenblatt.reference import Vector
-from rosenblatt.tracing.problem import Problem
-from rosenblatt.tracing.run import Step
+from rosenblatt.tracing.problem import TraceProblem
+from rosenblatt.tracing.run import TraceStep
 
 WIDEST = 8
 """Vectors longer than this are written by the names of their entries that are not zero."""
@@ -53,19 +54,27 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns with a heading each; the rows marked are those with a mistake."""
+class TraceTable:
+    """A table with one heading per column; the marked rows are those with an update."""
 
     header: Sequence[Line]
     rows: Sequence[Sequence[Line]]
     marked: tuple[int, ...] = ()
 
 
-Block = Heading | Paragraph | Item | Table
+@dataclass(frozen=True)
+class Fold:
+    """A part of a table that is hidden until it is opened, where the format can do that."""
+
+    summary: str
+    table: TraceTable
+
+
+Block = Heading | Paragraph | Item | TraceTable | Fold
 
 
 def number(value: Any) -> str:
-    """A number with up to six significant digits, and no sign of a zero.
+    """A number with up to six significant digits; zero has no sign.
 
     >>> number(2.0), number(-0.0), number(0.1 + 0.2), number(Fraction(1, 4))
     ('2', '0', '0.3', '1/4')
@@ -77,10 +86,10 @@ def number(value: Any) -> str:
 
 
 def line(*pieces: str | Line) -> Line:
-    """One line out of pieces and lines, with neighbouring formulas made one.
+    """Join pieces and lines into one line, merging neighbouring formulas.
 
-    >>> line(Math("w = "), vector((1, 0), "ab"), " stays")
-    ['w = [1, 0]', ' stays']
+    >>> line(Math("w = "), vector((1, 0), "ab"), " at last")
+    ['w = [1, 0]', ' at last']
     """
     flat = (part for piece in pieces for part in ([piece] if isinstance(piece, str) else piece))
     joined: list[str] = []
@@ -93,7 +102,7 @@ def line(*pieces: str | Line) -> Line:
 
 
 def vector(values: Vector, names: Sequence[str]) -> Line:
-    """A vector as it stands, or by the names of its entries if it is long.
+    """A vector in full, or, if it is long, its nonzero entries by name.
 
     >>> vector((1, 0, -1), "abc")
     ['[1, 0, -1]']
@@ -107,7 +116,7 @@ def vector(values: Vector, names: Sequence[str]) -> Line:
 
 
 def products(w: Vector, x: Vector, bias: Any | None) -> str:
-    """The score as a sum of products; of a long row, only those that are not zero.
+    """The score as a sum of products; for a long row, only the nonzero ones.
 
     >>> products((0, 1, -1, 0), (0, 1, 0, 1), None)
     '0·0 + 1·1 - 1·0 + 0·1'
@@ -139,7 +148,7 @@ def _factor(value: Any) -> str:
     return f"({number(value)})" if value < 0 else number(value)
 
 
-def arithmetic(problem: Problem, step: Step) -> list[Line]:
+def arithmetic(problem: TraceProblem, step: TraceStep) -> list[Line]:
     """The lines of a step: the weights, the score, the verdict, the update."""
     if step.row is None:
         return [
@@ -154,7 +163,7 @@ def arithmetic(problem: Problem, step: Step) -> list[Line]:
     ]
 
 
-def title(problem: Problem, step: Step) -> Line:
+def title(problem: TraceProblem, step: TraceStep) -> Line:
     """The row a step looks at, its numbers and its label."""
     if step.row is None:
         return [f"all {len(problem.X)} rows at once"]
@@ -163,28 +172,38 @@ def title(problem: Problem, step: Step) -> Line:
     return line(f"{problem.row_names[step.row]}: ", Math("x = "), x, ", ", Math("y = "), y)
 
 
-def verdict(problem: Problem, step: Step) -> Line:
-    """What the rule says of the score of a row."""
+def verdict(problem: TraceProblem, step: TraceStep) -> Line:
+    """Whether the score of a row calls for an update, and why."""
     y, s = problem.signs[step.row or 0], number(step.score)
     if problem.mistake == "sign":
         holds = "holds" if step.score > 0 else "does not hold"
-        said = problem.label(step.prediction or -1)
-        outcome = f", but y is {problem.label(y)}: a mistake" if step.mistake else ": right"
-        return [Math(f"{s} > 0"), f" {holds}, so the prediction is {said}{outcome}"]
+        predicted = problem.label(step.prediction or -1)
+        then = f", but y is {problem.label(y)}: a mistake" if step.mistake else ": right"
+        return [Math(f"{s} > 0"), f" {holds}, so the prediction is {predicted}{then}"]
     margin, delta = number(y * step.score), number(problem.threshold)
     relation = "≤" if step.mistake else ">"
     product = f"y·s = {'+1' if y > 0 else '-1'}·{_factor(step.score)} = {margin}"
-    return [
-        Math(f"{product} {relation} {delta}"),
-        ": a mistake" if step.mistake else ": right",
-    ]
+    says = {
+        "mistake": ": a mistake",
+        "update": ": right, but not by more than the threshold",
+        "right": ": right",
+    }
+    return [Math(f"{product} {relation} {delta}"), says[outcome(problem, step)]]
 
 
-def update(problem: Problem, step: Step) -> Line:
-    """What is learned from a row."""
+def outcome(problem: TraceProblem, step: TraceStep) -> str:
+    """``"mistake"``, ``"right"``, or ``"update"``: right, but within the threshold."""
+    if not step.mistake:
+        return "right"
+    close = bool(problem.threshold) and step.row is not None
+    return "update" if close and step.prediction == problem.signs[step.row or 0] else "mistake"
+
+
+def update(problem: TraceProblem, step: TraceStep) -> Line:
+    """The update that a row causes, or that there is none."""
     before = vector(step.weights_before, problem.feature_names)
     if not step.mistake:
-        return line(Math("w = "), before, " stays")
+        return line(Math("w = "), before, " does not change")
     row = step.mistaken[0]
     x = vector(problem.X[row], problem.feature_names)
     sign = "+" if problem.signs[row] > 0 else "-"
@@ -193,34 +212,33 @@ def update(problem: Problem, step: Step) -> Line:
     pieces = [Math(f"w ← w {sign} {rate}x = "), before, Math(f" {sign} {rate}"), x, Math(" = ")]
     if problem.padding is None:
         return line(*pieces, after)
-    pull = number(step.eta * problem.padding**2)
+    change = number(step.eta * problem.padding**2)
     b0, b1 = number(step.bias_before), number(step.bias_after)
-    return line(*pieces, after, ", ", Math(f"b ← b {sign} {pull} = {b0} {sign} {pull} = {b1}"))
+    return line(*pieces, after, ", ", Math(f"b ← b {sign} {change} = {b0} {sign} {change} = {b1}"))
 
 
-def weights(problem: Problem, w: Vector, b: Any) -> Line:
-    """What is known: the weights, and the bias if there is one."""
-    known = line(Math("w = "), vector(w, problem.feature_names))
-    return known if problem.padding is None else line(known, ", ", Math(f"b = {number(b)}"))
+def weights(problem: TraceProblem, w: Vector, b: Any) -> Line:
+    """The weights, and the bias if there is one."""
+    written = line(Math("w = "), vector(w, problem.feature_names))
+    return written if problem.padding is None else line(written, ", ", Math(f"b = {number(b)}"))
 
 
-def _score(problem: Problem, step: Step) -> str:
+def _score(problem: TraceProblem, step: TraceStep) -> str:
     bias = None if problem.padding is None else step.bias_before
     left = "w·x" if bias is None else "w·x + b"
     total = products(step.weights_before, problem.X[step.row or 0], bias)
     return f"s = {left} = {total} = {number(step.score)}"
 
 
-def _batch_lines(problem: Problem, step: Step) -> list[Line]:
+def _batch_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
     if not step.mistake:
-        return [["no row is mistaken"]]
+        return [["no row needs an update"]]
     names = ", ".join(problem.row_names[row] for row in step.mistaken[:WIDEST])
     more = len(step.mistaken) - WIDEST
     names += f" and {more} more" if more > 0 else ""
     rate = "" if step.eta == 1 else f"{number(step.eta)}·"
     after = vector(step.weights_after, problem.feature_names)
-    learned = line(Math(f"w ← w + {rate}Σ y·x = "), after)
+    updated = line(Math(f"w ← w + {rate}Σ y·x = "), after)
     if problem.padding is not None:
-        learned = line(learned, ", ", Math(f"b ← {number(step.bias_after)}"))
-    count = len(step.mistaken)
-    return [[f"{count} mistaken {'row' if count == 1 else 'rows'}: {names}"], learned]
+        updated = line(updated, ", ", Math(f"b ← {number(step.bias_after)}"))
+    return [[f"{counted(len(step.mistaken), 'mistaken row')}: {names}"], updated]

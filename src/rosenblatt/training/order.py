@@ -1,4 +1,4 @@
-"""The rows that each epoch visits, and in what order: a function of the seed and the epoch alone."""
+"""The rows that each epoch visits, and their order: a function of the seed and the epoch alone."""
 
 from __future__ import annotations
 

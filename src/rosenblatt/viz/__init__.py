@@ -1,4 +1,4 @@
-"""Pictures of a perceptron: what it separates, how it learned, why it had to stop.
+"""Plots of a perceptron: its boundary, its run, and the proof that it ends.
 
 Each display follows scikit-learn's conventions: build it with ``from_estimator``, ``from_trace``
 or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``ax_`` and

@@ -1,7 +1,9 @@
-"""A run as a moving picture."""
+"""A run as an animation."""
 
 from __future__ import annotations
 
+import base64
+import html
 import os
 import shutil
 import tempfile
@@ -16,6 +18,17 @@ from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.style import INK, frame, pyplot
 
 
+class Animation(type(Path())):  # type: ignore[misc]
+    """The path of a written animation, which a notebook plays."""
+
+    def _repr_html_(self) -> str:
+        kind = "video/mp4" if self.suffix == ".mp4" else "image/gif"
+        source = f"data:{kind};base64,{base64.b64encode(self.read_bytes()).decode()}"
+        if self.suffix == ".mp4":
+            return f'<video controls loop src="{source}"></video>'
+        return f'<img alt="{html.escape(self.name)}" src="{source}">'
+
+
 def animate(
     trace: Any,
     path: str | os.PathLike[str],
@@ -25,26 +38,31 @@ def animate(
     dpi: int = 110,
     points: Any = None,
     lift: Any = None,
-) -> Path:
+) -> Animation:
     """Write a trace of two features as a GIF or an MP4.
 
-    Every step is a frame; when there are more than `max_frames`, the steps with an update are
-    kept, and of those evenly many.
+    Every step is a frame. Runs of more than `max_frames` steps show only steps with an update,
+    evenly spaced.
 
     Parameters
     ----------
     trace : Trace
         A run over two features.
     path
-        Where to; the ending says which: ``.gif``, or ``.mp4`` where ffmpeg is installed.
+        The file to write: ``.gif``, or ``.mp4`` where ffmpeg is installed.
     fps
-        Frames a second.
+        Frames per second.
     max_frames
-        The longest film.
+        The most frames.
     dpi
-        Dots an inch.
+        Dots per inch.
     points, lift
         For a run on lifted rows, as for :meth:`BoundaryDisplay.from_trace`.
+
+    Returns
+    -------
+    Animation
+        The path of the file; a notebook plays it.
 
     Examples
     --------
@@ -55,7 +73,7 @@ def animate(
     >>> animate(trace([[2, 1], [-1, 1]], [1, -1]), target, dpi=40).read_bytes()[:3]
     b'GIF'
     """
-    target = Path(path)
+    target = Animation(path)
     writers = {".gif": "pillow", ".mp4": "ffmpeg"}
     if target.suffix not in writers:
         raise ValueError(f"the ending of {target.name!r} must be .gif or .mp4")
@@ -66,12 +84,12 @@ def animate(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # No window is ever needed, so none is asked for: this also runs in a server's thread.
+    # A figure without pyplot opens no window, so this also works in a server thread.
     figure = Figure(figsize=(6, 4.8))
     FigureCanvasAgg(figure)
     ax = figure.subplots()
     base = np.array(trace.problem.X if lift is None else points, dtype=float)
-    film = FuncAnimation(
+    animation = FuncAnimation(
         figure,
         lambda at: _draw(trace, ax, at, base, lift),
         frames=_frames(trace, max_frames),
@@ -79,14 +97,14 @@ def animate(
     )
     with tempfile.TemporaryDirectory() as folder:
         finished = Path(folder) / target.name
-        film.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
+        animation.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
         with replacing(target) as file:
             file.write(finished.read_bytes())
     return target
 
 
 def _frames(trace: Any, most: int) -> list[int]:
-    """After how many steps to stop and draw."""
+    """The step numbers to draw."""
     if len(trace) < most:
         return list(range(len(trace) + 1))
     updates = [0, *(step.number for step in trace if step.mistake)]
@@ -108,7 +126,7 @@ def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
         ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
         (left, right), (bottom, top) = frame(points)
         ax.set(xlim=(left, right), ylim=(bottom, top))
-    said = "mistake" if step.mistake else "right"
-    ax.set_title(f"epoch {step.epoch}, step {step.number}: {said}", loc="left")
+    outcome = "update" if step.mistake else "no update"
+    ax.set_title(f"epoch {step.epoch}, step {step.number}: {outcome}", loc="left")
     ax.set_title(counted(step.updates, "update"), loc="right")
     return []

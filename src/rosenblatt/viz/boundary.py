@@ -1,4 +1,4 @@
-"""The decision boundary, the points, and those that are mistaken."""
+"""The decision boundary, the points, and the misclassified ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rosenblatt.viz.style import (
 
 
 class BoundaryDisplay(Display):
-    """Points, the line between them, its margins, and the mistaken points ringed.
+    """Points, the decision boundary, its margins; misclassified points are ringed.
 
     Data of more than two dimensions are shown in a plane through them: two chosen features with
     the others held at their median, or a projection, in which one axis is the score.
@@ -35,9 +35,9 @@ class BoundaryDisplay(Display):
     names : sequence of str
         The classes.
     axes : pair of str
-        What is on the axes.
+        The labels of the axes.
     score : callable
-        Takes drawn points of shape (m, 2); gives scores of shape (m,) or (m, classes).
+        Maps drawn points of shape (m, 2) to scores of shape (m,) or (m, classes).
     mistaken : array of bool
         The rows to ring.
     margin : float or None
@@ -95,7 +95,7 @@ class BoundaryDisplay(Display):
         """
         if getattr(estimator, "kernel", None) == "precomputed":
             raise ValueError(
-                "A precomputed kernel says nothing about the points between the rows. Fit with a "
+                "A precomputed kernel has no values between the rows. Fit with a "
                 "kernel that takes the rows themselves to draw a boundary."
             )
         rows, names = named_rows(X)
@@ -187,9 +187,7 @@ class BoundaryDisplay(Display):
             )  # fmt: skip
         self._draw_lines(ax, mesh, scores, regions)
         self.points_ = scatter(ax, self.points, self.classes, self.names)
-        self.ring_ = (
-            ring(ax, self.points[self.mistaken], "mistaken") if any(self.mistaken) else None
-        )
+        self.ring_ = ring(ax, self.points[self.mistaken], "wrong") if any(self.mistaken) else None
         ax.set(xlim=(x0, x1), ylim=(y0, y1), xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:
             ax.legend(loc="best", framealpha=0.9)

@@ -1,4 +1,4 @@
-"""The mistakes of a run beside every bound that holds for them."""
+"""The updates of a run beside every bound that applies to them."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, Display
 
 
 class BoundsDisplay(Display):
-    """Mistakes made, and how many the theorems allow, on one logarithmic scale.
+    """Updates made, and the upper bounds on them, on one logarithmic scale.
 
     Parameters
     ----------
-    mistakes : int
-        The mistakes of the run.
+    updates : int
+        The updates of the run.
     bounds : mapping of str to float
-        The bounds by name; those that are infinite or unknown may be left out.
+        The bounds by name; leave out those that are infinite or unknown.
 
     Examples
     --------
     >>> from rosenblatt.viz import BoundsDisplay
     >>> display = BoundsDisplay(4, {"Novikoff, R²/γ²": 410.2}).plot()
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
-    ['mistakes made', 'Novikoff, R²/γ²']
+    ['updates made', 'Novikoff, R²/γ²']
     """
 
     def __init__(
-        self, mistakes: int, bounds: Mapping[str, float], name: str = "mistakes made"
+        self, updates: int, bounds: Mapping[str, float], name: str = "updates made"
     ) -> None:
-        self.mistakes, self.bounds, self.name = mistakes, dict(bounds), name
+        self.updates, self.bounds, self.name = updates, dict(bounds), name
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
     ) -> BoundsDisplay:
-        """Draw the mistakes of a fitted Perceptron on the rows that it was fitted on."""
+        """Draw the updates of a fitted Perceptron; X and y are its training rows."""
         return cls.from_certificate(estimator.certificate(X, y), ax=ax, **options)
 
     @classmethod
     def from_certificate(cls, certificate: Any, *, ax: Any = None, **options: Any) -> BoundsDisplay:
-        """Draw what :func:`rosenblatt.theory.run_certificate` says of a finished run."""
+        """Draw the bounds of :func:`rosenblatt.theory.run_certificate`."""
         bounds = {bound.name: bound.value for bound in certificate.bounds}
         return cls(certificate.updates, bounds).plot(ax=ax, **options)
 
@@ -53,29 +53,29 @@ class BoundsDisplay(Display):
     def from_trace(cls, trace: Any, *, ax: Any = None, **options: Any) -> BoundsDisplay:
         """Draw the updates of an online trace with every bound that applies.
 
-        On rows that no line separates, only the first pass can be bounded, by the losses of a
-        competitor: here the average of the weights.
+        On rows that no line separates, only the first epoch can be bounded, by the losses of a
+        comparison vector: here the average of the weights.
         """
         if trace.update == "batch" or len({step.eta for step in trace}) > 1:
             raise ValueError("the bounds are about the online rule with a constant learning rate")
         separator = widest_separator(trace.problem)
         if separator is not None:
             return cls(trace.n_updates, _separable(trace, separator)).plot(ax=ax, **options)
-        mistakes = sum(step.mistake for step in trace if step.epoch == 1)
+        updates = sum(step.mistake for step in trace if step.epoch == 1)
         bounds = _first_pass(trace)
-        return cls(mistakes, bounds, "mistakes in the first pass").plot(ax=ax, **options)
+        return cls(updates, bounds, "updates in the first epoch").plot(ax=ax, **options)
 
     def plot(self, ax: Any = None) -> BoundsDisplay:
         """Draw into `ax`, or into a new figure."""
         names = [self.name, *sorted(self.bounds, key=self.bounds.__getitem__)]
-        values = [float(self.mistakes), *sorted(self.bounds.values())]
+        values = [float(self.updates), *sorted(self.bounds.values())]
         ax = self._prepare(ax, figsize=(6.4, 0.9 + 0.45 * len(names)))
         colors = [NEGATIVE] + [POSITIVE] * len(self.bounds)
         self.bars_ = ax.barh(names, values, color=colors, alpha=0.85, height=0.62)
         self.bars_[0].set_hatch("///")
         self.bars_[0].set_edgecolor("white")
         ax.set_xscale("log")
-        low = 0.5 if self.mistakes < 1 else self.mistakes / 2
+        low = 0.5 if self.updates < 1 else self.updates / 2
         ax.set(xlim=(low, max(values) * 3), xlabel="updates (logarithmic)")
         ax.invert_yaxis()
         for bar, value in zip(self.bars_, values, strict=True):
@@ -88,7 +88,7 @@ class BoundsDisplay(Display):
 
 
 def _separable(trace: Any, widest: Any) -> dict[str, float]:
-    """Bounds for the widest separator, and for the one the run itself ended with."""
+    """Bounds for the separator of largest margin, and for the one that the run ended with."""
     problem = trace.problem
     Z = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
     start = np.array(problem.padded_weights(*trace.path[0]), dtype=float)
@@ -111,7 +111,7 @@ def _separable(trace: Any, widest: Any) -> dict[str, float]:
 
 
 def _first_pass(trace: Any) -> dict[str, float]:
-    """Bounds by the losses of the averaged weights; each holds for every ρ, so for the best."""
+    """Bounds by the losses of the averaged weights, each for its best ρ."""
     problem = trace.problem
     if any(w for w in trace.path[0][0]) or problem.threshold or trace[0].eta != 1:
         raise ValueError(

@@ -22,12 +22,11 @@ from rosenblatt.viz.style import (
 
 
 class ContradictionDisplay(Display):
-    """Two mixtures, one of rows of each class, that are the same point.
+    """Two convex combinations, one of rows of each class, that are the same point.
 
-    The rows that contradict each other are ringed, with their shares. The hull of those of one
-    class and the hull of those of the other have the point marked by a cross in common, so no
-    line can have them on different sides. Through the origin the mixtures are two points on one
-    ray instead.
+    The contradicting rows are ringed and labelled with their shares. The convex hulls of the two
+    classes meet in the point marked by a cross, so no line separates them. Without an offset, the
+    combinations are two points on one ray from the origin instead.
 
     Parameters
     ----------
@@ -68,13 +67,13 @@ class ContradictionDisplay(Display):
     def from_trace(
         cls, trace: Any, *, features: Sequence[int] | None = None, ax: Any = None, **options: Any
     ) -> ContradictionDisplay:
-        """Draw the contradiction that a trace has run into.
+        """Draw the contradiction that ended a trace.
 
         Of more than two features, the two given by `features` are drawn, or without them the
         plane of largest spread.
         """
         if trace.contradiction is None:
-            raise ValueError(f"this run ended by {trace.stop_reason!r}, not in a contradiction")
+            raise ValueError(f"this run ended by {trace.stop_reason!r}, not by a contradiction")
         problem = trace.problem
         points, axes = _view(np.array(problem.X, dtype=float), problem.feature_names, features)
         classes = (np.array(problem.signs) > 0).astype(int)
@@ -98,14 +97,16 @@ class ContradictionDisplay(Display):
         Parameters
         ----------
         certificate : rosenblatt.theory.Certificate
-            One that says that no hyperplane separates the classes strictly.
+            A certificate of data that no hyperplane separates strictly.
         X, y
-            The rows and labels it speaks about.
+            Its rows and labels.
         features : pair of int, optional
             As for :meth:`from_trace`.
         """
         if certificate.contradiction is None:
-            raise ValueError(f"this certificate says {certificate.verdict!r}: nothing contradicts")
+            raise ValueError(
+                f"this certificate is {certificate.verdict!r} and has no contradicting rows"
+            )
         rows, names = named_rows(X)
         points, axes = _view(rows, names, features)
         labels = [str(label) for label in np.asarray(y).tolist()]
@@ -118,7 +119,7 @@ class ContradictionDisplay(Display):
 
     @property
     def meeting_points(self) -> Any:
-        """The mixture of the rows of each class that has any, one below the other."""
+        """The convex combination of the contradicting rows of each class."""
         mixtures = []
         for k in (0, 1):
             rows = [row for row in self.shares if self.classes[row] == k]
@@ -136,12 +137,14 @@ class ContradictionDisplay(Display):
             drawn.set_alpha(0.35 if len(self.points) > len(self.shares) else 1)
         rows = list(self.shares)
         self.ring_ = ring(ax, self.points[rows], "contradict each other")
-        for row in rows if len(rows) <= 12 else []:
-            ax.annotate(
-                _written(self.shares[row]), self.points[row], xytext=(9, 7),
-                textcoords="offset points", color=INK,
-            )  # fmt: skip
         meeting = self.meeting_points
+        for row in rows if len(rows) <= 12 else []:
+            across, up = self._outward(row, meeting)
+            ax.annotate(
+                _written(self.shares[row]), self.points[row], xytext=(17 * across, 17 * up),
+                textcoords="offset points", color=INK, va="center",
+                ha="left" if across > 0 else "right",
+            )  # fmt: skip
         if np.ptp(meeting, axis=0).max() > 1e-9 * (1 + np.abs(self.points).max()):
             ax.axline((0, 0), meeting[0], color=GOOD, linestyle=":", linewidth=1.2)
         self.cross_ = ax.scatter(
@@ -153,6 +156,14 @@ class ContradictionDisplay(Display):
         if legend:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
         return self
+
+    def _outward(self, row: int, meeting: Any) -> tuple[float, float]:
+        """The direction from the common point to a row, as it is drawn, where its share fits."""
+        away = self.points[row] - meeting.mean(axis=0)
+        (x0, x1), (y0, y1) = frame(self.points)
+        away = away / [x1 - x0, y1 - y0]
+        length = float(np.hypot(*away))
+        return (away[0] / length, away[1] / length) if length else (0.8, 0.6)
 
     def _draw_hull(self, ax: Any, k: int) -> Any:
         corners = np.array([self.points[row] for row in self.shares if self.classes[row] == k])
@@ -172,7 +183,7 @@ def _written(share: Fraction) -> str:
 
 
 def _around(corners: Any) -> Any:
-    """The corners of the convex hull in order; all points in a row if they lie on a line."""
+    """The corners of the convex hull in order; sorted along the line if all are collinear."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:

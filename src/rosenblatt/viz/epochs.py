@@ -11,15 +11,15 @@ from rosenblatt.viz.style import GOOD, NEGATIVE, POSITIVE, SOFT, Display
 
 
 class EpochsDisplay(Display):
-    """Mistakes in each epoch as bars, errors as lines.
+    """Updates in each epoch as bars, errors as lines.
 
     Parameters
     ----------
-    mistakes : sequence of int
-        Mistakes in each epoch.
-    online_error, train_error, validation_error : sequence of float or None
-        Shares of predictions that were wrong: of those made before learning, of all rows with
-        the weights at the end, and of held-out rows. Unknown ones are NaN.
+    updates : sequence of int
+        Updates in each epoch.
+    progressive_error, train_error, validation_error : sequence of float or None
+        Shares of wrong predictions: of those made on each row before learning from it, of all
+        rows with the weights at the end of the epoch, and of held-out rows. NaN where unknown.
     stop_reason : str or None
         Why the run ended.
 
@@ -28,20 +28,20 @@ class EpochsDisplay(Display):
     >>> from rosenblatt import examples, trace
     >>> from rosenblatt.viz import EpochsDisplay
     >>> iris = examples.load("iris")
-    >>> EpochsDisplay.from_trace(trace(iris.X, iris.y)).mistakes
+    >>> EpochsDisplay.from_trace(trace(iris.X, iris.y)).updates
     [2, 2, 0]
     """
 
     def __init__(
         self,
-        mistakes: Sequence[int],
-        online_error: Sequence[float] | None = None,
+        updates: Sequence[int],
+        progressive_error: Sequence[float] | None = None,
         train_error: Sequence[float] | None = None,
         validation_error: Sequence[float] | None = None,
         stop_reason: str | None = None,
     ) -> None:
-        self.mistakes = list(mistakes)
-        self.online_error = _known(online_error)
+        self.updates = list(updates)
+        self.progressive_error = _known(progressive_error)
         self.train_error = _known(train_error)
         self.validation_error = _known(validation_error)
         self.stop_reason = stop_reason
@@ -60,8 +60,8 @@ class EpochsDisplay(Display):
         """Draw the records of the epochs of a run."""
         epochs = list(history)
         display = cls(
-            [epoch.mistakes for epoch in epochs],
-            [epoch.online_error for epoch in epochs],
+            [epoch.updates for epoch in epochs],
+            [_progressive_error(epoch) for epoch in epochs],
             [epoch.train_error for epoch in epochs],
             [epoch.validation_error for epoch in epochs],
             stop_reason,
@@ -70,24 +70,24 @@ class EpochsDisplay(Display):
 
     @classmethod
     def from_trace(cls, trace: Any, *, ax: Any = None, **options: Any) -> EpochsDisplay:
-        """Draw the mistakes of each epoch of a trace."""
-        mistakes = [0] * trace.n_epochs
+        """Draw the updates of each epoch of a trace."""
+        updates = [0] * trace.n_epochs
         for step in trace:
-            mistakes[step.epoch - 1] += len(step.mistaken)
-        return cls(mistakes, stop_reason=trace.stop_reason).plot(ax=ax, **options)
+            updates[step.epoch - 1] += len(step.mistaken)
+        return cls(updates, stop_reason=trace.stop_reason).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> EpochsDisplay:
         """Draw into `ax`, or into a new figure."""
         ax = self._prepare(ax)
-        at = np.arange(1, len(self.mistakes) + 1)
-        self.bars_ = ax.bar(at, self.mistakes, color=SOFT, alpha=0.55, width=0.8, label="mistakes")
-        ax.set(xlabel="epoch", ylabel="mistakes")
+        at = np.arange(1, len(self.updates) + 1)
+        self.bars_ = ax.bar(at, self.updates, color=SOFT, alpha=0.55, width=0.8, label="updates")
+        ax.set(xlabel="epoch", ylabel="updates")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.get_major_locator().set_params(integer=True)
         handles = [self.bars_]
         self.lines_ = []
         curves = [
-            (self.online_error, "error before learning", POSITIVE, ":", "^"),
+            (self.progressive_error, "progressive error", POSITIVE, ":", "^"),
             (self.train_error, "training error", NEGATIVE, "--", "s"),
             (self.validation_error, "validation error", GOOD, "-", "o"),
         ]
@@ -109,6 +109,11 @@ class EpochsDisplay(Display):
         if legend and self.lines_:
             ax.legend(handles=[*handles, *self.lines_], loc="upper right", framealpha=0.9)
         return self
+
+
+def _progressive_error(epoch: Any) -> float:
+    """The progressive error of an epoch; files of version 2 and older call it `online_error`."""
+    return float(getattr(epoch, "progressive_error", getattr(epoch, "online_error", np.nan)))
 
 
 def _known(values: Sequence[float] | None) -> list[float] | None:

@@ -11,10 +11,10 @@ from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, SOFT, Display
 
 
 class ProofDisplay(Display):
-    """Between two curves: kγ below, √k·R above; where they cross, the run must have ended.
+    """The run between two curves, kγ below and √k·R above; it must end where they cross.
 
-    The dots are the run itself: the length of w, and how far w has come along the separator u.
-    As ``kγ <= u·w <= ‖w‖ <= √k·R``, there is no room for them right of the crossing.
+    The dots show the run: the length of w, and its progress along the separator u.
+    As ``kγ <= u·w <= ‖w‖ <= √k·R``, there is no room for it right of the crossing.
 
     Parameters
     ----------

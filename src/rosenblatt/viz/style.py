@@ -22,7 +22,7 @@ MARKERS = ("s", "o", "^", "D", "v", "P", "X", "*")
 
 
 def pyplot() -> Any:
-    """matplotlib's pyplot, or a plain sentence about what is missing."""
+    """matplotlib's pyplot; if it is missing, an error that says what to install."""
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -31,10 +31,13 @@ def pyplot() -> Any:
 
 
 class Display:
-    """A picture that knows its axes once it is drawn."""
+    """Base class of the displays: `plot` sets ``ax_`` and ``figure_``."""
 
     ax_: Any
     figure_: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
     def _prepare(self, ax: Any, figsize: tuple[float, float] = (6.0, 4.5)) -> Any:
         plt = pyplot()
@@ -61,7 +64,7 @@ def scatter(ax: Any, points: Any, classes: Any, names: Sequence[str]) -> list[An
 
 
 def ring(ax: Any, points: Any, label: str, color: str = INK, size: float = 150) -> Any:
-    """Open circles around points that are to be noticed."""
+    """Open circles around points that need attention."""
     return ax.scatter(
         points[:, 0], points[:, 1], s=size, facecolors="none", edgecolors=color,
         linewidths=1.6, label=label, zorder=4,
@@ -69,7 +72,7 @@ def ring(ax: Any, points: Any, label: str, color: str = INK, size: float = 150) 
 
 
 def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Limits that hold all points with some room around them, in x and in y."""
+    """Limits in x and y that contain all points, with some room around them."""
     low, high = points.min(axis=0), points.max(axis=0)
     room = np.where(high > low, high - low, 1.0) * margin
     (x0, y0), (x1, y1) = low - room, high + room
@@ -77,7 +80,7 @@ def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple
 
 
 def class_names(classes: Sequence[Any]) -> list[str]:
-    """Labels as they are read in a legend: whole numbers with their sign when one is negative."""
+    """Labels for a legend: numbers get a sign if any of them is negative."""
     plain = [c.item() if hasattr(c, "item") else c for c in classes]
     signed = any(isinstance(c, int | float) and c < 0 for c in plain)
     return [f"{c:+g}" if signed else str(c) for c in plain]

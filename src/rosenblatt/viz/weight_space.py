@@ -1,4 +1,4 @@
-"""The space of the weights: every row a half-plane, and the run a path through them."""
+"""Weight space: each row is a half-plane, and the run is a path through them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The features that speak loudest for and against a class."""
+"""The features with the largest weights for and against a class."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class TopWordsDisplay(Display):
     Parameters
     ----------
     names : sequence of str
-        The features, from the one that speaks most for the class to the one most against it.
+        The features, from the largest weight to the smallest.
     weights : sequence of float
         Their weights.
     title : str
-        What they speak for.
+        The title, which names the class.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class TopWordsDisplay(Display):
         if names is None:
             names = getattr(estimator, "feature_names_in_", None)
         if names is None:
-            raise ValueError("the estimator has not seen names of features: give feature_names")
+            raise ValueError("the estimator was fitted without feature names: pass feature_names")
         if len(names) != coef.shape[1]:
             raise ValueError(f"{len(names)} names do not fit {coef.shape[1]} features")
         classes = list(estimator.classes_)

@@ -32,9 +32,13 @@ function axes(x, y, [x0, x1], [y0, y1], names, [w, h]) {
     <text class="tick" x="${EDGE.left - 5}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`)
   return `${across.join("")}${up.join("")}
     <text class="axis" x="${w - EDGE.right}" y="${h - 5}" text-anchor="end">${text(names[0])}</text>
-    <text class="axis" x="11" y="${EDGE.top}" text-anchor="end"
-      transform="rotate(-90 11 ${EDGE.top})">${text(names[1])}</text>`
+    ${upName(names[1])}`
 }
+
+// A short name stands upright: a rotated q reads as another letter.
+const upName = (name) => name.length <= 3
+  ? `<text class="axis" x="11" y="${EDGE.top + 10}">${text(name)}</text>`
+  : `<text class="axis" x="11" y="${EDGE.top}" text-anchor="end" transform="rotate(-90 11 ${EDGE.top})">${text(name)}</text>`
 
 const points = (list, x, y) => list.map(([a, b]) => `${x(a)},${y(b)}`).join(" ")
 
@@ -84,7 +88,7 @@ function drawPlane(view, selected, [w, h]) {
       ${links(view, shares, x, y)}${dots.join("")}</g>`
 }
 
-// Points of one class that contradict the other are joined, so that one sees the crossing.
+// Join the contradicting points of each class: the segments cross.
 function links(view, shares, x, y) {
   if (shares.size < 2 || shares.size > 12) return ""
   return [1, -1].map((sign) => {

@@ -1,4 +1,4 @@
-// The page: it draws what the server says, and tells the server what people do.
+// The page: it draws the view that the server sends, and sends what the user does.
 
 const CONTROLS = [
   ["update", "update", "select", ["online", "batch"]],
@@ -12,7 +12,7 @@ const CONTROLS = [
   ["lift", "lift", "select", ["none", "products", "polynomial", "rbf"]],
   ["degree", "degree", "number", { min: 2, max: 4, step: 1 }],
   ["gamma", "gamma", "number", { min: 0.001, step: 0.5 }],
-  ["max_epochs", "most epochs", "number", { min: 1, max: 1000, step: 1 }],
+  ["max_epochs", "max. epochs", "number", { min: 1, max: 1000, step: 1 }],
   ["seed", "seed", "number", { min: 0, step: 1 }],
 ]
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
@@ -58,7 +58,7 @@ const PAGE = (examples) => `
         <button class="play primary" title="play or pause (space)">play</button>
         <button class="finish" title="to the end (End)"><span>end </span>▶|</button>
         <label class="speed">speed <input type="range" min="0" max="${SPEEDS.length - 1}" value="2"
-          aria-label="steps a second"><output></output></label></div>
+          aria-label="steps per second"><output></output></label></div>
     </section>
     <section class="card settings" aria-label="settings"><h2>Settings</h2>
       <form>${CONTROLS.map(control).join("")}</form></section>
@@ -66,19 +66,19 @@ const PAGE = (examples) => `
     <div class="side">
       <section class="card now"><h2>This step</h2><div class="step-text"></div></section>
       <section class="card known"><h2>So far</h2><div class="known-text"></div></section>
-      <section class="card certificate"><h2>Can a line do it?</h2><p></p></section>
+      <section class="card certificate"><h2>Is it separable?</h2><p></p></section>
       <section class="card space"><h2>Weight space</h2><div></div></section>
       <section class="card proof"><h2>Why it must end</h2><div></div></section>
     </div>
   </div>
   <dialog class="help-box"><h2>How to use the lab</h2>
     <p>Click into the plane to add a point, drag a point to move it. Step through the run, or play it.</p>
-    <dl><dt>→ ←</dt><dd>one step forth, one step back</dd><dt>space</dt><dd>play or pause</dd>
+    <dl><dt>→ ←</dt><dd>one step forward, one step back</dd><dt>space</dt><dd>play or pause</dd>
       <dt>Home End</dt><dd>to the start, to the end</dd></dl>
     <p>With the plane in focus (Tab):</p>
-    <dl><dt>+ −</dt><dd>add a point of that label in the middle</dd><dt>] [</dt><dd>choose the next or previous point</dd>
-      <dt>arrows</dt><dd>move the chosen point; with Shift, further</dd><dt>f</dt><dd>flip its label</dd>
-      <dt>Delete</dt><dd>delete it</dd><dt>Esc</dt><dd>choose none</dd></dl>
+    <dl><dt>+ −</dt><dd>add a point of that label in the middle</dd><dt>] [</dt><dd>select the next or previous point</dd>
+      <dt>arrows</dt><dd>move the selected point; with Shift, further</dd><dt>f</dt><dd>flip its label</dd>
+      <dt>Delete</dt><dd>delete it</dd><dt>Esc</dt><dd>clear the selection</dd></dl>
     <p>A ring marks a point on the wrong side, a halo the point looked at, corners the points that contradict each other.</p>
     <button class="close primary">close</button></dialog>`
 
@@ -93,20 +93,20 @@ export function render({ model }) {
   let timer = null, silence = null, settle = null
   let size = [640, 480]
 
-  // Talking to the server: one request at a time, the others wait in line.
+  // One request at a time goes to the server; the others queue.
   const line = []
-  const send = (wish) => {
-    if (wish.live && pending && line.length && line[line.length - 1].live) line.pop()
-    line.push(wish)
+  const send = (request) => {
+    if (request.live && pending && line.length && line[line.length - 1].live) line.pop()
+    line.push(request)
     if (!pending) next()
   }
   const next = () => {
-    const wish = line.shift()
+    const request = line.shift()
     pending = true
     root.setAttribute("aria-busy", true)
-    if (wish.do === "export") say("Working on it…")
-    silence = setTimeout(() => say("The lab does not answer. Is the program still running?", "error"), wish.do === "export" ? 60000 : 8000)
-    model.send_msg(wish)
+    if (request.do === "export") say("Working on it…")
+    silence = setTimeout(() => say("The lab does not respond. Is the program still running?", "error"), request.do === "export" ? 60000 : 8000)
+    model.send_msg(request)
   }
   const answered = () => {
     clearTimeout(silence)
@@ -122,7 +122,7 @@ export function render({ model }) {
   }
   const play = () => { playing = true; draw(); tick() }
   const pause = () => { playing = false; clearTimeout(timer); draw() }
-  const act = (wish) => { if (playing) pause(); send(wish) }
+  const act = (request) => { if (playing) pause(); send(request) }
   const say = (words, kind) => {
     const box = $(".message")
     box.textContent = words || ""
@@ -141,7 +141,7 @@ export function render({ model }) {
     } else stage.innerHTML = drawRows(view)
     root.dataset.planar = view.planar
     for (const button of root.querySelectorAll("[data-mode]")) button.setAttribute("aria-checked", button.dataset.mode === mode)
-    $(".counts").innerHTML = `epoch <b>${view.epoch}</b> · step <b>${view.position}</b> · updates <b>${view.updates}</b> · wrong <b>${view.wrong_count}</b>`
+    $(".counts").innerHTML = `epoch <b>${view.epoch}</b> · step <b>${view.position}</b> · updates <b>${view.updates}</b> · errors <b>${view.wrong_count}</b>`
     $(".play").textContent = playing ? "pause" : "play"
     $(".play").setAttribute("aria-pressed", playing)
     $(".step-text").setAttribute("aria-live", playing ? "off" : "polite")
@@ -163,11 +163,11 @@ export function render({ model }) {
     const s = view.step
     $(".step-text").innerHTML = `<p class="row-title">${text(s.title)}</p>
       ${s.lines.map((line) => `<p class="sum">${text(line)}</p>`).join("")}
-      ${s.verdict ? `<p><span class="verdict ${s.verdict}">${s.mistake ? "✗ a mistake" : "✓ right"}</span></p>` : ""}`
+      ${s.verdict ? `<p><span class="verdict ${s.mistake ? "mistake" : "right"}">${{ mistake: "✗ a mistake", update: "✗ an update", right: "✓ right" }[s.verdict]}</span></p>` : ""}`
     const bound = view.proof.bound
-    const margin = view.margin && `<dt>margin γ*</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
+    const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
     $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias)}
-      <dl><dt>mistakes</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
+      <dl><dt>updates</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
         ${bound ? `<meter min="0" max="${bound}" value="${view.updates}"></meter>` : ""}</dd>
       ${margin || ""}<dt>ended</dt><dd class="stop">${view.stop ? text(view.stop) : "not yet"}</dd></dl>`
     const c = $(".certificate")
@@ -179,7 +179,7 @@ export function render({ model }) {
   }
 
   const describe = () => {
-    const at = selected === null ? "" : `; chosen: point ${selected + 1} at ${view.points[selected].slice(0, 2).map(short).join(", ")}, label ${view.points[selected][2]}`
+    const at = selected === null ? "" : `; selected: point ${selected + 1} at ${view.points[selected].slice(0, 2).map(short).join(", ")}, label ${view.points[selected][2]}`
     return `${view.points.length} points, ${view.wrong_count} on the wrong side${at}`
   }
 
@@ -189,7 +189,7 @@ export function render({ model }) {
     const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse())
     return place([x.back(p.x), y.back(p.y)])
   }
-  // Points lie on a fine lattice, so that the numbers stay short and links too.
+  // Points snap to a fine grid, which keeps numbers and links short.
   const place = ([a, b]) => {
     const [x0, x1, y0, y1] = view.frame
     const tidy = (v, lo, hi) => {
@@ -261,7 +261,7 @@ export function render({ model }) {
     const field = event.target.closest("input, select, textarea, dialog")
     if (field) return
     const inPlane = event.target.closest(".plane")
-    // A key that was ours is nobody else's: notebooks have keys of their own.
+    // Keys handled here must not reach the notebook, which has its own shortcuts.
     const taken = () => { event.preventDefault(); event.stopPropagation() }
     if (inPlane && planeKey(event)) return taken()
     const keys = { ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
@@ -270,7 +270,7 @@ export function render({ model }) {
     if (keys[event.key]) { keys[event.key](); taken() }
   })
 
-  // Everything else that can be pressed.
+  // Buttons, menus and fields.
   for (const name of ["step", "back", "restart", "finish", "clear", "fit"]) $(`.${name}`).addEventListener("click", () => { if (name === "clear") selected = null; act({ do: name }) })
   $(".play").addEventListener("click", () => (playing ? pause() : play()))
   $(".modes").addEventListener("click", (event) => { if (event.target.dataset.mode) { mode = event.target.dataset.mode; draw() } })
@@ -287,7 +287,7 @@ export function render({ model }) {
     const [file] = event.target.files
     event.target.value = ""
     if (!file) return
-    if (file.size > model.upload_limit) return say(`${file.name} is larger than ${model.upload_limit / 1e6} MB, the most the lab takes.`, "error")
+    if (file.size > model.upload_limit) return say(`${file.name} is larger than ${model.upload_limit / 1e6} MB, the limit of the lab.`, "error")
     selected = null
     act({ do: "csv", text: await file.text(), name: file.name })
   })
@@ -319,7 +319,7 @@ export function render({ model }) {
   }
   async function exportPicture(kind) {
     const svg = stage.querySelector("svg")
-    if (!svg) return say("There is no plane to take a picture of: the features are words.", "error")
+    if (!svg) return say("Only data with two features has a picture to export.", "error")
     const copy = svg.cloneNode(true), now = getComputedStyle(root)
     const css = model.picture_css.replace(/var\((--[\w-]+)\)/g, (_, name) => now.getPropertyValue(name))
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg")
@@ -347,7 +347,7 @@ export function render({ model }) {
     draw()
     answered()
     if (model.in_page) {
-      // Browsers allow a few changes of the address a second, no more.
+      // Browsers limit how often the address may change.
       clearTimeout(settle)
       settle = setTimeout(() => history.replaceState(null, "", `#s=${view.link}`), 400)
     }
@@ -360,7 +360,7 @@ export function render({ model }) {
   const restore = () => { if (location.hash.startsWith("#s=")) { selected = null; act({ do: "restore", link: location.hash.slice(3) }) } }
   if (model.in_page) { addEventListener("hashchange", restore); restore() }
   else $(".share").hidden = true
-  // The picture is as many units wide as it has pixels, so that its letters keep their size.
+  // One unit per pixel, so that text keeps its size.
   new ResizeObserver(([entry]) => {
     const width = Math.round(Math.max(entry.contentRect.width, 260))
     if (width === size[0]) return

@@ -1,0 +1,255 @@
+"""What every estimator does before and after a run: check, draw an order, say what came of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+
+from rosenblatt.learners.examples import ONE, Examples, distinct
+from rosenblatt.training import Epoch, History, Progress
+
+FLOATS = [np.float64, np.float32]
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
+    "threshold": [Interval(Real, 0, None, closed="left")],
+    "mistake": [StrOptions({"margin", "sign"})],
+    "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "max_updates": [Interval(Integral, 1, None, closed="left"), None],
+    "tol": [Interval(Real, 0, None, closed="left"), None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "random_state": ["random_state"],
+    "warm_start": ["boolean"],
+    "verbose": ["verbose"],
+    "callbacks": [callable, list, tuple, None],
+}
+
+
+@contextmanager
+def untouched_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Give the estimator back as it was if the block fails or is interrupted."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the block is done, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def check_options(estimator: Any) -> None:
+    """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
+    if estimator.mistake == "sign" and estimator.threshold != 0:
+        raise ValueError(
+            f"threshold={estimator.threshold} has no meaning with mistake='sign', which asks only "
+            "for the predicted sign. Use mistake='margin', or threshold=0."
+        )
+    if not all(callable(callback) for callback in callbacks_of(estimator)):
+        raise TypeError(f"callbacks must be callables, got {estimator.callbacks!r}.")
+
+
+def callbacks_of(estimator: Any) -> tuple[Callable[[Epoch], Any], ...]:
+    """The callbacks of an estimator as a tuple."""
+    given = estimator.callbacks
+    if given is None:
+        return ()
+    return (given,) if callable(given) else tuple(given)
+
+
+def threads_of(n_jobs: int | None) -> int:
+    """The threads that n_jobs stands for, as in scikit-learn: None is 1, -1 all cores.
+
+    >>> threads_of(None), threads_of(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: use None for one thread, -1 for all cores.")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def seed_of(random_state: Any, random: np.random.RandomState) -> int:
+    """The seed of the orders: the number that was given, or one that is drawn."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(random.randint(2**31))
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """One non-negative finite weight per row, or a single one for all."""
+    if sample_weight is None:
+        return ONE
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give one weight per row: shape ({n},)."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight[{bad[0]}] is {weights[bad[0]]}; weights must be finite and not "
+            "negative (a weight of 0 leaves the row out)."
+        )
+    return weights
+
+
+def example_weights(
+    sample_weight: Any, class_weight: Any, classes: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """The weight of each row by itself and by its class; a single one where all are 1."""
+    weights = check_weights(sample_weight, len(codes))
+    if class_weight is not None:
+        if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
+            raise ValueError(f"class_weight must not be negative, got {class_weight}.")
+        counted = codes if weights.size == 1 else codes[weights > 0]
+        by_class = _class_weights(class_weight, classes, classes[counted])
+        weights = np.broadcast_to(weights, codes.shape) * by_class[codes]
+    present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
+    if present.size == 0:
+        raise ValueError("All weights are zero; give at least two classes a positive weight.")
+    if present.size == 1:
+        only = classes.tolist()[present[0]]
+        raise ValueError(
+            f"All examples of positive weight are of one class, {only!r}; a classifier needs at "
+            "least 2 classes."
+        )
+    return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if class_weight != "balanced":
+        return compute_class_weight(class_weight, classes=classes, y=y)
+    by_class = np.zeros(len(classes))
+    present = np.isin(classes, y)
+    by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
+    return by_class
+
+
+def weighted_by_class(
+    weights: np.ndarray, class_weight: Any, classes: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """The weights of rows times those of their classes, which may be given for some only."""
+    if class_weight is None:
+        return weights
+    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    return np.broadcast_to(weights, codes.shape) * factors[codes]
+
+
+def initial_weights(
+    name: str, given: Any, shape: tuple[int, ...], dtype: Any, n_problems: int
+) -> np.ndarray:
+    """The weights or biases to start at, as (problems, ...), checked."""
+    if given is None:
+        return np.zeros(shape, dtype)
+    array = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=dtype)
+    if array.shape != shape and (n_problems > 1 or array.size != np.prod(shape)):
+        raise ValueError(f"{name} has shape {array.shape}; these data need {shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds NaN or infinity.")
+    return array.reshape(shape).copy()
+
+
+def held_out_rows(
+    model: Any, codes: np.ndarray, n_classes: int, random: np.random.RandomState
+) -> np.ndarray:
+    """The rows that early stopping holds out."""
+    seed = int(random.randint(2**31))
+    if model.validation_fraction * len(codes) < n_classes:
+        raise ValueError(
+            f"early_stopping would hold out {model.validation_fraction:.0%} of {len(codes)} "
+            f"rows, fewer than the {n_classes} classes. Give X_val and y_val, or a larger "
+            "validation_fraction."
+        )
+    _, out = train_test_split(
+        np.arange(len(codes)), test_size=model.validation_fraction, stratify=codes,
+        random_state=seed,
+    )  # fmt: skip
+    return np.asarray(out)
+
+
+def validation_codes(X_val: Any, y_val: Any, classes: np.ndarray) -> np.ndarray:
+    """The class numbers of held-out examples."""
+    unknown = np.setdiff1d(y_val, classes)
+    if unknown.size:
+        raise ValueError(f"y_val holds labels that y does not: {unknown[:5]}.")
+    return np.searchsorted(classes, y_val)
+
+
+def order_of(shuffle: Any, examples: Examples) -> tuple[np.ndarray, str, np.ndarray]:
+    """The rows to visit, how to draw an epoch from them, and the weights that go with it."""
+    n, omega = len(examples), examples.omega
+    if shuffle is True:
+        order, omega = distinct(examples)
+        return order, "permutation", omega
+    chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:
+        raise ValueError(
+            "shuffle must be True, False, 'after_first', 'random' or an array of row numbers."
+        )
+    if chosen.min() < 0 or chosen.max() >= n:
+        raise ValueError(f"shuffle holds row numbers outside 0 .. {n - 1}.")
+    chosen = chosen.astype(np.uint64)
+    if omega.size > 1:
+        chosen = chosen[omega[chosen] > 0]
+    return chosen, shuffle if isinstance(shuffle, str) else "fixed", omega
+
+
+def check_named(classes: Any, known: np.ndarray) -> None:
+    """Only the first call to partial_fit may name classes that are not known yet."""
+    if classes is not None and not np.isin(classes, known).all():
+        raise ValueError(
+            f"classes={np.asarray(classes)} is not what the first call to partial_fit "
+            f"said: {known}. Leave it out; new labels are accepted as they come."
+        )
+
+
+def describe_run(model: Any, progress: Progress) -> None:
+    """The attributes that tell of a run."""
+    model.history_ = History(progress.history, progress.row_updates)
+    model.stop_reason_ = progress.stop_reason
+    model.n_iter_, model.n_updates_ = progress.epoch, progress.updates
+    model.t_ = round(progress.steps)
+    model.converged_ = progress.stop_reason == "separated"
+
+
+def warn_of_budget(model: Any) -> None:
+    """Say that a fit was ended by the budget, unless no other end was asked for."""
+    if model.stop_reason_ == "budget" and model.tol is not None and model.n_iter_ == model.max_iter:
+        warnings.warn(
+            f"The {model.max_iter} epochs of max_iter ended the fit before a stopping rule did; "
+            "allow more, or set tol=None to ask for just these.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,364 @@
+"""Training of linear classifiers: at once by fit, or row by row by partial_fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from rosenblatt import rules, training
+from rosenblatt.estimators._checks import (
+    FLOATS,
+    callbacks_of,
+    check_named,
+    check_options,
+    check_weights,
+    describe_run,
+    example_weights,
+    held_out_rows,
+    initial_weights,
+    order_of,
+    seed_of,
+    threads_of,
+    uninterrupted,
+    untouched_on_failure,
+    validation_codes,
+    warn_of_budget,
+    weighted_by_class,
+)
+from rosenblatt.estimators._classes import arrivals, grown
+from rosenblatt.estimators._progress import progress_bar
+from rosenblatt.estimators._weights import LearnedWeights
+from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.linear import ONE_RATE, Linear, State, Weights
+from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.rates import idf_rates
+from rosenblatt.training import Drawn, Plan, Progress
+
+
+def _inverse(eta0: float, t: int) -> float:
+    return eta0 / t
+
+
+def _inverse_root(eta0: float, t: int) -> float:
+    return eta0 / t**0.5
+
+
+def _learns_online(estimator: LinearTraining) -> bool:
+    """Learning row by row has no use for what looks at all examples together."""
+    together = (
+        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
+        ("feature_rates", "idf"),
+    )  # fmt: skip
+    for name, value in together:
+        given = getattr(estimator, name)
+        if isinstance(given, str) and given == value:
+            raise AttributeError(
+                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
+                f"by one. Use fit, or another {name}."
+            )
+    return True
+
+
+class LinearTraining(LearnedWeights, BaseEstimator):
+    """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
+
+    _progress: Progress
+
+    def fit(
+        self,
+        X,
+        y,
+        coef_init=None,
+        intercept_init=None,
+        sample_weight=None,
+        X_val=None,
+        y_val=None,
+    ) -> Self:
+        """Train until a stopping rule ends the run.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d)
+        y : array (n,)
+        coef_init, intercept_init : arrays, default=None
+            Where to start; zero unless given.
+        sample_weight : array (n,), default=None
+            How many copies of itself each row stands for; need not be whole.
+        X_val, y_val : default=None
+            Held-out examples: their error is in `history_` and decides what ``keep="best"`` and
+            `early_stopping` return.
+
+        Returns
+        -------
+        self : the fitted model
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().fit([[2.0, 1.0], [-1.0, 1.0]], ["yes", "no"])
+        >>> model.predict([[3.0, 0.0]])
+        array(['yes'], dtype='<U3')
+        """
+        with untouched_on_failure(self):
+            self._check_parameters()
+            start = (coef_init, intercept_init)
+            if self.warm_start and hasattr(self, "_shown"):
+                start = (self.coef_, self.intercept_)
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
+            random = check_random_state(self.random_state)
+            out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
+            examples = examples_of(X, codes, omega_in)
+            order, draw, merged = order_of(self.shuffle, examples)
+            examples = examples.packed().reweighted(merged)
+            learner = self._new_learner(examples, len(self.classes_))
+            base = self._start(learner, examples, *start)
+            plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
+            data = Drawn(examples, order, draw, seed_of(self.random_state, random))
+            progress = Progress()
+            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+                plan = replace(plan, callbacks=(*bar, *plan.callbacks))
+                for _ in training.run(learner, data, plan, progress):
+                    pass
+            self._show(learner, examples, base, plan, progress)
+        warn_of_budget(self)
+        return self
+
+    @available_if(_learns_online)
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
+        """Learn from the rows once, in the given order.
+
+        Any split of the data into calls gives the same weights, bit for bit, and averages continue
+        across calls. The cost of a call is that of its rows, however many features there are. New
+        labels may appear in any call; as in online learning, a class is known from its first row
+        on, unless `classes` named it in the first call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        classes : array, default=None
+            Labels known in advance; only the first call looks at them.
+
+        Returns
+        -------
+        self : the fitted model
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
+        >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
+        array([[-3.,  0.],
+               [-2., -5.],
+               [ 5.,  5.]])
+        """
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _learn(self, X, y, classes=None, sample_weight=None, foresee=False) -> np.ndarray:
+        """Learn online; with `foresee`, return the class numbers predicted before each label.
+
+        The number is -1 where no class was known yet.
+        """
+        with untouched_on_failure(self):
+            self._check_parameters()
+            first = not hasattr(self, "_learner")
+            dtype = FLOATS if first else self._learner.dtype
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first
+            )  # fmt: skip
+            if y.dtype.kind in "fcO":
+                check_classification_targets(y)
+            weights = check_weights(sample_weight, len(y))
+            examples = examples_of(X, np.zeros(len(y), np.int32))
+            if first:
+                self.classes_ = np.unique(y[:0] if classes is None else classes)
+                self._learner = self._new_learner(examples, len(self.classes_))
+                self._progress, self._places = Progress(), None
+            else:
+                check_named(classes, self.classes_)
+                self._unpack(examples.is_dense)
+            found = arrivals(y, self.classes_)
+            predicted = np.full(len(y), -1)
+            with uninterrupted():
+                for (start, known), (end, _) in pairwise([*found, (len(y), None)]):
+                    if start < end:
+                        rows = start, end
+                        self._learn_part(examples, y, weights, known, rows, foresee, predicted)
+            self.classes_ = found[-1][1]
+            self._went_on(self._progress.visits, self._progress.steps, 0)
+        return predicted
+
+    def _went_on(self, visits: int, steps: float, updates: int) -> None:
+        """Tell of what was learned online, which does not end."""
+        progress, self._shown = self._progress, None
+        progress.visits, progress.steps = visits, steps
+        progress.updates += updates
+        progress.history, progress.row_updates, progress.stop_reason = [], None, None
+        describe_run(self, progress)
+        self.n_iter_ = 1
+
+    def _learn_part(self, examples, y, weights, known, rows, foresee, predicted) -> None:
+        """Learn from a range of rows, of which only the first may be of a new class."""
+        start, end = rows
+        before, everything = self.classes_, np.union1d(self.classes_, y) if foresee else known
+        guess = -1
+        if foresee and len(before):
+            row = np.array([start], np.uint64)
+            guess = int(self._learner.decide(self._learner.scores(examples, row))[0])
+        if len(known) > len(before):
+            state = grown(self._learner.state(), before, known, self.multiclass)
+            self._learner = self._new_learner(examples, len(known))
+            self._learner.restore(state)
+            self.classes_ = known
+        codes = np.zeros(len(y), np.int32)
+        codes[start:end] = np.searchsorted(known, y[start:end])
+        omega = weighted_by_class(weights, self.class_weight, known, codes)
+        order = np.arange(start, end, dtype=np.uint64)
+        order = order[omega[start:end] > 0] if omega.size > 1 else order
+        some = examples.relabelled(codes, omega)
+        progress, seen = self._progress, np.zeros(order.size, np.int32)
+        if len(known) > 1:
+            etas = self._plan().etas(progress.visits + 1, order.size)
+            tally = self._learner.walk(some, order, etas, foresee=foresee)
+            self._learner.settle()  # the rows are the caller's, who may change them
+            progress.count(tally)
+            seen = tally.predictions
+        else:
+            weight = some.weight_of(order)
+            self._learner.idle(weight)
+            progress.steps, progress.visits = progress.steps + weight, progress.visits + order.size
+        if foresee:
+            predicted[order] = np.searchsorted(everything, known)[seen]
+            if len(known) > len(before):
+                known_before = np.searchsorted(everything, before)
+                predicted[start] = known_before[guess] if len(before) else -1
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        check_options(self)
+
+    def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
+        threads = threads_of(self.n_jobs)
+        one_book = self.max_updates is not None or self.keep == "best"
+        if threads > 1 and n_classes > 2 and self.multiclass == "ovr" and one_book:
+            name = "keep='best'" if self.keep == "best" else "max_updates"
+            raise ValueError(
+                f"{name} counts over all classes together, which cannot be spread over "
+                f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
+            )
+        return Linear(
+            n_classes,
+            examples.n_features,
+            multiclass=self.multiclass,
+            thresholds=rules.thresholds(self.mistake, self.threshold),
+            padding=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+            averaging=self._averages(),
+            rates=self._rates(examples),
+            dtype=examples.dtype,
+            dense=examples.is_dense,
+            batch=self.update == "batch",
+            threads=threads,
+        )
+
+    def _rates(self, examples: Examples) -> np.ndarray:
+        if self.feature_rates is None:
+            return ONE_RATE
+        if isinstance(self.feature_rates, str):
+            return idf_rates(examples)
+        rates = np.asarray(self.feature_rates, dtype=np.float32)
+        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
+            raise ValueError(
+                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
+                f"an array of shape {rates.shape}."
+            )
+        return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
+
+    def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
+        """Give the learner the weights to start at; they are returned, if there are any."""
+        if not self.fit_intercept and intercept is not None and np.any(intercept):
+            raise ValueError("intercept_init needs fit_intercept=True.")
+        n = n_problems(len(self.classes_), self.multiclass)
+        shape = (n, self.n_features_in_)
+        weights = initial_weights("coef_init", coef, shape, examples.dtype, n)
+        bias = initial_weights("intercept_init", intercept, shape[:1], np.float64, n)
+        if coef is None and intercept is None:
+            return None
+        own = weights if examples.columns is None else weights[:, examples.columns]
+        zero = State.zero(n, own.shape[1], averaging=self._averages())
+        learner.restore(replace(zero, weights=own, bias=bias))
+        return weights
+
+    def _held_out(self, codes, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+        """The rows held out, if any, and the weights of the rows with theirs set to zero."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val belong together: give both or neither.")
+        if X_val is not None or not self.early_stopping:
+            return None, omega
+        out = held_out_rows(self, codes, len(self.classes_), random)
+        remaining = np.array(np.broadcast_to(omega, codes.shape))
+        remaining[out] = 0.0
+        return out, remaining
+
+    def _validation(self, X, examples, omega, out, X_val, y_val) -> Any:
+        """The error of a learner on held-out examples, or None if there are none."""
+        if out is not None:
+            held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
+        elif X_val is not None:
+            X_val, y_val = validate_data(
+                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False
+            )  # fmt: skip
+            held = examples.alike(X_val, validation_codes(X_val, y_val, self.classes_))
+            rows = np.arange(len(held), dtype=np.uint64)
+        else:
+            return None
+        return lambda learner, averaged: learner.error(held, rows, averaged)
+
+    def _plan(self, validate=None) -> Plan:
+        schedules: dict[str, Any] = {"inverse": _inverse, "sqrt": _inverse_root}
+        eta: float | Callable[[int], float] = float(self.eta0)
+        if callable(self.learning_rate):
+            eta = self.learning_rate
+        elif self.learning_rate != "constant":
+            eta = partial(schedules[self.learning_rate], self.eta0)
+        return Plan(
+            eta=eta,
+            keep=self.keep,
+            max_epochs=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            patience=self.n_iter_no_change,
+            early_stopping=self.early_stopping,
+            validate=validate,
+            callbacks=callbacks_of(self),
+        )
+
+    def _show(self, learner, examples, base, plan, progress) -> None:
+        """Keep the learner, and the weights that the plan wants in the end."""
+        learner.settle()
+        self._learner, self._places, self._base = learner, examples.columns, base
+        self._progress = progress
+        weights, bias = training.kept_weights(learner, plan, progress)
+        self._shown = Weights(self._in_columns(weights), bias)
+        describe_run(self, progress)
+        progress.kept = progress.cycle = None
+        if self.keep == "last" and not self.early_stopping and self._places is None:
+            self._shown = None  # the weights in use are those to predict with
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

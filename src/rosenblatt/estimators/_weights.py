@@ -1,0 +1,106 @@
+"""How a learner shows itself: coef_, intercept_ and state_, made when they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+
+from rosenblatt.learners.linear import Linear, State, Weights
+from rosenblatt.learners.problems import votes
+
+
+class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
+    """The weights of a learner, which stay where they are, as scikit-learn names them."""
+
+    classes_: np.ndarray
+    n_features_in_: int
+    multiclass: str
+    keep: str
+    _learner: Linear
+    _shown: Weights | None  # None: those in use are those to predict with
+    _places: np.ndarray | None  # the columns of packed rows
+    _base: np.ndarray | None  # weights of columns that no packed row had
+
+    def decision_function(self, X):
+        """The scores ``w·x + b``; for ``"ovo"`` votes, plus a tie-break in (-1/3, 1/3).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d)
+
+        Returns
+        -------
+        scores : array (n,) for two classes, else (n, n_classes)
+        """
+        scores = super().decision_function(X)
+        if self.multiclass == "ovo" and len(self.classes_) > 2:
+            return votes(scores, len(self.classes_))
+        return scores
+
+    @property
+    def coef_(self) -> Any:
+        """The weights to predict with, (problems, features)."""
+        return self._predicting().weights
+
+    @coef_.setter
+    def coef_(self, weights: Any) -> None:
+        self._shown = Weights(weights, self.intercept_ if hasattr(self, "_shown") else np.empty(0))
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The offsets to predict with, (problems,)."""
+        weights, bias = self._predicting()
+        return bias.astype(weights.dtype)
+
+    @property
+    def state_(self) -> State:
+        """What was learned: last weights, averaging sums, clock; views where they lie."""
+        if not hasattr(self, "_learner"):
+            raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
+        self._unpack()
+        return self._learner.state()
+
+    def _predicting(self) -> Weights:
+        """The weights to predict with, made when they are asked for."""
+        if not hasattr(self, "_shown"):
+            raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
+        if self._shown is None:
+            self._shown = self._learner.weights(averaged=self._averages())
+        return self._shown
+
+    def _learned(self) -> Weights:
+        """The last weights, whatever is predicted with."""
+        state = self.state_
+        return Weights(state.weights, state.bias)
+
+    def _averages(self) -> bool:
+        return self.keep in ("average", "late_average")
+
+    def _in_columns(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of packed rows in the columns of X."""
+        if self._places is None:
+            return weights
+        shape = (weights.shape[0], self.n_features_in_)
+        full = np.zeros(shape, weights.dtype) if self._base is None else self._base.copy()
+        full[:, self._places] = weights
+        return full
+
+    def _unpack(self, dense: bool | None = None) -> None:
+        """Let the learner have the columns of X as features, for rows that are not packed."""
+        learner = self._learner
+        if self._places is None and dense in (None, learner.dense):
+            return
+        state = learner.state()
+        sums = state.sums
+        if self._places is not None and sums.size:
+            sums = np.zeros((len(sums), self.n_features_in_))
+            sums[:, self._places] = state.sums
+        state = replace(
+            state, weights=self._in_columns(state.weights), sums=sums, before=None
+        )  # fmt: skip
+        self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
+        self._learner.restore(state)
+        self._places = self._base = None

@@ -1,0 +1,457 @@
+"""Formats of lines, read at memory speed: svmlight, fastText, Vowpal Wabbit.
+
+Each parser reads a block of whole lines, ending in a line break, and writes rows into arrays. A
+line it cannot read gets a code from :data:`FAULTS` and the place of the offending byte, and leaves
+no trace among the rows. None of them reads outside the block.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rosenblatt.kernels.jit import inlined, kernel
+from rosenblatt.kernels.text import PRIME, SEED, _mixed
+
+FAULTS = {
+    1: "expected a number",
+    2: "expected a feature as 'number:value'",
+    3: "a feature number is too large for the table",
+    4: "expected one label as '__label__name'",
+    5: "expected '|' between the label and the features",
+    6: "a number is not finite",
+}
+
+_NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
+_COLON, _HASH, _BAR, _APOSTROPHE, _CARET = 58, 35, 124, 39, 94
+
+_QID = np.frombuffer(b"qid", dtype=np.uint8)
+_TENS = 10.0 ** np.arange(23)
+_LOWEST, _HIGHEST = -342, 308  # powers of ten beyond which any 64 bits are zero or infinite
+
+
+def _power_of_five(q: int) -> tuple[int, int]:
+    """The first 128 bits of ``5^q`` in two halves; rounded up where ``w·5^q`` can be half-way."""
+    power = 5 ** abs(q)
+    bits = power if q >= 0 else (1 << (2 * power.bit_length() + 128)) // power
+    bits = (bits << 128 >> bits.bit_length()) + (-27 <= q < 0)
+    return bits >> 64, bits & ((1 << 64) - 1)
+
+
+_FIVES = np.array([_power_of_five(q) for q in range(_LOWEST, _HIGHEST + 1)], dtype=np.uint64)
+
+
+class Parsed(NamedTuple):
+    """The rows of a block: labels, CSR arrays, and for each line its row or its fault."""
+
+    labels: np.ndarray
+    weights: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    faults: np.ndarray
+    places: np.ndarray
+
+
+def parse_svmlight(data: np.ndarray, bits: int) -> Parsed:
+    """Read lines ``label number:value number:value ... # comment``; ``qid:n`` is passed over.
+
+    >>> block = np.frombuffer(b"+1 3:0.5 7:2 # a\\n-1 x:1\\n", dtype=np.uint8)
+    >>> parsed = parse_svmlight(block, bits=22)
+    >>> parsed.labels.tolist(), parsed.indices.tolist(), parsed.values.tolist()
+    ([1.0], [3, 7], [0.5, 2.0])
+    >>> parsed.faults.tolist(), parsed.places.tolist()
+    ([0, 2], [0, 20])
+    """
+    return _parse(_svmlight, data, bits, int(np.count_nonzero(data == _COLON)))
+
+
+def parse_vw(data: np.ndarray, bits: int) -> Parsed:
+    """Read lines ``label [importance] ['tag]|namespace[:scale] feature[:value] ...``.
+
+    A feature's column is the lowest bits of ``mix`` of FNV-1a over the bytes of
+    ``namespace^feature`` (or only ``feature``); see :mod:`rosenblatt.kernels.text`. A label that
+    is left out reads as NaN, an importance as 1.
+
+    >>> block = np.frombuffer(b"1 2.0 'id|words not:0.5 good\\n", dtype=np.uint8)
+    >>> parsed = parse_vw(block, bits=10)
+    >>> parsed.labels.tolist(), parsed.weights.tolist(), parsed.values.tolist()
+    ([1.0], [2.0], [0.5, 1.0])
+    """
+    return _parse(_vw, data, bits, len(data) // 2)
+
+
+def _parse(fill, data: np.ndarray, bits: int, most: int) -> Parsed:
+    lines = int(np.count_nonzero(data == _NEWLINE))
+    out = Parsed(
+        labels=np.empty(lines),
+        weights=np.ones(lines),
+        indptr=np.zeros(lines + 1, dtype=np.uint64),
+        indices=np.empty(most + 1, dtype=np.uint32),
+        values=np.empty(most + 1, dtype=np.float32),
+        faults=np.zeros(lines, dtype=np.uint8),
+        places=np.zeros(lines, dtype=np.uint64),
+    )
+    rows, seen = fill(data, np.uint64(1) << np.uint64(bits), *out)
+    nnz = int(out.indptr[rows])
+    return Parsed(
+        out.labels[:rows], out.weights[:rows], out.indptr[: rows + 1],
+        out.indices[:nnz], out.values[:nnz], out.faults[:seen], out.places[:seen],
+    )  # fmt: skip
+
+
+@inlined
+def _is_blank(c):
+    return c in (_SPACE, _TAB, _RETURN)
+
+
+@kernel
+def _number(data, i, end):
+    """Read a decimal number at i: its value, where it ends, and whether there is one."""
+    negative = False
+    if i < end and (data[i] == 45 or data[i] == 43):
+        negative = data[i] == 45
+        i += 1
+    mantissa = np.uint64(0)
+    power = 0
+    digits = 0
+    dropped = False
+    fraction = False
+    while i < end:
+        d = np.int64(data[i]) - 48
+        if 0 <= d <= 9:
+            digits += 1
+            if mantissa < np.uint64(1844674407370955160):
+                mantissa = mantissa * np.uint64(10) + np.uint64(d)
+                power -= fraction
+            else:
+                power += not fraction
+                dropped |= d > 0
+        elif data[i] == 46 and not fraction:
+            fraction = True
+        else:
+            break
+        i += 1
+    if digits == 0:
+        return 0.0, i, False
+    if i < end and (data[i] == 101 or data[i] == 69):
+        exponent, i, good = _exponent(data, i + 1, end)
+        if not good:
+            return 0.0, i, False
+        power += exponent
+    if mantissa <= np.uint64(1 << 53) and -22 <= power <= 22:
+        # A product or quotient of two exact numbers is the nearest there is.
+        value = np.float64(mantissa)
+        value = value * _TENS[power] if power >= 0 else value / _TENS[-power]
+    else:
+        value = _nearest(mantissa, power, dropped)
+    return -value if negative else value, i, True
+
+
+@kernel
+def _exponent(data, i, end):
+    """The exponent of a number, where it ends, and whether there is one."""
+    sign = 1
+    if i < end and (data[i] == 45 or data[i] == 43):
+        sign = -1 if data[i] == 45 else 1
+        i += 1
+    start, exponent = i, 0
+    while i < end and 48 <= data[i] <= 57:
+        exponent = min(exponent * 10 + np.int64(data[i]) - 48, 100000)
+        i += 1
+    return sign * exponent, i, i > start
+
+
+@kernel
+def _nearest(w, q, dropped):
+    """The double nearest to ``w·10^q``, by one product with the first 128 bits of ``5^q``.
+
+    That suffices for every w of 64 bits (D. Lemire (2021), Number parsing at a gigabyte per second;
+    N. Mushtak, D. Lemire (2023), Fast number parsing without fallback). If further digits were
+    dropped, the number lies between w and w + 1: of their two doubles, one step apart if they are
+    not the same, the larger is chosen.
+    """
+    if w == 0 or q < _LOWEST:
+        return 0.0
+    if q > _HIGHEST:
+        return np.inf
+    w += np.uint64(dropped)
+    shift = np.uint64(0)
+    while w >> np.uint64(63) == 0:
+        w <<= np.uint64(1)
+        shift += np.uint64(1)
+    high, low = _product(w, _FIVES[q - _LOWEST, 0])
+    if high & np.uint64(0x1FF) == 0x1FF:
+        carry, _ = _product(w, _FIVES[q - _LOWEST, 1])
+        low += carry
+        high += np.uint64(low < carry)
+    top = high >> np.uint64(63)
+    mantissa = high >> (top + np.uint64(9))
+    exponent = ((217706 * q) >> 16) + 63 + np.int64(top) - np.int64(shift) + 1023
+    if exponent <= 0:  # less than the smallest normal number
+        if exponent < -62:
+            return 0.0
+        mantissa >>= np.uint64(1 - exponent)
+        exponent = 0
+    elif (
+        low <= 1 and -4 <= q <= 23 and mantissa & np.uint64(3) == 1
+        and mantissa << (top + np.uint64(9)) == high
+    ):  # fmt: skip
+        mantissa &= ~np.uint64(1)  # half-way between two doubles: to the even one
+    mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
+    # A mantissa that was rounded up to the next power of two carries into the exponent by itself.
+    bits = (np.uint64(max(exponent - 1, 0)) << np.uint64(52)) + mantissa
+    return np.uint64(min(bits, np.uint64(0x7FF0000000000000))).view(np.float64)
+
+
+@inlined
+def _product(a, b):
+    """The two halves of the 128 bits of a product."""
+    half, ones = np.uint64(32), np.uint64(0xFFFFFFFF)
+    low = (a & ones) * (b & ones)
+    one = (a >> half) * (b & ones) + (low >> half)
+    other = (a & ones) * (b >> half) + (one & ones)
+    return (a >> half) * (b >> half) + (one >> half) + (other >> half), a * b
+
+
+@kernel
+def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, places):
+    """See :func:`parse_svmlight`; how many rows and how many lines that are not empty."""
+    rows = 0
+    lines = 0
+    nnz = np.uint64(0)
+    i = 0
+    while i < len(data):
+        while _is_blank(data[i]):
+            i += 1
+        if not _is_end(data[i]):
+            fault, i, nnz = _svmlight_line(data, i, limit, rows, nnz, labels, indices, values)
+            faults[lines] = fault
+            places[lines] = i if fault else 0
+            lines += 1
+            if fault == 0:
+                rows += 1
+                indptr[rows] = nnz
+            else:
+                nnz = indptr[rows]
+        while data[i] != _NEWLINE:
+            i += 1
+        i += 1
+    return rows, lines
+
+
+@inlined
+def _is_end(c):
+    return c in (_NEWLINE, _HASH)
+
+
+@kernel
+def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
+    """One line: its fault, where it ends or is wrong, how many entries there are now."""
+    label, j, good = _number(data, i, len(data))
+    if not good or not (_is_blank(data[j]) or _is_end(data[j])):
+        return 1, i, nnz
+    if not np.isfinite(label):
+        return 6, i, nnz
+    labels[row] = label
+    i = j
+    while True:
+        while _is_blank(data[i]):
+            i += 1
+        if _is_end(data[i]):
+            return 0, i, nnz
+        start = i
+        number = np.uint64(0)
+        while 48 <= data[i] <= 57:
+            number = min(number * np.uint64(10) + np.uint64(data[i] - 48), limit)
+            i += 1
+        is_qid = i == start and i + 3 < len(data) and _starts_with(data, i, _QID)
+        if is_qid:
+            i += 3
+        if i == start or data[i] != _COLON:
+            return 2, start, nnz
+        value, i, good = _number(data, i + 1, len(data))
+        if not good or not (_is_blank(data[i]) or _is_end(data[i])):
+            return 2, start, nnz
+        if not np.isfinite(np.float32(value)):
+            return 6, start, nnz
+        if is_qid:
+            continue
+        if number >= limit:
+            return 3, start, nnz
+        indices[nnz] = np.uint32(number)
+        values[nnz] = value
+        nnz += np.uint64(1)
+
+
+@kernel
+def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
+    """See :func:`parse_vw`; how many rows and how many lines that are not empty."""
+    rows = 0
+    lines = 0
+    nnz = np.uint64(0)
+    i = 0
+    while i < len(data):
+        end = i
+        bar = -1
+        blank = True
+        while data[end] != _NEWLINE:
+            if data[end] == _BAR and bar < 0:
+                bar = end
+            blank = blank and _is_blank(data[end])
+            end += 1
+        if blank:
+            i = end + 1
+            continue
+        fault, place = _vw_head(data, i, bar, rows, labels, weights)
+        if fault == 0:
+            mask = limit - np.uint64(1)
+            fault, place, nnz = _vw_features(data, bar, end, mask, nnz, indices, values)
+        faults[lines] = fault
+        places[lines] = place
+        lines += 1
+        if fault == 0:
+            rows += 1
+            indptr[rows] = nnz
+        else:
+            nnz = indptr[rows]
+        i = end + 1
+    return rows, lines
+
+
+@kernel
+def _vw_head(data, i, bar, row, labels, weights):
+    """What stands before the first bar: a label, an importance, a base (not used), a tag."""
+    labels[row] = np.nan
+    weights[row] = 1.0
+    if bar < 0:
+        return 5, i
+    given = 0
+    while True:
+        while i < bar and _is_blank(data[i]):
+            i += 1
+        if i == bar:
+            return 0, 0
+        end = i
+        while end < bar and not _is_blank(data[end]):
+            end += 1
+        value, j, good = _number(data, i, end)
+        if good and j == end and given < 3:
+            if not np.isfinite(value):
+                return 6, i
+            if given == 0:
+                labels[row] = value
+            elif given == 1:
+                weights[row] = value
+            given += 1
+        elif data[i] != _APOSTROPHE and end != bar:
+            return 1, i
+        i = end
+
+
+@kernel
+def _vw_features(data, i, end, mask, nnz, indices, values):
+    """What follows the first bar: namespaces and their features."""
+    space = SEED
+    scale = 1.0
+    while i < end:
+        c = data[i]
+        if c == _BAR:
+            i += 1
+            space = SEED
+            scale = 1.0
+            if i < end and not _is_blank(data[i]) and data[i] != _COLON:
+                while i < end and not _is_blank(data[i]) and data[i] != _COLON and data[i] != _BAR:
+                    space = (space ^ np.uint64(data[i])) * PRIME
+                    i += 1
+                space = (space ^ np.uint64(_CARET)) * PRIME
+            if i < end and data[i] == _COLON:
+                scale, j, good = _number(data, i + 1, end)
+                if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
+                    return 1, i, nnz
+                i = j
+            continue
+        if _is_blank(c):
+            i += 1
+            continue
+        start = i
+        h = space
+        while i < end and not _is_blank(data[i]) and data[i] != _COLON and data[i] != _BAR:
+            h = (h ^ np.uint64(data[i])) * PRIME
+            i += 1
+        value = 1.0
+        if i < end and data[i] == _COLON:
+            value, j, good = _number(data, i + 1, end)
+            if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
+                return 1, start, nnz
+            i = j
+        if not np.isfinite(np.float32(value * scale)):
+            return 6, start, nnz
+        indices[nnz] = np.uint32(_mixed(h) & mask)
+        values[nnz] = value * scale
+        nnz += np.uint64(1)
+    return 0, 0, nnz
+
+
+@kernel
+def parse_fasttext(data, prefix, labels, offsets, starts, faults):
+    """Read lines ``__label__name text``; the labels are blanked out of `data`, in place.
+
+    Parameters
+    ----------
+    data : uint8 array
+        The block. Afterwards row i of the text is ``data[starts[i]:starts[i+1]]``.
+    prefix : uint8 array
+        What labels begin with.
+    labels, offsets : uint8 array, uint64 array
+        The names, one after the other, and where each begins. No name: an empty one.
+    starts : uint64 array
+        Where each row begins.
+    faults : uint8 array
+        For each line that is not empty 0, or the fault of a line with more than one label.
+
+    Returns
+    -------
+    rows : int
+        How many lines are not empty.
+    """
+    rows = 0
+    size = np.uint64(0)
+    i = 0
+    while i < len(data):
+        begin = i
+        found = 0
+        blank = True
+        offsets[rows] = size
+        starts[rows] = begin
+        while data[i] != _NEWLINE:
+            if _is_blank(data[i]):
+                i += 1
+                continue
+            blank = False
+            word = i
+            while data[i] != _NEWLINE and not _is_blank(data[i]):
+                i += 1
+            if i - word > len(prefix) and _starts_with(data, word, prefix):
+                found += 1
+                for j in range(word, i):
+                    if found == 1 and j >= word + len(prefix):
+                        labels[size] = data[j]
+                        size += np.uint64(1)
+                    data[j] = _SPACE
+        i += 1
+        if not blank:
+            faults[rows] = 4 if found > 1 else 0
+            rows += 1
+    offsets[rows] = size
+    starts[rows] = i
+    return rows
+
+
+@kernel
+def _starts_with(data, at, prefix):
+    for j in range(len(prefix)):  # noqa: SIM110 - kernels have no generators
+        if data[at + j] != prefix[j]:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Bounds on mistakes, errors and risk, each with the theorem behind it."""

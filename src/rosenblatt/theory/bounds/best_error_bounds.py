@@ -1,0 +1,226 @@
+"""Bounds on the number of errors of the best hyperplane.
+
+The exact number is NP-hard to compute. Lower bound: any hyperplane errs on at least one row of each
+contradicting set, so disjoint sets count. Upper bound: the best hyperplane found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.theory.checker.certificate import Combination
+from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
+from rosenblatt.theory.checker.report import as_html, counted
+from rosenblatt.theory.search.clock import Clock, OutOfTimeError
+from rosenblatt.theory.search.decision import Contradiction
+from rosenblatt.theory.search.exact_alternatives import separate
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.matrices import Floats, Indices
+from rosenblatt.theory.search.problem import BinaryProblem
+
+# Rows scaling putting back one by one, each at the price of a linear program; steps of a pocket.
+_FEW = 200
+_STEPS = 60
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorBracket:
+    """How many rows the best hyperplane gets wrong: at least `lower`, at most `upper`.
+
+    A row on the hyperplane itself counts as wrong.
+
+    Attributes
+    ----------
+    lower, upper : int
+        The bracket.
+    sets : tuple of Combination
+        The proof of `lower`: disjoint sets of rows that contradict each other.
+    weights, bias
+        The proof of `upper`: a hyperplane in integers.
+    mistaken : tuple of int
+        The rows it gets wrong.
+    """
+
+    lower: int
+    upper: int
+    sets: tuple[Combination, ...]
+    weights: tuple[int, ...]
+    bias: int
+    mistaken: tuple[int, ...]
+
+    def __str__(self) -> str:
+        if self.lower == self.upper:
+            return f"The best hyperplane gets exactly {counted(self.lower, 'row')} wrong."
+        return f"The best hyperplane gets between {self.lower:,} and {self.upper:,} rows wrong."
+
+    def __repr__(self) -> str:
+        return f"<ErrorBracket: {self.lower:,} to {self.upper:,} errors>"
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self))
+
+
+def error_bracket(
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool = True,
+    n_starts: int = 8,
+    time_limit: float | None = None,
+    random_state: int = 0,
+) -> ErrorBracket:
+    """Bracket the number of errors of the best linear classifier.
+
+    Parameters
+    ----------
+    X, y
+        Rows (dense or sparse) and labels of two classes.
+    fit_intercept : bool
+        Whether hyperplanes may miss the origin.
+    n_starts : int
+        Random starts of the search for a good hyperplane.
+    time_limit : float, optional
+        Seconds after which the current bracket is returned.
+    random_state : int
+        Seed of the random starts.
+
+    Notes
+    -----
+    The search is S. Gallant's pocket (1990), Perceptron-based learning algorithms, in batches: run
+    the perceptron, keep the best weights. Its mistaken rows are then put back one by one while the
+    rows stay separable.
+
+    Examples
+    --------
+    >>> bracket = error_bracket([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    >>> bracket.lower, bracket.upper
+    (1, 1)
+    """
+    values = check_matrix(X)
+    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
+    search = _Search(problem, Clock(time_limit))
+    try:
+        search.peel()
+        search.put_back()
+        search.pocket(n_starts, np.random.default_rng(random_state))
+        search.put_back()
+        search.peel_around()
+    except OutOfTimeError:
+        pass
+    d = values.shape[1]
+    return ErrorBracket(
+        lower=len(search.sets),
+        upper=len(search.mistaken),
+        sets=tuple(search.sets),
+        weights=tuple(search.weights[:d]),
+        bias=search.weights[d] if fit_intercept else 0,
+        mistaken=tuple(search.mistaken.tolist()),
+    )
+
+
+class _Search:
+    """The sets and the best hyperplane found so far."""
+
+    def __init__(self, problem: BinaryProblem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
+        self.sets: list[Combination] = []
+        self.weights = [0] * problem.width
+        self.mistaken: Indices = np.arange(problem.n)
+        self.offer(problem.exact_weights(self._mean_difference()))
+
+    def _mean_difference(self) -> Floats:
+        lengths = np.maximum(self.problem.norms, 1e-300)
+        v = self.problem.combine(1.0 / lengths)
+        return v / max(float(np.abs(v).max()), 1e-300)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the two bounds are equal."""
+        return len(self.sets) == len(self.mistaken)
+
+    def offer(self, weights: list[int]) -> None:
+        """Keep the hyperplane if it gets fewer rows wrong than the best so far."""
+        mistaken = np.flatnonzero(self.problem.exact_signs(weights) <= 0)
+        if len(mistaken) < len(self.mistaken):
+            self.weights, self.mistaken = weights, mistaken
+
+    def separate(self, rows: Indices) -> list[int] | Contradiction:
+        """Exact weights for some rows, or rows among them that contradict each other."""
+        part = BinaryProblem(self.problem.table.part(rows), self.problem.y[rows])
+        return separate(part, self.clock)
+
+    def peel(self) -> None:
+        """Remove contradicting sets until a hyperplane separates the rest."""
+        rest = np.arange(self.problem.n)
+        while len(rest):
+            answer = self.separate(rest)
+            if isinstance(answer, list):
+                self.offer(answer)
+                return
+            self.sets.append(self._combination(rest, answer))
+            rest = np.setdiff1d(rest, self.sets[-1].rows)
+
+    def peel_around(self) -> None:
+        """Look for sets that each hold one mistaken row of the best hyperplane."""
+        if self.closed or len(self.mistaken) > _FEW:
+            return
+        found: list[Combination] = []
+        rest = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
+        for i in self.mistaken.tolist():
+            rest = np.append(rest, i)
+            answer = self.separate(rest)
+            if not isinstance(answer, list):
+                found.append(self._combination(rest, answer))
+                rest = np.setdiff1d(rest, found[-1].rows)
+        if len(found) > len(self.sets):
+            self.sets = found
+
+    def _combination(self, rows: Indices, found: Contradiction) -> Combination:
+        numbers = rows[list(found.rows)]
+        signs = tuple(1 if self.problem.y[i] > 0 else -1 for i in numbers)
+        return Combination(tuple(numbers.tolist()), signs, found.coefficients)
+
+    def put_back(self) -> None:
+        """Add mistaken rows to the others, one by one, where they stay separable."""
+        if len(self.mistaken) > _FEW:
+            return
+        kept = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
+        for i in self.mistaken.tolist():
+            if self.closed:
+                return
+            wider = np.append(kept, i)
+            answer = self.separate(wider)
+            if isinstance(answer, list):
+                kept = wider
+                self.offer(answer)
+
+    def pocket(self, n_starts: int, generator: np.random.Generator) -> None:
+        """Batch perceptrons from several starts; the best weights of each are offered."""
+        problem = self.problem
+        lengths = np.maximum(problem.norms, 1e-300)
+        for start in range(n_starts):
+            if self.closed:
+                return
+            v = (
+                problem.scaled_weights(self.weights)
+                if any(self.weights)
+                else np.zeros(problem.width)
+            )
+            if start:
+                v = v + generator.normal(size=problem.width) * np.abs(v).max() / 2
+            best, fewest = v, problem.n + 1
+            for step in range(_STEPS):
+                self.clock.left()
+                wrong = problem.scores(v) <= 0
+                count = int(wrong.sum())
+                if count < fewest:
+                    best, fewest = v, count
+                if count == 0:
+                    break
+                pull = problem.combine(np.where(wrong, 1.0 / lengths, 0.0))
+                size = float(np.linalg.norm(pull)) or 1.0
+                v = v + pull * (float(np.linalg.norm(v)) or 1.0) / (size * (step + 2))
+            self.offer(problem.exact_weights(best))

@@ -1,0 +1,1 @@
+"""What checks proofs: the certificate, its file format, and a verifier of its own."""

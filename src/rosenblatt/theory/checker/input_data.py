@@ -1,0 +1,122 @@
+"""The data that a certificate is about: values without rounding, and labels by name.
+
+Shared by what finds certificates and what checks them, so that both use the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+def check_matrix(X: Any) -> Any:
+    """X as a two-dimensional array or CSR matrix of finite numbers, without rounding any.
+
+    Floats become float64 (exactly), integers stay integers, objects become fractions.
+    """
+    if sparse.issparse(X):
+        X = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+        X.check_format(full_check=True)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        values = X.data
+    else:
+        X = np.asarray(X)
+        values = X
+    if X.ndim != 2:
+        raise ValueError(f"Expected a 2D array, got {X.ndim}D; reshape your data.")
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(f"Found array with shape {X.shape}; at least one row and column needed.")
+    kind = values.dtype.kind
+    if kind == "b":
+        return X.astype(np.uint8)
+    if kind in "iu":
+        return X
+    if kind == "f" and values.dtype.itemsize <= 8:
+        X = X.astype(np.float64, copy=False)
+        _check_finite(X)
+        return X
+    if kind in "fO" and not sparse.issparse(X):
+        return _fractions(X)
+    raise ValueError(f"X must hold real numbers, found the type {values.dtype}")
+
+
+def _check_finite(X: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    if math.isfinite(float(values.sum())) or np.isfinite(values).all():
+        return
+    place = np.argwhere(~np.isfinite(X.toarray() if sparse.issparse(X) else X))[0]
+    raise ValueError(
+        f"Input X contains NaN or infinity, first at row {place[0]}, column {place[1]}"
+    )
+
+
+def _fractions(X: NDArray[Any]) -> NDArray[Any]:
+    exact = np.empty(X.shape, dtype=object)
+    for (i, j), value in np.ndenumerate(X):
+        try:
+            exact[i, j] = fraction(value)
+        except AttributeError:
+            raise ValueError(f"row {i}, column {j}: expected a number, found {value!r}") from None
+        except (ValueError, OverflowError):
+            raise ValueError(
+                f"Input X contains NaN or infinity, first at row {i}, column {j}"
+            ) from None
+    return exact
+
+
+def fraction(value: Any) -> Fraction:
+    """A number of any type as a fraction, exactly."""
+    if isinstance(value, (np.integer, np.bool_)):
+        return Fraction(int(value))
+    return Fraction(*value.as_integer_ratio())
+
+
+def check_labels(y: Any, n: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """The classes in sorted order and the class number of each row."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise ValueError(f"y must be one label per row, got an array of shape {labels.shape}")
+    if len(labels) != n:
+        raise ValueError(f"X has {n} rows but y has {len(labels)} labels")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or infinity")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise ValueError("y mixes labels that cannot be sorted, such as text and numbers") from None
+    if len(classes) < 2:
+        raise ValueError(f"two classes are needed, found only {classes.tolist()}")
+    names = [label_name(c) for c in classes.tolist()]
+    if len(set(names)) < len(names):
+        raise ValueError("two labels of y are written the same way")
+    return classes.tolist(), codes.astype(np.intp)
+
+
+def label_name(label: Any) -> str:
+    """A label as text; integers are written without a decimal point.
+
+    >>> label_name(1.0), label_name("spam"), label_name(True)
+    ('1', 'spam', '1')
+    """
+    if isinstance(label, (bool, np.bool_)):
+        return str(int(label))
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def binary_signs(y: Any, n: int) -> NDArray[np.float64]:
+    """-1 for the first class and +1 for the second of exactly two."""
+    classes, codes = check_labels(y, n)
+    if len(classes) > 2:
+        raise ValueError(f"two classes are needed, found {len(classes)}")
+    return np.where(codes == 1, 1.0, -1.0)

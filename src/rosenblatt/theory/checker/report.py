@@ -1,0 +1,167 @@
+"""A certificate in plain English."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rosenblatt.theory.checker.certificate import Certificate, Combination
+
+SHOWN = 8
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "row"), counted(25_000, "row")
+    ('1 row', '25,000 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def as_html(text: str) -> str:
+    """A report for a notebook: the first line as a heading, the others below each other.
+
+    >>> as_html("SEPARABLE: a < b.\\nData: 2 rows.")
+    '<div><strong>SEPARABLE: a &lt; b.</strong><br>Data: 2 rows.</div>'
+    """
+    first, *rest = [escape(line) for line in text.split("\n")]
+    return f"<div>{'<br>'.join([f'<strong>{first}</strong>', *rest])}</div>"
+
+
+def report(certificate: Certificate) -> str:
+    """A short report for readers who are not mathematicians."""
+    c = certificate
+    one, other = _side(c.negative), _side(c.positive)
+    rows = f"{counted(c.n_rows, 'row')}, numbered from 0, and {counted(c.n_columns, 'column')}"
+    lines = [f"{c.verdict.upper()}: {_headline(c, one, other)}", f"Data: {rows}."]
+    if not c.exact and c.verdict != "undecided":
+        lines.append("Not proven: this is what floating-point arithmetic suggests.")
+    if c.verdict == "separable":
+        lines += _margins(c)
+    if c.verdict == "quasi-separable":
+        lines.append("The hyperplane below has no row on the wrong side, but some rows lie on it.")
+    if c.weights is not None:
+        lines.append(f"Hyperplane: {_plane(c)}")
+    if c.columns:
+        names = _listed([_column(c, rule.column) for rule in c.columns])
+        lines.append(f"Separating the classes alone: {names}.")
+    if c.contradiction is not None:
+        lines += _contradiction(c, c.contradiction, one, other)
+    if c.balance is not None:
+        rows = _listed([str(i) for i in c.balance.rows])
+        lines.append(f"These {len(c.balance.rows):,} rows contradict each other: {rows}.")
+        lines.append(
+            "With the weights in the certificate they cancel: "
+            "what a hyperplane gains on some of them, it loses on others."
+        )
+    if c.verdict == "inseparable" and c.exact:
+        lines.append(
+            "The classes overlap: even a hyperplane that may touch rows cannot separate them."
+        )
+    return "\n".join(lines)
+
+
+def _headline(c: Certificate, one: str, other: str) -> str:
+    through = "" if c.fit_intercept else " through the origin"
+    if c.verdict == "separable":
+        return f"a hyperplane{through} has {one} on one side and {other} on the other."
+    if c.verdict == "quasi-separable":
+        return (
+            f"{one} and {other} touch: no hyperplane{through} keeps them apart, "
+            "but one has neither on the wrong side."
+        )
+    if c.verdict == "inseparable":
+        return f"no hyperplane{through} has {one} on one side and {other} on the other."
+    if c.contradiction is not None:
+        return (
+            f"no hyperplane{through} keeps {one} and {other} apart; "
+            "whether one has neither on the wrong side was not decided within the time limit."
+        )
+    return f"the time limit was reached; whether one separates {one} and {other} is not known."
+
+
+def _column(c: Certificate, j: int) -> str:
+    """The name of a column; a name that is a number is written as "column 3"."""
+    if c.source is None:
+        return f"column {j}"
+    name = c.source.columns[j]
+    try:
+        float(name)
+    except ValueError:
+        return name
+    return f"column {name}"
+
+
+def _side(names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return f"class {names[0]}"
+    return f"classes {_listed(list(names))}"
+
+
+def _listed(items: list[str]) -> str:
+    if len(items) > SHOWN + 1:
+        return ", ".join(items[:SHOWN]) + f" and {len(items) - SHOWN:,} more"
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+
+
+def _margins(c: Certificate) -> list[str]:
+    if c.augmented is None or c.geometric is None:
+        return []
+    lines = [f"Largest distance from every row: {_interval(c.geometric.lower, c.geometric.upper)}."]
+    if c.mistake_bound is not None:
+        margin = _interval(c.augmented.lower, c.augmented.upper)
+        lines.append(
+            f"A perceptron makes at most {c.mistake_bound:,} mistakes on these rows, in any order "
+            f"(R = {c.radius:.4g}, augmented margin {margin})."
+        )
+    return lines
+
+
+def _interval(lower: float, upper: float) -> str:
+    short = f"{lower:.4g}"
+    return short if short == f"{upper:.4g}" else f"between {lower:.6g} and {upper:.6g}"
+
+
+def _plane(c: Certificate) -> str:
+    assert c.weights is not None
+    used = [(w, _column(c, j)) for j, w in enumerate(c.weights) if w]
+    if len(used) > SHOWN or any(abs(w) > 10**9 for w, _ in used):
+        return f"{len(used):,} of {c.n_columns:,} columns have a weight."
+    terms = [_term(w, name, first=k == 0) for k, (w, name) in enumerate(used)]
+    if c.bias:
+        terms.append(_term(c.bias, "", first=not terms))
+    above = ">=" if c.verdict == "quasi-separable" else ">"
+    return f"{' '.join(terms)} {above} 0 for {_side(c.positive)}."
+
+
+def _term(w: int, name: str, first: bool) -> str:
+    sign = ("-" if first else "- ") if w < 0 else ("" if first else "+ ")
+    if not name:
+        return f"{sign}{abs(w)}"
+    return f"{sign}{name}" if abs(w) == 1 else f"{sign}{abs(w)}·{name}"
+
+
+def _contradiction(c: Certificate, found: Combination, one: str, other: str) -> list[str]:
+    if len(found.rows) == 1:
+        return [f"Row {found.rows[0]} is zero: it lies on every hyperplane through the origin."]
+    rows = _listed([str(i) for i in found.rows])
+    lines = [f"These {len(found.rows):,} rows contradict each other: {rows}."]
+    if len(found.rows) <= SHOWN and c.fit_intercept:
+        sides = []
+        for sign in (-1, 1):
+            parts = [
+                f"{_share(share)}·row {i}"
+                for i, s, share in zip(found.rows, found.signs, found.shares, strict=True)
+                if s == sign
+            ]
+            sides.append(" + ".join(parts))
+        lines.append(f"{sides[0]} ({one}) = {sides[1]} ({other}): the same point twice.")
+    lines.append("Without any one of them, a hyperplane separates the others.")
+    return lines
+
+
+def _share(share: Fraction) -> str:
+    return str(share) if share.denominator <= 999 else f"{float(share):.4g}"

@@ -1,0 +1,291 @@
+"""Check a certificate against the data in integers, with none of the code that found it.
+
+A double is an integer times a power of two; the rows are converted to integers here, each over a
+power of two of its own, and every claim of the certificate becomes a statement about sums of
+products of integers. Only the reading of the input (`input_data`), the fingerprint and the record
+are shared with what finds certificates.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import flint
+import numpy as np
+
+from rosenblatt.theory.checker.certificate import Certificate, CertificateSet, Combination, Margin
+from rosenblatt.theory.checker.checker_rows import RefutedError, SignedRows, require
+from rosenblatt.theory.checker.fingerprint import fingerprint
+from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
+from rosenblatt.theory.checker.verify_balance import check_balance
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether a certificate is proven, and if not, the first claim that fails.
+
+    True in a condition if and only if `proven`.
+    """
+
+    proven: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.proven
+
+
+def verify(certificate: Certificate | CertificateSet, X: Any, y: Any) -> Verification:
+    """Check every claim of a certificate against the data, in whole numbers.
+
+    Parameters
+    ----------
+    certificate : Certificate or CertificateSet
+        As made by :func:`rosenblatt.certify` or read by ``load_certificate``. All parts of a set
+        must hold.
+    X, y
+        The data it is about, in any container.
+
+    Returns
+    -------
+    Verification
+        ``proven``, and the ``reason`` in words. An undecided or inexact certificate proves nothing.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from rosenblatt import certify
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> certificate = certify(X, y)
+    >>> bool(verify(certificate, X, y))
+    True
+    >>> verify(replace(certificate, verdict="separable"), X, y).reason
+    'the verdict is separable, but there is no hyperplane'
+    >>> verify(certificate, X, [0, 1, 1, 1]).reason
+    'the certificate is about other data: the fingerprints differ'
+    """
+    parts = certificate.values() if isinstance(certificate, CertificateSet) else [certificate]
+    values = check_matrix(X)
+    classes, codes = check_labels(y, values.shape[0])
+    mark = fingerprint(values, classes, codes)
+    names = np.array([label_name(c) for c in classes], dtype=object)[codes]
+    try:
+        for part in parts:
+            _check(part, values, names, mark)
+    except RefutedError as refuted:
+        return Verification(False, str(refuted))
+    return Verification(True, "every claim holds in whole numbers")
+
+
+def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
+    require(
+        values.shape == (c.n_rows, c.n_columns),
+        f"the certificate is about {c.n_rows} rows and {c.n_columns} columns, "
+        f"the data have {values.shape[0]} and {values.shape[1]}",
+    )
+    require(c.fingerprint == mark, "the certificate is about other data: the fingerprints differ")
+    require(c.exact is True, "the certificate does not claim to be exact")
+    require(c.verdict != "undecided", "the certificate is undecided")
+    require(not set(c.positive) & set(c.negative), "a class is on both sides")
+    require(
+        set(c.positive) | set(c.negative) <= set(names),
+        "the certificate names a class that the data do not have",
+    )
+    require(type(c.fit_intercept) is bool, "whether there is an offset is not said")
+    sides = np.isin(names, list(c.positive)).astype(int) - np.isin(names, list(c.negative))
+    require((sides > 0).any() and (sides < 0).any(), "a side has no rows")
+    require(not c.replaced or c.balance is not None, "replaced columns without a balance")
+    data = SignedRows(values, sides, c.fit_intercept)
+    if c.verdict == "separable":
+        _check_separable(c, data)
+    elif c.verdict in ("quasi-separable", "inseparable") and c.balance is not None:
+        _check_balanced(c, c.balance, data)
+    elif c.verdict in ("quasi-separable", "inseparable"):
+        _check_contradicted(c, data)
+    else:
+        raise RefutedError(f"unknown verdict {c.verdict!r}")
+    _check_columns(c, data)
+    _check_radius(c, data)
+
+
+def _check_separable(c: Certificate, data: SignedRows) -> None:
+    require(c.weights is not None, "the verdict is separable, but there is no hyperplane")
+    require(
+        c.contradiction is None and c.spanning is None and c.balance is None,
+        "a separable verdict with a contradiction",
+    )
+    assert c.weights is not None
+    for score, _ in data.scores(c.weights, c.bias):
+        require(score > 0, "the hyperplane does not separate every row")
+    require((c.augmented is None) == (c.geometric is None), "one margin of two is missing")
+    bound = None
+    if c.augmented is not None and c.geometric is not None:
+        _check_margin(c.augmented, data, "augmented")
+        _check_margin(c.geometric, data, "geometric")
+        if c.augmented.lower > 0 and c.radius is not None:
+            bound = int(Fraction(c.radius) ** 2 / Fraction(c.augmented.lower) ** 2)
+    require(c.mistake_bound == bound, "the mistake bound is not R²/γ²")
+
+
+def _check_balanced(c: Certificate, found: Combination, data: SignedRows) -> None:
+    _check_no_margins(c)
+    require(c.contradiction is None and c.spanning is None, "two proofs where one is enough")
+    _check_rows(found, data)
+    everyone = c.verdict == "inseparable"
+    check_balance(found, c.replaced, data, everyone)
+    if everyone:
+        require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
+    else:
+        _check_weak(c, data)
+
+
+def _check_no_margins(c: Certificate) -> None:
+    require(
+        c.augmented is None and c.geometric is None and c.mistake_bound is None,
+        "margins without a separator",
+    )
+
+
+def _check_contradicted(c: Certificate, data: SignedRows) -> None:
+    _check_no_margins(c)
+    require(c.contradiction is not None, f"the verdict is {c.verdict}, but no rows contradict")
+    assert c.contradiction is not None
+    matrix = _check_combination(c.contradiction, data)
+    require(_rank(matrix) == len(matrix) - 1, "the contradicting rows are not minimal")
+    if c.verdict == "quasi-separable":
+        require(c.spanning is None, "a quasi-separable verdict with spanning rows")
+        _check_weak(c, data)
+        return
+    require(c.weights is None and c.bias == 0, "an inseparable verdict with a hyperplane")
+    require(c.spanning is not None, "the verdict is inseparable, but no rows span the others")
+    assert c.spanning is not None
+    _check_spanning(_check_combination(c.spanning, data), data)
+
+
+def _check_weak(c: Certificate, data: SignedRows) -> None:
+    """That the hyperplane has no row on the wrong side, and does not hold all of them."""
+    require(c.weights is not None, "the verdict is quasi-separable, but there is no hyperplane")
+    assert c.weights is not None
+    somewhere = False
+    for score, _ in data.scores(c.weights, c.bias):
+        require(score >= 0, "the hyperplane has a row on the wrong side")
+        somewhere = somewhere or score > 0
+    require(somewhere, "the hyperplane holds every row")
+
+
+def _check_rows(found: Combination, data: SignedRows) -> None:
+    """That a combination names rows of the data, each once, with positive coefficients."""
+    rows, coefficients = found.rows, found.coefficients
+    require(
+        0 < len(rows) == len(coefficients) == len(found.signs), "rows and coefficients do not match"
+    )
+    require(len(set(rows)) == len(rows), "a row is named twice")
+    require(all(0 <= i < len(data.sides) for i in rows), "a row number is out of range")
+    require(
+        all(data.sides[i] == s for i, s in zip(rows, found.signs, strict=True)),
+        "a row is on another side than the certificate says",
+    )
+    require(min(coefficients) > 0, "a coefficient is not positive")
+
+
+def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
+    """That the signed rows add up to zero; returns them as whole numbers."""
+    _check_rows(found, data)
+    rows, coefficients = found.rows, found.coefficients
+    matrix, scales = data.signed(rows)
+    common = lcm(*scales)
+    weights = [c * (common // s) for c, s in zip(coefficients, scales, strict=True)]
+    total = flint.fmpz_mat([weights]) * flint.fmpz_mat(matrix)
+    require(all(x == 0 for x in total.entries()), "the contradicting rows do not add up to zero")
+    return matrix
+
+
+def _rank(matrix: list[list[int]]) -> int:
+    return int(flint.fmpz_mat(matrix).rank()) if matrix and matrix[0] else 0
+
+
+def _check_spanning(matrix: list[list[int]], data: SignedRows) -> None:
+    """That every row is a linear combination of these: orthogonal to all they are orthogonal to."""
+    basis, nullity = flint.fmpz_mat(matrix).nullspace()
+    for normal in basis.transpose().tolist()[: int(nullity)]:
+        v = [int(x) for x in normal]
+        weights, bias = (v[:-1], v[-1]) if data.padded else (v, 0)
+        for score, _ in data.scores(weights, bias):
+            require(score == 0, "a row is not in the span of the contradicting rows")
+
+
+def _check_margin(m: Margin, data: SignedRows, kind: str) -> None:
+    offset = m.bias**2 if kind == "augmented" else 0
+    require(0 <= m.lower <= m.upper, f"the {kind} margin has its ends the wrong way round")
+    size = sum(w * w for w in m.weights) + offset
+    require(size > 0, f"the hyperplane of the {kind} margin is zero")
+    low, high = Fraction(m.lower), Fraction(m.upper)
+    square = low * low * size
+    for score, scale in data.scores(m.weights, m.bias):
+        holds = score > 0 and score * score >= square * scale * scale
+        require(holds, f"a row is closer than the {kind} margin")
+    support = m.support
+    require(
+        0 < len(support.rows) == len(support.coefficients) == len(support.signs),
+        "support rows and coefficients do not match",
+    )
+    require(all(0 <= i < len(data.sides) for i in support.rows), "a support row is out of range")
+    require(
+        all(data.sides[i] == s for i, s in zip(support.rows, support.signs, strict=True)),
+        "a support row is on another side than the certificate says",
+    )
+    require(min(support.coefficients) > 0, "a support coefficient is not positive")
+    require(
+        _squared_length(support, data, kind) <= high * high,
+        f"the {kind} margin can be larger than claimed",
+    )
+
+
+def _squared_length(support: Combination, data: SignedRows, kind: str) -> Fraction:
+    """Of the convex combination (augmented), or of half the classes' difference (geometric)."""
+    matrix, scales = data.signed(support.rows)
+    halves = {
+        s: sum(c for c, t in zip(support.coefficients, support.signs, strict=True) if t == s)
+        for s in (1, -1)
+    }
+    both = sum(halves.values())
+    by_class = kind == "geometric" and data.padded
+    require(not by_class or min(halves.values()) > 0, "support rows of one class only")
+    # By class, each has the weight 1/2 in all: half the way from one point to the other.
+    weights = [
+        Fraction(c, (2 * halves[s] if by_class else both) * scale)
+        for c, s, scale in zip(support.coefficients, support.signs, scales, strict=True)
+    ]
+    denominator = lcm(*(w.denominator for w in weights))
+    numerators = [w.numerator * (denominator // w.denominator) for w in weights]
+    width = data.d if by_class else data.d + int(data.padded)
+    rows = [row[:width] for row in matrix]
+    total = (flint.fmpz_mat([numerators]) * flint.fmpz_mat(rows)).entries()
+    return Fraction(sum(int(x) ** 2 for x in total), denominator**2)
+
+
+def _check_columns(c: Certificate, data: SignedRows) -> None:
+    """That exactly the named columns separate the classes alone, by the named thresholds."""
+    alone = data.lone_columns() if c.verdict == "separable" else {}
+    named = {rule.column: rule for rule in c.columns}
+    require(len(named) == len(c.columns), "a column is named twice")
+    require(named.keys() == alone.keys(), "other columns separate the classes alone")
+    for j, rule in named.items():
+        direction, lower, upper = alone[j]
+        require(rule.direction == direction, f"column {j} separates the other way round")
+        require(lower < rule.threshold < upper, f"the threshold of column {j} does not separate")
+
+
+def _check_radius(c: Certificate, data: SignedRows) -> None:
+    largest = max(data.squares())
+    if c.radius is None:
+        require(largest > Fraction(sys.float_info.max) ** 2, "the radius is missing")
+        return
+    require(Fraction(c.radius) ** 2 >= largest, "a row is longer than the radius")
+    require(
+        Fraction(c.radius) ** 2 <= largest * (1 + Fraction(1, 10**9)),
+        "no row is as long as the radius",
+    )

@@ -1,0 +1,1 @@
+"""What finds proofs: floating point proposes, whole numbers confirm."""

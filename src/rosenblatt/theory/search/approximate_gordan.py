@@ -1,0 +1,189 @@
+"""Balances: contradictions that need not add up to zero, and so need no exact solving.
+
+*Theorem.* Let b_i be positive multiples of the signed rows, B the matrix of the b_i and
+``r = Σ b_i``. If ``B'B - rr'`` is positive definite, then no v but zero has ``b_i·v >= 0`` for
+every i.
+
+*Proof.* Numbers that are not negative have a sum of at least the root of the sum of their squares.
+So if no ``b_i·v`` is negative, ``(r·v)² = (Σ b_i·v)² >= Σ(b_i·v)² = ‖Bv‖²``, or
+``v'(B'B - rr')v <= 0``; hence v = 0.
+
+So the rows are inseparable, even weakly, although they cancel only almost. An exact
+contradiction is close by: ``1 - B(B'B)⁻¹r`` are its coefficients, all positive as
+``r'(B'B)⁻¹r < 1``. But where there are hundreds of columns, its numbers have thousands of digits;
+those of a balance have eight.
+
+Weights that hardly cancel yet are moved there: of all c with ``B'c = 0``, ``1 - B(B'B)⁻¹r`` is
+nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of them,
+with the Cholesky factor that proves B'B positive definite, then find it.
+
+The test here is in floating point, with error bounds; that of the checker is in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rosenblatt.theory.search.matrices import (
+    Floats,
+    column_lengths,
+    column_top,
+    combine,
+    scale_columns,
+    scale_rows,
+    squared_lengths,
+    take_rows,
+    times,
+)
+from rosenblatt.theory.search.verified_cholesky import Factor, verified_factor
+
+# Beyond this, the Gram matrix takes too much memory.
+MOST_COLUMNS = 4096
+_UNIT = 2.0**-53
+# Conjugate gradient steps before B'B is computed, and how far they may move a weight.
+_LOOKS, _FAR = 3, 0.52
+# Rows that B'B is computed from: per column, and at least.
+_ENOUGH, _FEWEST = 1.75, 1024
+# Corrections by the Cholesky factor, and the conjugate gradient steps of each.
+_MOVES, _STEPS = 3, 12
+
+
+def round_weights(weights: Floats) -> Floats:
+    """Weights rounded to 24 bits each; negligible ones to zero."""
+    return _rounded(np.where(weights >= 2.0**-20 * weights.max(initial=0.0), weights, 0.0))
+
+
+def _rounded(weights: Floats) -> Floats:
+    exponent = np.frexp(weights)[1]
+    return np.asarray(np.ldexp(np.rint(np.ldexp(weights, 24 - exponent)), exponent - 24))
+
+
+def integer_weights(weights: Floats) -> list[int]:
+    """Rounded weights as proportional integers without a common factor.
+
+    >>> integer_weights(np.array([0.75, 0.5, 3.0]))
+    [3, 2, 12]
+    """
+    lowest = int(np.frexp(weights)[1].min())
+    numbers = np.ldexp(weights, 24 - lowest).astype(np.int64)
+    found: list[int] = (numbers // np.gcd.reduce(numbers)).tolist()
+    return found
+
+
+def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | None:
+    """Rounded weights near the given ones that certainly are a balance, or None if not found.
+
+    The rows Z have length one, about. They were scaled: the weights returned are those of
+    ``Z / scale``. They leave room for the roundings of the checker.
+
+    Examples
+    --------
+    >>> corners = np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.9]])
+    >>> balance(corners, np.ones(3)).round(3)
+    array([0.998, 1.056, 0.939])
+    >>> balance(corners[:2], np.ones(2)) is None
+    True
+    """
+    found = np.zeros(len(weights))
+    given = round_weights(weights * scale)
+    rows = np.flatnonzero(given)
+    m, k = len(rows), Z.shape[1]
+    if not 0 < k < m or k > MOST_COLUMNS:
+        return None
+    scale = np.broadcast_to(scale, len(given))[rows]
+    weights = given[rows] / scale
+    B = scale_rows(take_rows(Z, rows), weights)
+    top, lengths = column_top(B), column_lengths(B)
+    if lengths.min() == 0:
+        return None
+    B = scale_columns(B, 1.0 / lengths)
+    tilt, rest = _tilt(B, combine(B, np.ones(m)), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
+    if not tilt.max() < _FAR:
+        return None
+    # The checker scales columns differently: their largest entry is one.
+    longer = lengths / top
+    room = _room(B, float(longer.max()))
+    # Larger corrections make the weights more uneven.
+    least = 1.25 * room * float((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
+    # Leaving out rows only makes B'B smaller, and saves most of the time. Keep those that matter
+    # most to their columns.
+    few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
+    held = np.argpartition(squared_lengths(B), few)[few:]
+    part = take_rows(B, held)
+    factor = verified_factor(part, least / longer**2)
+    for _ in range(_MOVES if factor is not None else 0):
+        assert factor is not None
+        tilt[held] += _tilt_by(factor, part, longer, rest, least)
+        found[rows] = _rounded(weights * (1.0 - tilt) * scale)
+        change = found[rows] / scale / weights
+        if change.min() <= 0:
+            return None
+        rest = combine(B, change)
+        if _is_little(rest * longer, change, least, room):
+            return found
+    return None
+
+
+def _room(B: Any, longest: float) -> float:
+    """What the eigenvalues of the checker's B'B must exceed; `longest` is its longest column.
+
+    The checker rounds the entries of B, and those of a Cholesky factor, to 24 bits.
+    """
+    numbers = B.nnz if sparse.issparse(B) else B.size
+    return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * longest)
+
+
+def _is_little(left: Floats, change: Floats, least: float, room: float) -> bool:
+    """Whether the changed rows of the checker's B, with the sum `left`, are a balance with room.
+
+    The eigenvalues of B'B are above `least`.
+    """
+    k, m, low, high = len(left), len(change), float(change.min()), float(change.max())
+    # A bound for the rounding errors of k sums of m products of numbers up to one.
+    size = float(np.linalg.norm(left) + np.sqrt(k) * (m + 16) * _UNIT * m * high)
+    # Relative to their largest entries, columns are longer by up to high/low.
+    needed = high * high * room * max(1.0, high / low / 4)
+    return low * low * least - 4.0 * size * size > needed
+
+
+def _tilt_by(factor: Factor, P: Any, longer: Floats, left: Floats, least: float) -> Floats:
+    """The change of weights that cancels nearly all that is left, by a factor of nearly P'P."""
+    enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left * longer)))
+
+    def done(_: Floats, left: Floats) -> bool:
+        return bool(np.linalg.norm(left * longer) < enough)
+
+    return _tilt(P, left, _STEPS, done, factor.solve)[0]
+
+
+def _tilt(
+    B: Any,
+    left: Floats,
+    steps: int,
+    done: Callable[[Floats, Floats], bool],
+    solve: Callable[[Floats], Floats] = lambda left: left,
+) -> tuple[Floats, Floats]:
+    """Some ``Bp`` with p towards ``(B'B)⁻¹·left``, and ``left - B'Bp``.
+
+    By conjugate gradients until `done`; `solve` is a preconditioner, about ``(B'B)⁻¹``.
+    """
+    tilt = np.zeros(B.shape[0])
+    direction = near = solve(left)
+    size = float(left @ near)
+    for _ in range(steps):
+        slopes = times(B, direction)
+        curvature = float(slopes @ slopes)
+        if not curvature > 0:
+            break
+        tilt += (size / curvature) * slopes
+        left = left - (size / curvature) * combine(B, slopes)
+        if done(tilt, left):
+            break
+        near = solve(left)
+        last, size = size, float(left @ near)
+        direction = near + (size / last) * direction
+    return tilt, left

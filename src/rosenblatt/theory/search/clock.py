@@ -1,0 +1,59 @@
+"""Time limits."""
+
+from __future__ import annotations
+
+import time
+
+# Seconds of exact work that an impatient clock allows at a time.
+_PATIENCE = 1.0
+
+
+class OutOfTimeError(Exception):
+    """The time limit has passed, or would pass before the next step is done."""
+
+
+class TooSlowError(Exception):
+    """The next step would take too long, and another way may be faster."""
+
+
+class Clock:
+    """Counts down a time limit in seconds; None has no end.
+
+    An impatient clock does not begin exact work that would take more than a second either. (The
+    time is estimated, not measured, so that every machine begins the same work.)
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        self.end = None if limit is None else time.monotonic() + limit
+        self.patient = True
+
+    def impatient(self) -> Clock:
+        """The same clock without patience."""
+        other = Clock(None)
+        other.end, other.patient = self.end, False
+        return other
+
+    def left(self) -> float | None:
+        """Seconds left, or None; raises when there are none."""
+        if self.end is None:
+            return None
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise OutOfTimeError
+        return left
+
+    def allow(self, seconds: float) -> None:
+        """Raise unless uninterruptible work of about this many seconds would end in time."""
+        left = self.left()
+        if left is not None and seconds > left:
+            raise OutOfTimeError
+        if seconds > _PATIENCE:
+            self.need_patience()
+
+    def need_patience(self) -> None:
+        """Raise unless work of any length may be begun."""
+        if not self.patient:
+            raise TooSlowError
+
+
+ENDLESS = Clock(None)

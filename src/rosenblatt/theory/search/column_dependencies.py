@@ -1,0 +1,247 @@
+"""Linear dependencies among columns, exact or up to rounding: vectors in the null space of rows.
+
+Columns that are linear combinations of others (one-hot columns, which sum to the offset's column;
+copies; totals) give null vectors of all rows, and no balance can be found until one column of each
+is left out. If a dependency holds up to rounding only (one-hot columns that were standardised), the
+rounding residuals replace that column, exactly (`rounded_dependencies`). And if some rows are in
+balance except for a few null vectors of theirs, one of these may have all other rows on one side:
+then the data are quasi-separable.
+
+Doubles propose the vectors; integers decide what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.optimize import linprog
+
+from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS
+from rosenblatt.theory.search.clock import ENDLESS, Clock
+from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators
+from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate, gram, scale_columns
+from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.rounded_dependencies import (
+    CLEAR,
+    EXACT_WORK,
+    REFINEMENTS,
+    NullVector,
+    Residual,
+    refine,
+)
+
+# The largest denominator of a coefficient, and how closely a double must match it.
+_DENOMINATOR, _PRECISION = 1000, 1e-7
+# If less than this share of a column, squared, is independent of others, it is taken for rounding.
+_RANK = 1e-11
+# Seconds for one exact multiplication, about.
+_SECONDS = 3e-7
+# Rows from which dependent columns are guessed, at least.
+_SAMPLE = 2048
+
+
+class _Columns:
+    """A basis of the columns of some rows, as far as doubles tell; the offset is always in it."""
+
+    def __init__(self, problem: BinaryProblem, rows: Indices) -> None:
+        Z, self.columns, self.scale, rows_scale = equilibrate(problem.block(rows))
+        if problem.table.padded:
+            # The longest column is the first pivot.
+            first = np.where(self.columns == problem.table.d, 2.0**20, 1.0)
+            Z, self.scale = scale_columns(Z, first), self.scale * first
+        H = gram(Z)
+        floor = _RANK * float(np.median(H.diagonal()))
+        factor, pivots, rank, _ = linalg.lapack.dpstrf(H, tol=floor)
+        self.basis, self.rest = pivots[:rank] - 1, pivots[rank:] - 1
+        self.factor, self.others = factor[:rank, :rank], factor[:rank, rank:]
+        self.Z, self.rows, self.pull = Z, rows, problem.y[rows] * rows_scale
+
+    def shares(self) -> Floats:
+        """The coefficients of each other column in the basis, one column for each."""
+        found = linalg.solve_triangular(self.factor, self.others)
+        return np.asarray(found * (self.scale[self.basis][:, None] / self.scale[self.rest]))
+
+    def fit(self, column: Floats) -> tuple[Floats, float]:
+        """The combination of the basis nearest to a column, and the share of it that remains."""
+        wanted, part = column[self.rows] * self.pull, self.Z[:, self.basis]
+        inner = linalg.cho_solve((self.factor, False), np.asarray(part.T @ wanted))
+        left = float(np.linalg.norm(wanted - part @ inner))
+        return inner * self.scale[self.basis], left / max(float(np.linalg.norm(wanted)), 1e-300)
+
+
+def _null_vectors(problem: BinaryProblem, some: _Columns) -> list[NullVector]:
+    """A basis of the null space of the rows, as far as doubles can tell.
+
+    The lead of one is zero in all others, and never the offset.
+    """
+    missing = np.setdiff1d(np.flatnonzero(problem.table.column_top), some.columns)
+    found = [_vector(int(j), {}, problem.width) for j in missing]
+    shares = some.shares()
+    for k, c in enumerate(some.columns[some.rest].tolist()):
+        coefficients = _coefficients(shares[:, k], some.columns[some.basis])
+        found.append(_vector(c, coefficients, problem.width))
+    return found
+
+
+def _coefficients(shares: Floats, columns: Indices) -> dict[int, Fraction]:
+    """Simple fractions if all shares are close to such; the doubles themselves otherwise."""
+    kept = np.flatnonzero(np.abs(shares) > _PRECISION)
+    simple = {}
+    for k in kept.tolist():
+        share = Fraction(float(shares[k])).limit_denominator(_DENOMINATOR)
+        if abs(float(share) - shares[k]) > _PRECISION * max(1.0, abs(shares[k])):
+            return {int(columns[j]): Fraction(float(x)) for j, x in enumerate(shares) if x}
+        simple[int(columns[k])] = share
+    return simple
+
+
+def _vector(lead: int, shares: dict[int, Fraction], width: int) -> NullVector:
+    """One at the lead, minus the shares elsewhere, scaled to integers."""
+    vector = [-shares.get(j, Fraction(0)) for j in range(width)]
+    vector[lead] = Fraction(1)
+    return NullVector(lead, tuple(primitive(clear_denominators(vector))))
+
+
+def null_space_of(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
+    """A basis of the null space of these rows, exactly; empty where that is not certain."""
+    if not _tractable(problem, rows):
+        return []
+    found = _null_vectors(problem, _Columns(problem, rows))
+    exact = all(not problem.signs(b.vector, rows).any() for b in found)
+    return found if exact else []
+
+
+def _tractable(problem: BinaryProblem, rows: Indices) -> bool:
+    known = problem.width <= MOST_COLUMNS and problem.table.row_exponent is None
+    return known and bool(problem.norms[rows].any())
+
+
+class Reduced:
+    """A problem in which the leads of null vectors are replaced by the vectors' residuals.
+
+    A column whose residual is zero is left out. `rounded` says whether residuals are the nearest
+    doubles only.
+    """
+
+    def __init__(
+        self,
+        problem: BinaryProblem,
+        vectors: Sequence[NullVector],
+        residuals: dict[int, Residual],
+    ) -> None:
+        self.vectors, self.width, self.residuals = tuple(vectors), problem.width, residuals
+        held = problem.table.values.dtype.kind == "f" or problem.table.integral
+        self.rounded = bool(residuals) and not (held and all(r.exact for r in residuals.values()))
+        d, padded = problem.table.d, problem.table.padded
+        kept = np.setdiff1d(np.arange(d), [b.lead for b in vectors])
+        values: Any = problem.table.values[:, kept]
+        if residuals:
+            new = np.column_stack([r.column for r in residuals.values()])
+            both = [values.astype(np.float64), new]
+            thin = sparse.issparse(values)
+            values = sparse.csr_array(sparse.hstack(both)) if thin else np.hstack(both)
+        self.columns = [*kept.tolist(), *residuals, *([d] if padded else [])]
+        self.problem = BinaryProblem(ExactTable(values, padded), problem.y, rounded=self.rounded)
+
+    def spread(self, vector: Sequence[int]) -> list[int]:
+        """A vector over the remaining columns as one over all columns, after the replacement."""
+        exponents = {j: r.exponent for j, r in self.residuals.items()}
+        top = max([0, *exponents.values()])
+        full = [0] * self.width
+        for j, x in zip(self.columns, vector, strict=True):
+            full[j] = x << (top - exponents.get(j, 0))
+        return full
+
+    def original(self, vector: Sequence[int]) -> list[int]:
+        """A vector over the remaining columns as one over the original columns."""
+        full = self.spread(vector)
+        shares = [full[b.lead] for b in self.vectors]
+        for b in self.vectors:
+            full[b.lead] = 0
+        for b, share in zip(self.vectors, shares, strict=True):
+            full = [x + share * n for x, n in zip(full, b.vector, strict=True)]
+        return primitive(full)
+
+
+def reduce_columns(
+    problem: BinaryProblem,
+    clock: Clock = ENDLESS,
+    tries: int = REFINEMENTS,
+    clear: float = CLEAR,
+) -> Reduced | None:
+    """The problem without columns that are combinations of others, if there are any.
+
+    `tries` and `clear` say how long residuals are refined (`rounded_dependencies`).
+    """
+    rows = np.arange(0, problem.n, max(1, problem.n // max(4 * problem.width, _SAMPLE)))
+    if problem.rounded or not _tractable(problem, rows):
+        return None
+    some = _Columns(problem, rows)
+    basis = some.columns[some.basis].tolist()
+    vectors: list[NullVector] = []
+    residuals: dict[int, Residual] = {}
+    for b in _null_vectors(problem, some):
+        if not _nearly_vanishes(problem, b):
+            continue
+        if not _vanishes(problem, b):
+            work = problem.n * sum(x != 0 for x in b.vector)
+            if work > EXACT_WORK:
+                return None
+            clock.allow(_SECONDS * work)
+            b, residual = refine(problem, b, basis, some.rows, some.fit, tries, clear)
+            if residual.column.any():
+                residuals[b.lead] = residual
+        vectors.append(b)
+    left = problem.table.d - len(vectors) + len(residuals)
+    return Reduced(problem, vectors, residuals) if vectors and left else None
+
+
+def _nearly_vanishes(problem: BinaryProblem, b: NullVector) -> bool:
+    """Whether all rows are nearly orthogonal to a vector, in doubles; a sample of them is."""
+    largest = max(map(abs, b.vector))
+    vector = np.array([x / largest for x in b.vector])
+    terms = np.abs(vector[: problem.table.d]) * problem.table.column_top
+    return float(np.abs(problem.scores(vector)).max()) <= _PRECISION * float(terms.max())
+
+
+def _vanishes(problem: BinaryProblem, b: NullVector) -> bool:
+    """Whether doubles suffice to show that all rows are orthogonal: sums of counts, and copies."""
+    if problem.doubles_are_exact(b.vector):
+        return not problem.scores(np.array(b.vector, dtype=float)).any()
+    terms = [(j, x) for j, x in enumerate(b.vector) if x]
+    if len(terms) != 2 or terms[1][0] == problem.table.d or problem.table.values.dtype.kind != "f":
+        return False
+    if any(abs(x) & (abs(x) - 1) for _, x in terms):
+        return False
+    # Multiplying by powers of two is exact.
+    one, other = (problem.table.values[:, [j]] * float(x) for j, x in terms)
+    return bool(((one + other) != 0).sum() == 0)
+
+
+def weak_separator(problem: BinaryProblem, vectors: Sequence[NullVector]) -> list[int] | None:
+    """A combination of the vectors that has no row on the wrong side, and not all rows on it."""
+    for b in vectors:
+        for sign in (1, -1):
+            v = [sign * x for x in b.vector]
+            if problem.is_weak_separator(v):
+                return v
+    if len(vectors) < 2:
+        return None
+    scores = np.column_stack([problem.scores(np.array(b.vector, dtype=float)) for b in vectors])
+    scores = scores[np.abs(scores).max(axis=1) > 0]
+    zeros, box = np.zeros(len(scores)), [(-1.0, 1.0)] * len(vectors)
+    solved: Any = linprog(-scores.sum(axis=0), A_ub=-scores, b_ub=zeros, bounds=box)
+    if solved.x is None:
+        return None
+    shares = [Fraction(float(x)).limit_denominator(_DENOMINATOR) for x in solved.x]
+    v = clear_denominators(
+        [
+            sum((s * x for s, x in zip(shares, row, strict=True)), Fraction(0))
+            for row in zip(*(b.vector for b in vectors), strict=True)
+        ]
+    )
+    return primitive(v) if problem.is_weak_separator(v) else None

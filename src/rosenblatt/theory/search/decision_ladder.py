@@ -1,0 +1,162 @@
+"""The ladder of tests, from the cheapest to exact simplex: proposals in doubles, exact verdicts.
+
+1. A single column that separates the classes (`single_column_separators`); if one does weakly, only
+   the rows on its threshold remain (`threshold_reduction`).
+2. Descent on a growing working set (`working_set_search`): it ends with a separator, with rows in
+   balance (`approximate_gordan`), or with neither.
+3. Columns that are combinations of others are left out (`column_dependencies`), and the ladder
+   starts again; misclassified rows are weighted more (`reweighted_newton`).
+4. Exact solving (`exact_alternatives`): least squares or a linear program propose contradicting
+   rows, integers confirm them, and exact simplex decides what is left.
+
+``docs/theory/map.md`` shows the same as a diagram.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from rosenblatt.theory.search.approximate_gordan import integer_weights
+from rosenblatt.theory.search.clock import Clock, OutOfTimeError, TooSlowError
+from rosenblatt.theory.search.column_dependencies import Reduced
+from rosenblatt.theory.search.decision import Contradiction, Decision, Proposal
+from rosenblatt.theory.search.exact_alternatives import separate, settle
+from rosenblatt.theory.search.linear_program import propose
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.rounded_dependencies import NullVector, survives
+from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
+from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
+from rosenblatt.theory.search.working_set_search import explore
+
+
+def decide(
+    problem: BinaryProblem, clock: Clock, minimal: bool | None = True, weakly: bool = True
+) -> Decision:
+    """Decide a binary problem exactly; `undecided` only if the time limit is reached.
+
+    Without `minimal`, a balance may replace a minimal contradiction; with None, it does where a
+    minimal contradiction is hard to find. Unless `weakly`, a contradiction suffices, and the
+    verdict may be `undecided`, as no weak separator was asked for.
+    """
+    columns = list(column_separators(problem))
+    strict = tuple(c for c in columns if c.strict)
+    if strict:
+        v = strict[0].exact_weights(problem.width, problem.table.padded)
+        return Decision("separable", tuple(v), columns=strict)
+    try:
+        found = _by_thresholds(problem, clock, columns, minimal) if columns else None
+        if found is not None:
+            return found
+        if minimal is None:
+            with suppress(TooSlowError):
+                hint = explore(problem, clock)
+                found = _by_fewer_columns(problem, clock, hint, minimal, weakly)
+                return found or _exactly(problem, clock.impatient(), hint, columns, weakly)
+        hint = explore(problem, clock, thorough=not minimal)
+        found = _by_fewer_columns(problem, clock, hint, minimal, weakly)
+        if found is None and not minimal:
+            found = _by_balance(hint)
+        if found is None and problem.rounded and not hint.clear:
+            # Exact solving would decide about the rounded values, not about the exact ones.
+            raise TooSlowError
+        return found or _exactly(problem, clock, hint, columns, weakly)
+    except OutOfTimeError:
+        return Decision("undecided")
+
+
+def _by_thresholds(
+    problem: BinaryProblem, clock: Clock, columns: list[ColumnSeparator], minimal: bool | None
+) -> Decision | None:
+    """Decide by a small set of rows, or else by the rows on the thresholds of weak columns."""
+    hint = explore(problem, clock, dependencies=False)
+    with suppress(TooSlowError):
+        return _exactly(problem, clock.impatient(), hint, columns, weakly=False)
+    on = ThresholdReduction(problem, columns)
+    if on.problem is None:
+        return on.without_problem()
+    return on.lifted(decide(on.problem, clock, minimal or None, weakly=False))
+
+
+def _exactly(
+    problem: BinaryProblem,
+    clock: Clock,
+    hint: Proposal,
+    columns: list[ColumnSeparator],
+    weakly: bool,
+) -> Decision:
+    answer = separate(problem, clock, hint)
+    if isinstance(answer, list):
+        return Decision("separable", tuple(answer))
+    if columns or weakly:
+        return settle(problem, clock, answer, columns)
+    return Decision("undecided", contradiction=answer)
+
+
+def _by_balance(hint: Proposal) -> Decision | None:
+    """Decide by rows in balance, even if they have null vectors."""
+    if hint.clear:
+        return None
+    if hint.balanced:
+        return Decision("inseparable", balance=_listed(hint))
+    if hint.weak is not None:
+        return Decision(
+            "quasi-separable", hint.weak, balance=_listed(hint), null_vectors=hint.null_vectors
+        )
+    return None
+
+
+def _by_fewer_columns(
+    problem: BinaryProblem, clock: Clock, hint: Proposal, minimal: bool | None, weakly: bool
+) -> Decision | None:
+    """Decide without the columns that are combinations of others."""
+    changed = hint.reduced
+    if changed is None or (changed.rounded and minimal):
+        return None
+    with suppress(TooSlowError):
+        inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
+        return _in_original_columns(problem, inner, changed)
+    return None
+
+
+def _listed(hint: Proposal) -> Contradiction:
+    order = np.argsort(hint.rows)
+    weights = integer_weights(hint.weights[order])
+    return Contradiction(tuple(hint.rows[order].tolist()), tuple(weights))
+
+
+def _in_original_columns(
+    problem: BinaryProblem, decision: Decision, changed: Reduced
+) -> Decision | None:
+    """A decision about the reduced problem as one about the original columns, if it is sound."""
+    weights = None if decision.weights is None else tuple(changed.original(decision.weights))
+    vectors = [
+        NullVector(changed.columns[b.lead], tuple(changed.spread(b.vector)))
+        for b in decision.null_vectors
+    ]
+    if changed.rounded and not survives(problem, decision, changed, weights):
+        return None
+    if decision.balance is not None:
+        vectors = [*changed.vectors, *vectors]
+    return replace(decision, weights=weights, null_vectors=tuple(vectors))
+
+
+def suggest(problem: BinaryProblem, clock: Clock) -> Decision:
+    """The verdict that doubles suggest; only what costs nothing extra is proven."""
+    columns = tuple(c for c in column_separators(problem) if c.strict)
+    try:
+        proposal = explore(problem, clock)
+        if not proposal.clear and not proposal.balanced:
+            proposal = propose(problem, clock)
+    except OutOfTimeError:
+        return Decision("undecided")
+    if proposal.clear:
+        return Decision("separable", tuple(problem.exact_weights(proposal.v)), columns=columns)
+    weights = [max(1, round(x * 2**40)) for x in proposal.weights.tolist()]
+    order = np.argsort(proposal.rows).tolist()
+    found = Contradiction(
+        tuple(int(proposal.rows[k]) for k in order), tuple(weights[k] for k in order)
+    )
+    return Decision("inseparable", contradiction=found)

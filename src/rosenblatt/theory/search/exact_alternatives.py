@@ -1,0 +1,234 @@
+"""The exact alternatives of Gordan and Stiemke, proposed in doubles and confirmed in integers.
+
+*Strict* (Gordan): a separator, or a minimal set of rows that contradict each other. *Weak*
+(Stiemke), after a contradiction: any v with Zv >= 0 must vanish on contradicting rows, hence on all
+rows in their span. Either some v that vanishes there is positive somewhere and negative nowhere
+(quasi-separable), or further contradictions widen the span until it contains every row; then
+Zv >= 0 only where Zv = 0 (inseparable).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.theory.search.clock import Clock, OutOfTimeError
+from rosenblatt.theory.search.decision import Contradiction, Decision, Proposal
+from rosenblatt.theory.search.exact_simplex import decide_exactly
+from rosenblatt.theory.search.exact_table import clear_denominators
+from rosenblatt.theory.search.integer_linear_algebra import (
+    minimal_combination,
+    null_space,
+    orthogonal_vector,
+    positive_combination,
+)
+from rosenblatt.theory.search.linear_program import propose
+from rosenblatt.theory.search.matrices import Floats, Indices
+from rosenblatt.theory.search.problem import BinaryProblem, active_columns, primitive
+from rosenblatt.theory.search.single_column_separators import ColumnSeparator
+from rosenblatt.theory.search.working_set_search import explore, nnls_contradiction
+
+
+def settle(
+    problem: BinaryProblem,
+    clock: Clock,
+    contradiction: Contradiction,
+    columns: list[ColumnSeparator],
+) -> Decision:
+    """Decide between quasi-separable and inseparable, given a contradiction."""
+    if columns:
+        v = columns[0].exact_weights(problem.width, problem.table.padded)
+        return Decision("quasi-separable", tuple(v), contradiction)
+    try:
+        answer = _weak_stage(problem, clock, contradiction)
+    except OutOfTimeError:
+        return Decision("undecided", contradiction=contradiction)
+    if isinstance(answer, list):
+        return Decision("quasi-separable", tuple(answer), contradiction)
+    return Decision("inseparable", None, contradiction, answer)
+
+
+def separate(
+    problem: BinaryProblem, clock: Clock, hint: Proposal | None = None
+) -> list[int] | Contradiction:
+    """Exact weights that separate every row, or a minimal set of rows that contradict.
+
+    `hint` is the result of `explore`, if it is known.
+    """
+    zero = np.flatnonzero(problem.norms == 0)
+    if len(zero):
+        dots = problem.integers(zero[:1])[0]
+        if not any(dots):
+            return Contradiction((int(zero[0]),), (1,))
+    hint = explore(problem, clock) if hint is None else hint
+    if hint.clear:
+        return short_separator(problem, hint.v)
+    few = nnls_contradiction(problem, hint)
+    found = None if few is None else _confirm(problem, few.rows, few.weights, clock)
+    if found is not None:
+        return found
+    for quick in (True, False):
+        proposal = propose(problem, clock, quick=quick)
+        if proposal.clear:
+            return short_separator(problem, proposal.v)
+        found = _confirm(problem, proposal.rows, proposal.weights, clock)
+        if found is not None:
+            return found
+    if any(v := problem.exact_weights(proposal.v)) and (problem.exact_signs(v) > 0).all():
+        return v
+    answer = decide_exactly(problem, clock, proposal.rows)
+    if answer.v is not None:
+        return primitive(answer.v)
+    rows = np.array(answer.rows, dtype=np.intp)
+    return minimal(problem, rows, answer.coefficients, clock)
+
+
+def _confirm(
+    problem: BinaryProblem, rows: Indices, weights: Floats, clock: Clock
+) -> Contradiction | None:
+    """An exact minimal contradiction among the proposed rows, if they hold one."""
+    if len(rows) == 0 or weights.max() <= 0:
+        return None
+    for threshold in (1e-9, 1e-6, 1e-4):
+        kept = weights > threshold * weights.max()
+        part = rows[kept]
+        matrix = problem.integers(part, active_columns(problem, part))
+        coefficients = positive_combination(matrix, weights[kept].tolist(), clock)
+        if coefficients is not None:
+            return minimal(problem, part, coefficients, clock)
+    return None
+
+
+def minimal(
+    problem: BinaryProblem, rows: Indices, coefficients: list[int], clock: Clock
+) -> Contradiction:
+    """A contradiction reduced until every row of it is needed."""
+    matrix = problem.integers(rows, active_columns(problem, rows))
+    kept, weights = minimal_combination(matrix, coefficients, clock)
+    return as_given(problem, rows[kept], weights)
+
+
+def as_given(problem: BinaryProblem, rows: Indices, coefficients: list[int]) -> Contradiction:
+    """Coefficients of integer rows as coefficients of the original rows."""
+    factors = problem.table.row_factors(rows)
+    weights = [c * f for c, f in zip(coefficients, factors, strict=True)]
+    order = np.argsort(rows, kind="stable").tolist()
+    whole = primitive(clear_denominators([weights[k] for k in order]))
+    return Contradiction(tuple(int(rows[k]) for k in order), tuple(whole))
+
+
+def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
+    """Weights with few digits that separate every row, near a v that clearly does."""
+    scores = problem.scores(v) / problem.norms
+    few = min(64, problem.n)
+    rows = np.argpartition(scores, few - 1)[:few]
+    for bits in (1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 32, 40):
+        rounded = np.ldexp(np.rint(np.ldexp(v, bits)), -bits)
+        exact = problem.exact_weights(rounded)
+        if not any(exact) or min(problem.exact_dots(exact, rows)) <= 0:
+            continue
+        if (problem.exact_signs(exact) > 0).all():
+            return exact
+    return problem.exact_weights(v)
+
+
+def _weak_stage(
+    problem: BinaryProblem, clock: Clock, contradiction: Contradiction
+) -> list[int] | Contradiction:
+    """A weak separator, or contradicting rows that span every row."""
+    rows = np.array(contradiction.rows, dtype=np.intp)
+    factors = problem.table.row_factors(rows)
+    weights = clear_denominators(
+        [Fraction(c) / f for c, f in zip(contradiction.coefficients, factors, strict=True)]
+    )
+    while True:
+        clock.left()
+        outside = _outside_span(problem, rows, clock)
+        if not outside.any():
+            return as_given(problem, rows, weights)
+        answer = _widen(problem, clock, rows, weights, outside)
+        if isinstance(answer, list):
+            return answer
+        rows, weights = answer
+
+
+def _outside_span(problem: BinaryProblem, rows: Indices, clock: Clock) -> NDArray[np.bool_]:
+    """The rows of the problem that are not linear combinations of these rows, exactly."""
+    outside = np.zeros(problem.n, dtype=bool)
+    if problem.table.is_sparse:
+        known = active_columns(problem, rows)
+        extra = np.setdiff1d(active_columns(problem, np.arange(problem.n)), known)
+        beyond = problem.table.values[:, extra] != 0
+        outside |= np.asarray(beyond.sum(axis=1)).ravel() > 0
+    else:
+        known = np.arange(problem.width)
+    for normal in null_space(problem.integers(rows, known), len(known), clock):
+        clock.left()
+        full = [0] * problem.width
+        for j, x in zip(known.tolist(), normal, strict=True):
+            full[j] = x
+        outside |= problem.exact_signs(full) != 0
+    return outside
+
+
+def _widen(
+    problem: BinaryProblem,
+    clock: Clock,
+    rows: Indices,
+    weights: list[int],
+    outside: NDArray[np.bool_],
+) -> list[int] | tuple[Indices, list[int]]:
+    """A weak separator that vanishes on these rows, or more contradicting rows with them."""
+    proposal = propose(problem, clock, rows, outside)
+    v = _confirm_weak(problem, rows, proposal, clock)
+    if v is not None:
+        return v
+    more = np.concatenate([rows, np.setdiff1d(proposal.rows, rows)])
+    guess = np.zeros(problem.n)
+    guess[proposal.rows] = proposal.weights
+    known = np.array([float(Fraction(w, max(weights))) for w in weights])
+    for lift in (1.0, 1e2, 1e4, 1e-2):
+        total = guess[more] / max(guess.max(), 1e-300)
+        total[: len(rows)] += lift * known
+        combination = positive_combination(
+            problem.integers(more, active_columns(problem, more)), total.tolist(), clock
+        )
+        if combination is not None and len(more) > len(rows):
+            return more, combination
+    answer = decide_exactly(problem, clock, proposal.rows, rows, outside)
+    if answer.v is not None:
+        return primitive(answer.v)
+    return _merge(problem, rows, weights, answer.rows, answer.coefficients)
+
+
+def _confirm_weak(
+    problem: BinaryProblem, rows: Indices, proposal: Proposal, clock: Clock
+) -> list[int] | None:
+    """The proposed separator, made orthogonal to the held rows, if it is a weak separator then."""
+    for bits in (4, 10, 20, 40):
+        rounded = np.ldexp(np.rint(np.ldexp(proposal.v, bits)), -bits)
+        guess = problem.exact_weights(rounded)
+        if not any(guess):
+            continue
+        v = orthogonal_vector(problem.integers(rows), guess, clock)
+        if v is not None and any(v) and problem.is_weak_separator(v):
+            return v
+    return None
+
+
+def _merge(
+    problem: BinaryProblem,
+    rows: Indices,
+    weights: list[int],
+    found: list[int],
+    coefficients: list[int],
+) -> tuple[Indices, list[int]]:
+    """A contradiction whose held coefficients have any sign, plus a multiple of the known one."""
+    total = dict(zip(found, coefficients, strict=True))
+    lift = 1 + max(abs(total.get(i, 0)) // w for i, w in zip(rows.tolist(), weights, strict=True))
+    for i, w in zip(rows.tolist(), weights, strict=True):
+        total[i] = total.get(i, 0) + lift * w
+    kept = np.array(list(total), dtype=np.intp)
+    return kept, primitive([total[i] for i in kept.tolist()])

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rosenblatt import certify, verify
+from rosenblatt.theory.checker.input_data import check_labels
+
+XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
+
+
+@given(
+    st.lists(st.sampled_from([0, 1, 7]), min_size=2, max_size=12),
+    st.sampled_from(["?", "i1", "u8", "i8", "f4", "f8", "<U2", "O"]),
+)
+def test_classes_are_sorted_and_every_row_has_its_place(given_labels, dtype):
+    labels = np.array(given_labels).astype(dtype)
+    expected, codes = np.unique(labels, return_inverse=True)
+    if len(expected) < 2:
+        with pytest.raises(ValueError, match="two classes"):
+            check_labels(labels, len(labels))
+        return
+    classes, found = check_labels(labels, len(labels))
+    assert classes == expected.tolist()
+    assert [type(c) for c in classes] == [type(c) for c in expected.tolist()]
+    np.testing.assert_array_equal(found, codes)
+    assert found.dtype == np.intp
+
+
+@pytest.mark.parametrize("lowest", [0, 1])
+def test_the_largest_whole_numbers_are_told_apart(lowest):
+    labels = np.array([2**63 + lowest, 2**64 - 1, 2**63 + lowest], dtype=np.uint64)
+    assert check_labels(labels, 3)[0] == [2**63 + lowest, 2**64 - 1]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int8, bool, object, np.longdouble])
+def test_every_type_of_number_has_the_same_certificate(kind):
+    X, y = XOR
+    assert certify(X.astype(kind), y) == certify(X, y)
+
+
+def test_duplicate_entries_of_a_sparse_matrix_add_up():
+    X = sparse.coo_matrix(([1.0, 1.0, 1.0], ([0, 0, 1], [0, 0, 0])), shape=(2, 1))
+    assert certify(X, [1, 0]).fingerprint == certify([[2.0], [1.0]], [1, 0]).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("indices", 8, "must be < 8"),
+        ("indices", -1, "must be >= 0"),
+        ("indptr", 10**6, "decreasing"),
+    ],
+)
+def test_sparse_rows_that_point_outside_are_refused(part, value, message):
+    X = sparse.random_array((60, 8), density=0.4, format="csr", rng=np.random.default_rng(0))
+    getattr(X, part)[5] = value
+    with pytest.raises(ValueError, match=message):
+        certify(X, np.arange(60) % 2)
+    certificate = certify(np.arange(60.0)[:, None], np.arange(60) % 2)
+    with pytest.raises(ValueError, match=message):
+        verify(certificate, X, np.arange(60) % 2)
+
+
+def _read_only(X):
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+
+
+def _with_gaps(X):
+    X.data, X.indices = np.repeat(X.data, 2)[::2], np.repeat(X.indices, 2)[::2]
+
+
+def _wide(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+
+
+@pytest.mark.parametrize("change", [_read_only, _with_gaps, _wide])
+def test_however_sparse_rows_lie_in_memory_they_are_the_same(change):
+    generator = np.random.default_rng(0)
+    X = sparse.random_array((60, 8), density=0.4, format="csr", rng=generator)
+    y = generator.integers(0, 2, 60)
+    other = X.copy()
+    change(other)
+    before = other.toarray()
+    assert certify(other, y) == certify(X, y)
+    np.testing.assert_array_equal(other.toarray(), before)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.empty((0, 2)), [], "at least one row"),
+        (np.empty((2, 0)), [0, 1], "at least one row"),
+        ([[1.0], [2.0]], [1, 1], "two classes"),
+        ([[1.0], [np.nan]], [0, 1], "row 1, column 0"),
+        ([[np.inf], [1.0]], [0, 1], "row 0, column 0"),
+        (sparse.csr_array([[0.0], [np.nan]]), [0, 1], "row 1, column 0"),
+        ([[1.0], [2.0]], [0, 1, 1], "2 rows but y has 3"),
+        ([1.0, 2.0], [0, 1], "2D"),
+        ([["a"], ["b"]], [0, 1], "real numbers"),
+        (np.array([["a"], [1]], dtype=object), [0, 1], "expected a number, found 'a'"),
+        (np.array([[1j], [2]]), [0, 1], "real numbers"),
+        ([[1.0], [2.0]], [np.nan, 1.0], "NaN"),
+        ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label per row"),
+        ([[1.0], [2.0]], np.array([1, "a"], dtype=object), "cannot be sorted"),
+    ],
+)
+def test_bad_input_is_named(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        certify(X, y)

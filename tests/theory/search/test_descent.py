@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rosenblatt.theory.search.approximate_gordan import balance
+from rosenblatt.theory.search.descent import _column_scaling, descend
+from tests.theory.rows import unit_rows
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fewer_rows_than_columns_are_separated(seed):
+    Z = unit_rows(seed, 40, 60)
+    for rows in (Z, sparse.csr_array(Z)):
+        found = descend(rows)
+        assert found.outcome == "separated"
+        assert (Z @ found.w > 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_rows_in_few_columns_come_to_a_balance(seed):
+    Z = unit_rows(seed, 200, 10)
+    found = descend(Z, balanced=lambda losses: balance(Z, losses))
+    assert found.outcome == "balanced"
+    assert found.losses.min() >= 0
+
+
+def test_rows_that_touch_stay_unsure():
+    Z = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    assert descend(Z, balanced=lambda losses: balance(Z, losses)).outcome == "unsure"
+
+
+def test_a_good_start_is_kept():
+    Z = unit_rows(0, 40, 60)
+    first = descend(Z)
+    again = descend(Z, first.w)
+    assert again.outcome == "separated"
+    np.testing.assert_allclose(again.w, first.w, rtol=0.5, atol=0.5)
+
+
+def test_the_tick_can_end_it():
+    def stop():
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        descend(unit_rows(0, 40, 10), tick=stop)
+
+
+def test_columns_much_longer_than_others_count_for_less_in_a_step():
+    Z = sparse.random_array((400, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
+    even = _column_scaling(Z)
+    padded = _column_scaling(sparse.hstack([Z, np.ones((400, 1))], format="csr"))
+    assert (even > 0.5).all()
+    np.testing.assert_array_equal(padded[:50], 1.0)
+    assert padded[50] < 0.4
+    np.testing.assert_array_equal(_column_scaling(sparse.csr_array((3, 2))), 1.0)

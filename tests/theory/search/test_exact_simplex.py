@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rosenblatt.theory.checker.input_data import check_matrix
+from rosenblatt.theory.search import exact_simplex as simplex
+from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.float_simplex import likely_basis
+from rosenblatt.theory.search.problem import BinaryProblem
+
+NOTHING = np.empty(0, dtype=np.intp)
+
+
+def degenerate(seed):
+    """Rows of few different numbers, in which very many bases are degenerate."""
+    generator = np.random.default_rng(seed)
+    n, d = int(generator.integers(10, 60)), int(generator.integers(8, 13))
+    X = generator.integers(-1, 2, (n, d)) * generator.choice([1.0, 0.1])
+    y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
+    y[generator.random(n) < generator.choice([0.0, 0.0, 0.1])] *= -1
+    held = np.sort(generator.choice(n, int(generator.integers(0, 3)), replace=False))
+    return BinaryProblem(ExactTable(check_matrix(X), bool(generator.integers(2))), y), held
+
+
+def is_proven(problem, held, answer):
+    """Whether the answer holds, by the definition."""
+    rest = np.setdiff1d(np.arange(problem.n), held)
+    if answer.v is not None:
+        return min(problem.exact_dots(answer.v, rest)) > 0 and not any(
+            problem.exact_dots(answer.v, held)
+        )
+    total = np.array(problem.integers(np.array(answer.rows)), dtype=object)
+    total = np.array(answer.coefficients, dtype=object) @ total
+    free = [c for i, c in zip(answer.rows, answer.coefficients, strict=True) if i not in held]
+    return not any(total) and min(free) > 0
+
+
+def decided(problem, held, guess=likely_basis):
+    outside = np.ones(problem.n, dtype=bool)
+    outside[held] = False
+    return simplex.decide_exactly(problem, Clock(None), NOTHING, held, outside, guess)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_first_basis_changes_no_answer(seed):
+    problem, held = degenerate(seed)
+    warm = decided(problem, held)
+    cold = decided(problem, held, guess=None)
+    assert is_proven(problem, held, warm)
+    assert is_proven(problem, held, cold)
+    assert (warm.v is None) == (cold.v is None)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_misleading_first_basis_changes_no_answer(seed):
+    problem, held = degenerate(seed)
+    generator = np.random.default_rng(seed)
+
+    def misleading(strict, held):
+        columns = generator.permutation(len(strict) + 2 * len(held))[: strict.shape[1]].tolist()
+        return [j if generator.random() < 0.7 else None for j in columns]
+
+    expected = decided(problem, held)
+    found = decided(problem, held, misleading)
+    assert is_proven(problem, held, found)
+    assert (found.v is None) == (expected.v is None)
+
+
+def test_where_doubles_end_nothing_is_left_to_do(monkeypatch):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(150, 20))
+    problem = BinaryProblem(ExactTable(check_matrix(X), True), generator.choice([-1.0, 1.0], 150))
+    pivots = []
+    monkeypatch.setattr(simplex._Basis, "enter", lambda *column: pivots.append(column))
+    answer = simplex.decide_exactly(problem, Clock(None), NOTHING)
+    assert pivots == []
+    assert is_proven(problem, NOTHING, answer)

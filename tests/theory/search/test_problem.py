@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from rosenblatt.theory.checker.input_data import check_matrix
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
+
+numbers = st.one_of(
+    st.just(0.0), st.floats(-1e3, 1e3), st.sampled_from([1e-300, -1e300, 0.1, 2.0**60, 5e-324])
+)
+
+
+def tables(kind):
+    elements = numbers if kind == np.float64 else st.integers(-5, 5)
+    return hnp.arrays(kind, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=elements)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), padded=st.booleans())
+def test_exact_signs_are_the_same_for_sparse_and_dense_rows(kind, data, padded):
+    X = data.draw(tables(kind))
+    y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)
+    dense = BinaryProblem(ExactTable(check_matrix(X), padded), y)
+    thin = BinaryProblem(ExactTable(check_matrix(sparse.csr_array(X)), padded), y)
+    width = X.shape[1] + padded
+    weights = data.draw(st.lists(st.integers(-(2**70), 2**70), min_size=width, max_size=width))
+    rows = np.arange(len(X))
+    expected = np.sign(np.array(dense.exact_dots(weights, rows), dtype=object)).tolist()
+    assert np.sign(np.array(thin.exact_dots(weights, rows), dtype=object)).tolist() == expected
+    assert thin.exact_signs(weights).tolist() == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(X=tables(np.float64), padded=st.booleans(), data=st.data())
+def test_blocks_and_scales_are_the_same_for_sparse_and_dense_rows(X, padded, data):
+    dense, thin = (
+        ExactTable(check_matrix(X), padded),
+        ExactTable(check_matrix(sparse.csr_array(X)), padded),
+    )
+    np.testing.assert_array_equal(thin.column_exponent, dense.column_exponent)
+    np.testing.assert_array_equal(thin.column_top, dense.column_top)
+    assert (thin.row_exponent is None) == (dense.row_exponent is None)
+    rows = np.array(data.draw(st.lists(st.integers(0, len(X) - 1))), dtype=np.intp)
+    np.testing.assert_array_equal(thin.block(rows).toarray(), dense.block(rows))

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rosenblatt import certify, verify
+from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.decision import Contradiction, Decision
+from rosenblatt.theory.search.decision_ladder import decide
+from rosenblatt.theory.search.exact_table import ExactTable
+from rosenblatt.theory.search.problem import BinaryProblem
+from rosenblatt.theory.search.single_column_separators import column_separators
+from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
+
+
+def noisy(n, d, seed):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, d))
+    y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
+    y[generator.random(n) < 0.1] *= -1
+    return X, y, generator
+
+
+def with_weak_column(X, y, generator, threshold=0.0):
+    """One more column: the threshold, and more than that for some rows of the positive class."""
+    beyond = (y > 0) & (generator.random(len(y)) < 0.3)
+    return np.hstack([X, (threshold + beyond * generator.random(len(y)))[:, None]]), beyond
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.1])
+def test_only_the_rows_on_the_threshold_and_the_other_columns_are_left(threshold):
+    X, y, generator = noisy(200, 3, 0)
+    X, beyond = with_weak_column(X, y, generator, threshold)
+    problem = BinaryProblem(ExactTable(X, True), y)
+    on = ThresholdReduction(problem, list(column_separators(problem)))
+    assert on.rows.tolist() == np.flatnonzero(~beyond).tolist()
+    assert on.problem is not None
+    np.testing.assert_array_equal(on.problem.table.values, X[~beyond, :3])
+
+
+def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
+    X, y, generator = noisy(200, 3, 1)
+    X, beyond = with_weak_column(X, y, generator)
+    y[~beyond] = np.where(X[~beyond, 0] > 1e-9, 1.0, -1.0)
+    problem = BinaryProblem(ExactTable(X, True), y)
+    on = ThresholdReduction(problem, list(column_separators(problem)))
+    found = on.lifted(Decision("separable", (10**9, 0, 0, -1)))
+    assert found.verdict == "separable"
+    assert (problem.exact_signs(found.weights) > 0).all()
+
+
+def test_a_contradiction_on_the_threshold_makes_a_quasi_separable_verdict_with_the_rows_by_name():
+    X, y, generator = noisy(200, 3, 2)
+    X, beyond = with_weak_column(X, y, generator)
+    problem = BinaryProblem(ExactTable(X, True), y)
+    on = ThresholdReduction(problem, list(column_separators(problem)))
+    inner = Decision("undecided", contradiction=Contradiction((0, 5), (1, 1)))
+    found = on.lifted(inner)
+    assert found.verdict == "quasi-separable"
+    assert found.contradiction.rows == tuple(np.flatnonzero(~beyond)[[0, 5]].tolist())
+    assert on.lifted(Decision("undecided")).verdict == "undecided"
+
+
+# The positive rows: two columns that are weak together leave one class, or no row, on both.
+ONE_CLASS = [[0, 0], [0, 1]], [[0, -1], [-1, 0]]
+NO_ROW = [[1, 0], [0, 1]], [[0, -1], [-1, 0]]
+
+
+@pytest.mark.parametrize(("positive", "negative"), [ONE_CLASS, NO_ROW])
+def test_rows_of_one_class_or_none_on_the_thresholds_are_separated_at_once(positive, negative):
+    X = np.array([*positive, *negative], dtype=float)
+    problem = BinaryProblem(ExactTable(X, True), np.array([1.0, 1.0, -1.0, -1.0]))
+    on = ThresholdReduction(problem, list(column_separators(problem)))
+    assert on.problem is None
+    found = on.without_problem()
+    assert found.verdict == "separable"
+    assert (problem.exact_signs(found.weights) > 0).all()
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("threshold", [0.0, 0.1])
+def test_many_columns_one_of_them_weak_are_decided_by_a_balance_of_the_others(layout, threshold):
+    X, y, generator = noisy(3000, 70, 3)
+    X, _ = with_weak_column(X, y, generator, threshold)
+    # Without the other ways, a total with roundings would take exact solving.
+    X = np.hstack([X, X[:, :3].sum(axis=1, keepdims=True) * 0.1])
+    certificate = certify(layout(X), y, margin_rtol=None, time_limit=30)
+    assert certificate.verdict == "quasi-separable"
+    assert verify(certificate, layout(X), y)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([True, False, None]))
+def test_verdicts_are_those_of_the_columns_in_other_directions(seed, padded, minimal):
+    # A turn of two columns into each other hides that one of them is weak, and changes nothing.
+    generator = np.random.default_rng(seed)
+    n, d = int(generator.integers(4, 20)), int(generator.integers(2, 5))
+    X = generator.integers(-2, 3, (n, d))
+    y = generator.choice([-1.0, 1.0], n)
+    y[0], y[1] = 1.0, -1.0
+    X[:, 0] = np.where(y > 0, abs(X[:, 0]), -abs(X[:, 0]))
+    turned = X.copy()
+    turned[:, 0], turned[:, 1] = X[:, 0] + 5 * X[:, 1], X[:, 1] - 5 * X[:, 0]
+    found, other = (
+        decide(BinaryProblem(ExactTable(values, padded), y), Clock(None), minimal)
+        for values in (X, turned)
+    )
+    assert found.verdict == other.verdict
+    for values, decision in ((X, found), (turned, other)):
+        problem = BinaryProblem(ExactTable(values, padded), y)
+        if decision.weights is not None:
+            signs = problem.exact_signs(decision.weights)
+            assert (signs > 0).all() if decision.verdict == "separable" else (signs >= 0).all()
+
+
+def test_rows_of_zeros_through_the_origin_are_decided():
+    X = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    certificate = certify(X, [1, 1, 0, 0], fit_intercept=False, minimal=False)
+    assert certificate.verdict == "quasi-separable"
+    assert verify(certificate, X, [1, 1, 0, 0])
