@@ -1,10 +1,6 @@
 """The kernel perceptron against the linear engine, explicit features and brute force."""
 
-import sys
-import tracemalloc
-import warnings
 from itertools import pairwise, product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,13 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt import KernelPerceptron, Perceptron, reference
-from rosenblatt.kernels import gram
-from rosenblatt.learners import gram_blocks
 from rosenblatt.learners.gram_blocks import GramBlocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -283,142 +276,6 @@ def test_early_stopping_returns_the_best_epoch():
     assert np.isfinite(held.history_["validation_error"]).all()
 
 
-def test_updates_callbacks_and_weights_work_as_in_the_perceptron():
-    X, y = digits(200)
-    limited = KernelPerceptron(degree=2, max_updates=50, shuffle=False).fit(X, y)
-    assert limited.stop_reason_ == "budget"
-    assert 50 <= limited.n_updates_ < 60
-    seen = []
-    stopped = KernelPerceptron(callbacks=lambda e: seen.append(e) or len(seen) == 2, tol=None)
-    stopped.fit(X, y)
-    assert stopped.stop_reason_ in ("callback", "separated")
-    assert len(seen) == stopped.n_iter_
-    two = y < 5
-    balanced = KernelPerceptron(class_weight="balanced", random_state=0).fit(X, two)
-    assert balanced.score(X, two) > 0.95
-
-
-def test_a_budget_that_ends_a_fit_is_warned_of():
-    X, y = digits(200)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = KernelPerceptron(max_iter=1, random_state=0).fit(X, y)
-    assert model.stop_reason_ == "budget"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        KernelPerceptron(max_iter=1, tol=None, random_state=0).fit(X, y)
-
-
-def test_the_options_have_names():
-    with pytest.raises(TypeError, match="positional"):
-        KernelPerceptron("linear")
-
-
-def test_a_fit_reaches_its_kernel_in_three_frames(monkeypatch):
-    ours = []
-
-    def kernel(*arguments):
-        frame = sys._getframe(1)
-        while frame is not None:
-            if "rosenblatt" in frame.f_code.co_filename and "test" not in frame.f_code.co_filename:
-                ours.append(frame.f_code.co_name)
-            frame = frame.f_back
-        return gram.walk(*arguments)
-
-    monkeypatch.setattr("rosenblatt.learners.dual.kernels", SimpleNamespace(walk=kernel))
-    KernelPerceptron(max_iter=1, tol=None).fit([[0.0], [1.0]], [0, 1])
-    assert ours == ["walk", "run", "fit"]
-    ours.clear()
-    KernelPerceptron().partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])
-    assert ours == ["walk", "partial_fit"]
-
-
-def test_a_failed_fit_leaves_the_model_as_it_was():
-    X, y = digits(100)
-    model = KernelPerceptron(random_state=0).fit(X, y)
-    before = model.decision_function(X)
-    with pytest.raises(ValueError, match="overflowed"):
-        model.set_params(degree=400, gamma=1.0).fit(X, y)
-    model.set_params(degree=3, gamma="scale")
-    assert np.array_equal(before, model.decision_function(X))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mistake": "sign", "threshold": 1.0}, "no meaning"),
-        ({"kernel": "precomputed"}, "must be square"),
-        ({"kernel": lambda A, B: np.zeros(3)}, "one entry for each pair"),
-        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN or infinity"),
-        ({"degree": 2.5, "gamma": 1.0, "coef0": -1.0}, "fractional degree"),
-        ({"degree": 300, "gamma": 1e3}, "overflowed"),
-        ({"degree": -1}, "degree"),
-        ({"gamma": -1.0}, "gamma"),
-        ({"max_support": 0}, "max_support"),
-        ({"max_support": 1, "keep": "last", "multiclass": "joint"}, "all classes together"),
-        ({"keep": "best"}, "keep"),
-        ({"cache_size": 0}, "cache_size"),
-        ({"shuffle": [99]}, "outside"),
-    ],
-)
-def test_what_cannot_work_is_said_plainly(options, message):
-    with pytest.raises(ValueError, match=message):
-        KernelPerceptron(**options).fit([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1])
-
-
-def test_a_callable_kernel_may_return_sparse_blocks_but_no_complex_ones():
-    X, y = digits(100)
-    rows = sparse.csr_array(X)
-    called = KernelPerceptron(kernel=lambda A, B: A @ B.T, random_state=0).fit(rows, y)
-    named = KernelPerceptron(kernel="linear", random_state=0).fit(rows, y)
-    assert np.array_equal(called.support_, named.support_)
-    with pytest.raises(TypeError, match="complex"):
-        KernelPerceptron(kernel=lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
-
-
-@pytest.mark.parametrize("change", [{"kernel": "linear"}, {"degree": 7}, {"gamma": 0.5}])
-def test_a_kernel_cannot_change_on_the_way(change):
-    model = KernelPerceptron(kernel="poly", warm_start=True, random_state=0).fit(
-        [[0.0], [1.0]], [0, 1]
-    )
-    before = model.dual_coef_.copy()
-    model.set_params(**change)
-    for go_on in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="cannot go on"):
-            go_on([[0.0], [1.0]], [0, 1])
-    np.testing.assert_array_equal(model.dual_coef_, before)
-    model.set_params(warm_start=False).fit([[0.0], [1.0]], [0, 1])
-
-
-def test_what_partial_fit_cannot_do_it_does_not_have():
-    assert not hasattr(KernelPerceptron(kernel="precomputed"), "partial_fit")
-    assert not hasattr(KernelPerceptron(class_weight="balanced"), "partial_fit")
-    model = KernelPerceptron(warm_start=True).fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="warm_start"):
-        model.fit([[0.0], [1.0]], [1, 2])
-    with pytest.raises(ValueError, match="2 features, but KernelPerceptron is expecting 1"):
-        model.fit([[0.0, 1.0], [1.0, 1.0]], [0, 1])
-    with pytest.raises(ValueError, match="not between"):
-        model.rewound(10**6)
-
-
-@pytest.mark.parametrize("megabytes", [2, 8, 32])
-@pytest.mark.parametrize("kernel", ["poly", "rbf"])
-def test_memory_stays_under_its_budget(megabytes, kernel):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(3000, 20))
-    y = (X[:, 0] * X[:, 1] + 0.5 * random.normal(size=3000) > 0).astype(int)
-    model = KernelPerceptron(kernel=kernel, cache_size=megabytes, max_iter=2, tol=None)
-    # Compiling takes memory of its own.
-    clone(model).fit(X[:50], y[:50]).decision_function(X[:50])
-    tracemalloc.start()
-    model.fit(X, y)
-    model.decision_function(X)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    rows_and_books = 2 * X.nbytes  # support rows, scores, log
-    assert peak < megabytes * gram_blocks.MIB + rows_and_books
-
-
 @settings(max_examples=10)
 @given(st.integers(0, 100))
 def test_the_norm_is_that_of_the_weights_in_feature_space(seed):
@@ -429,18 +286,6 @@ def test_the_norm_is_that_of_the_weights_in_feature_space(seed):
     K = rbf_kernel(model.support_vectors_, gamma=0.5)
     squares = np.einsum("ps,st,pt->", model.dual_coef_, K, model.dual_coef_)
     assert model.history_["weight_norm"][-1] == pytest.approx(np.sqrt(squares))
-
-
-def test_the_lifted_boundary_is_drawn_from_the_estimator():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    from rosenblatt.viz import BoundaryDisplay
-
-    X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 1, 1, 0]
-    model = KernelPerceptron(degree=2, gamma=1, keep="last", shuffle=False).fit(X, y)
-    display = BoundaryDisplay.from_estimator(model, X, y)
-    assert display.lines_
-    assert not display.mistaken.any()
-    plt.close("all")
 
 
 @given(data_sets(n_classes=3), st.booleans())

@@ -131,8 +131,7 @@ def test_removing_at_random_is_what_brute_force_says(seed, budget):
     model = KernelPerceptron(
         kernel="rbf", gamma=1.0, keep="last", max_support=budget, random_state=seed
     ).partial_fit(X, y, [-1, 1])  # fmt: skip
-    drawn = int(np.random.RandomState(seed).randint(2**31))
-    mistaken, members = replacing_at_random(rbf_kernel(X, gamma=1.0), y, budget, drawn)
+    mistaken, members = replacing_at_random(rbf_kernel(X, gamma=1.0), y, budget, seed)
     assert model.n_updates_ == len(mistaken)
     assert model.support_.tolist() == sorted(members)
     assert np.array_equal(model.dual_coef_[0], y[model.support_])

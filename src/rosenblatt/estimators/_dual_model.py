@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
-from rosenblatt.estimators._checks import FLOATS
-from rosenblatt.estimators._dual_fit import HeldOut, after_support
+from rosenblatt.estimators._checks import (
+    FLOATS,
+    describe_run,
+    held_out_rows,
+    validation_codes,
+)
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.learners.budget import Budget
@@ -20,7 +25,15 @@ from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Moment
 from rosenblatt.learners.problems import Problems, votes
-from rosenblatt.training import History, Progress
+from rosenblatt.training import Progress
+
+
+class HeldOut(NamedTuple):
+    """Rows to validate on, with their class numbers and weights."""
+
+    X: Any
+    codes: np.ndarray
+    weights: np.ndarray
 
 
 class DualModel:
@@ -35,6 +48,7 @@ class DualModel:
     kernel: Any
     keep: Any
     multiclass: Any
+    early_stopping: Any
     mistake: Any
     threshold: Any
     cache_size: Any
@@ -153,6 +167,22 @@ class DualModel:
             self._problems().joint,
         )  # fmt: skip
 
+    def _held_out(self, X, codes, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+        """The rows to validate on, if any, and the weights of the rows with theirs set to zero."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val belong together: give both or neither.")
+        if X_val is not None:
+            X_val, y_val = self._checked(X_val, y_val, reset=False)
+            found = validation_codes(X_val, y_val, self.classes_)
+            return HeldOut(X_val, found, np.ones(len(found))), omega
+        if not self.early_stopping:
+            return None, omega
+        out = held_out_rows(self, codes, len(self.classes_), random)
+        weights = np.broadcast_to(omega, codes.shape)
+        remaining = np.array(weights)
+        remaining[out] = 0.0
+        return HeldOut(X[out], codes[out], weights[out]), remaining
+
     def _validation_error(self, held: HeldOut, learner: Any, averaged: bool) -> float:
         """The share of the held-out rows, by weight, that a learner gets wrong."""
         support, log = learner.log.by_row()
@@ -172,8 +202,14 @@ class DualModel:
         """A learner that goes on from here; its rows are the support rows and those at hand."""
         if self.kernel == "precomputed" and self.support_.size:
             raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
-        if self.kernel != "precomputed":
-            X, codes, omega = after_support(self.support_vectors_, X, codes, omega)
+        n = self.support_.size
+        if n and (sparse.issparse(X) or sparse.issparse(self.support_vectors_)):
+            X = sparse.vstack([self.support_vectors_, X], format="csr", dtype=X.dtype)
+        elif n:
+            X = np.concatenate([self.support_vectors_, X])
+        if n:  # the support rows weigh nothing
+            omega = np.concatenate([np.zeros(n), np.broadcast_to(omega, codes.shape)])
+            codes = np.concatenate([np.zeros(n, codes.dtype), codes])
         gram, problems = GramBlocks(self._fixed.function, X, self.cache_size), self._problems()
         learner: Dual | Budget
         if self.max_support is not None:
@@ -197,9 +233,6 @@ class DualModel:
     def _describe(self, state: DualState, progress: Progress) -> None:
         """The attributes that follow from what was learned and how."""
         self.state_, self._progress = state, progress
-        self.history_, self.stop_reason_ = History(progress.history), progress.stop_reason
-        self.converged_ = progress.stop_reason == "separated"
-        self.n_iter_, self.n_updates_ = progress.epoch, progress.updates
-        self.t_ = round(progress.steps)
+        describe_run(self, progress)
         self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
         self.problem_updates_ = state.updates

@@ -28,7 +28,6 @@ from rosenblatt.estimators._checks import (
     initial_weights,
     order_of,
     seed_of,
-    threads_of,
     uninterrupted,
     untouched_on_failure,
     validation_codes,
@@ -37,6 +36,7 @@ from rosenblatt.estimators._checks import (
 )
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
+from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.strings import string_buffers
-from rosenblatt.estimators._checks import threads_of
+from rosenblatt.estimators._threads import threads_of
 from rosenblatt.kernels.text import WEIGHTINGS, Ngrams, Rows, hash_ngrams
 
 # Below this many bytes a second thread costs more than it brings.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Self
 
@@ -24,14 +25,14 @@ from rosenblatt.estimators._checks import (
     seed_of,
     untouched_on_failure,
     warn_of_budget,
+    weighted_by_class,
 )
-from rosenblatt.estimators._dual_fit import hold_out, pieces
+from rosenblatt.estimators._classes import arrivals
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.learners.budget import POLICIES
-from rosenblatt.learners.examples import ONE, examples_of
-from rosenblatt.learners.protocol import Limits
+from rosenblatt.learners.examples import examples_of
 from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
 
 
@@ -226,14 +227,14 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         >>> X, y = load_iris(return_X_y=True)
         >>> model = KernelPerceptron(kernel="rbf", random_state=0).fit(X, y)
         >>> round(model.score(X, y), 2), model.support_.size
-        (0.97, 62)
+        (0.97, 66)
         """
         with untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "state_")
             if goes_on:
                 self._fixed.check_same(self)
-            known = self.classes_ if goes_on else None
+            known = self.classes_ if goes_on else np.empty(0)
             X, y = self._checked(X, y, reset=not goes_on)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
@@ -247,7 +248,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
             if not goes_on:
                 self._fixed = FixedKernel.by_rows(self, X, check_weights(sample_weight, len(y)))
                 X = X.astype(self._fixed.dtype, copy=False)
-            held, omega = hold_out(self, X, codes, omega, X_val, y_val, random)
+            held, omega = self._held_out(X, codes, omega, X_val, y_val, random)
             rows, draw, omega = order_of(self.shuffle, examples_of(X, codes, omega))
             seed = seed_of(self.random_state, random)
             if not goes_on:
@@ -301,22 +302,25 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 self.classes_ = np.unique(y[:0] if classes is None else classes)
                 self._fixed = FixedKernel.by_rows(self, X, weights)
                 X = X.astype(self._fixed.dtype, copy=False)
-                self._begin(int(check_random_state(self.random_state).randint(2**31)))
+                self._begin(seed_of(self.random_state, check_random_state(self.random_state)))
             else:
                 check_named(classes, self.classes_)
-            before, plan = self._progress, self._plan()
+            found, before = arrivals(y, self.classes_), self._progress
             progress = Progress(
                 epoch=1, steps=before.steps, visits=before.visits, updates=before.updates
             )
-            for part, known, codes, omega in pieces(y, weights, self.classes_, self.class_weight):
+            for (start, known), (end, _) in pairwise([*found, (len(y), y)]):
+                if start == end:
+                    continue
                 self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
-                self.classes_ = known
-                learner, examples = self._learner(X[part], codes, omega, epochs=1)
+                self.classes_, codes = known, np.searchsorted(known, y[start:end])
+                some = weights[start:end] if weights.size > 1 else weights
+                omega = weighted_by_class(some, self.class_weight, known, codes)
+                learner, examples = self._learner(X[start:end], codes, omega, epochs=1)
                 order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
                 order = order[omega > 0] if omega.size > 1 else order
                 if len(known) > 1:
-                    limits = Limits(plan.allowed(progress.updates))
-                    progress.count(learner.walk(examples, order, ONE, limits))
+                    progress.count(learner.walk(examples, order))
                 else:
                     learner.idle(passed := examples.weight_of(order))
                     progress.steps += passed

@@ -154,19 +154,9 @@ def vote_joint(K, problems, places, found, clock, out, s):
         since = 0.0
         for e in range(places.size):
             if found[e, 1] > since:
-                out[i, largest(s)] += found[e, 1] - since
+                out[i, strongest_but(s, -1)] += found[e, 1] - since
                 since = found[e, 1]
             s[problems[e]] += found[e, 0] * K[i, places[e]]
-        out[i, largest(s)] += clock - since
+        out[i, strongest_but(s, -1)] += clock - since
         for c in range(s.size):
             out[i, c] /= max(clock, 1e-300)
-
-
-@kernel
-def largest(s):
-    """The place of the largest number, the first of equals."""
-    best = 0
-    for c in range(1, s.size):
-        if s[c] > s[best]:
-            best = c
-    return best
