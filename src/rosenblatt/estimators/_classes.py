@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.learners.weights import State
 from rosenblatt.learners.problems import moves
+from rosenblatt.learners.weights import State
 
 
 def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:
