@@ -118,16 +118,17 @@ def _varargs(frame: FrameType) -> str:
 def _chain(frame: FrameType, entry: str) -> list[tuple[str, str]]:
     """Frames of ours between a call of the entry point and the kernel, both ends of the way in."""
     chain: list[tuple[str, str]] = []
+    found: list[tuple[str, str]] = []
     current = frame.f_back
     while current is not None:
         file = Path(current.f_code.co_filename)
         if PACKAGE in file.parents and not _is_compiler(current):
             name = current.f_code.co_qualname if sys.version_info >= (3, 11) else ""
             chain.append((file.relative_to(PACKAGE).as_posix(), name))
-            if name == entry:
-                return chain[::-1]
+            if name.split(".")[-1] == entry.split(".")[-1]:
+                found = chain[::-1]
         current = current.f_back
-    return []
+    return found
 
 
 def count_members(value: Any) -> int:

@@ -116,7 +116,7 @@ def test_the_pocket_never_holds_worse_weights_than_the_run_ends_with(data, updat
         return (signs * (X @ weights[0] + bias[0]) <= 0).sum()
 
     held = mistaken(model.coef_, model.intercept_)
-    assert held == model.state_.kept.error
+    assert held <= min(record.train_error for record in model.history_) * len(y) + 1e-9
     assert held <= mistaken(model.state_.weights, model.state_.bias)
     assert held <= len(y)
 

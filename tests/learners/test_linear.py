@@ -155,7 +155,7 @@ def test_predicting_changes_nothing(integers):
     learner, examples = learner_of(features=4), packed(X, codes)
     learner.walk(examples, rows_of(40))
     before = {name: np.array(getattr(learner.state(), name)) for name in STATE}
-    found = learner.decide(learner.scores(examples, rows_of(40), averaged=True))
+    found = learner.problems.decide(learner.scores(examples, rows_of(40), averaged=True))
     weights, bias = learner.weights(averaged=True)
     assert found.tolist() == (X @ weights[0] + bias[0] > 0).astype(int).tolist()
     wrong = np.mean(found != codes)
@@ -256,7 +256,7 @@ def test_a_scout_goes_home_when_the_walk_fails(integers, monkeypatch):
 
     X, codes = integers
     learner = learner_of(features=4, threads=2)
-    monkeypatch.setitem(linear._WALKS, "one", (fails, fails))
+    monkeypatch.setitem(linear.WALKS, "one", (fails, fails))
     threads = threading.active_count()
     with pytest.raises(RuntimeError, match="lost"):
         learner.walk(packed(X, codes), np.zeros(5000, np.uint64))

@@ -173,7 +173,7 @@ class DualModel:
             raise ValueError("X_val and y_val belong together: give both or neither.")
         if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-            found = validation_codes(X_val, y_val, self.classes_)
+            found = validation_codes(y_val, self.classes_)
             return HeldOut(X_val, found, np.ones(len(found))), omega
         if not self.early_stopping:
             return None, omega

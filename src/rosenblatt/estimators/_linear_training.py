@@ -231,7 +231,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         order = np.arange(start, end, dtype=np.uint64)
         order = order[omega[start:end] > 0] if omega.size > 1 else order
         some = examples.relabelled(codes, omega)
-        progress, seen = self._progress, np.zeros(order.size, np.int32)
+        progress = self._progress
+        seen: np.ndarray | None = np.zeros(order.size, np.int32)
         if len(known) > 1:
             etas = self._plan().etas(progress.visits + 1, order.size)
             tally = self._learner.walk(some, order, etas, foresee=foresee)

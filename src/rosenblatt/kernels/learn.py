@@ -350,6 +350,21 @@ def norm_and_change(new, old):
 
 
 @kernel
+def norms_and_changes(new, old, out):
+    """The same for each column of `new` (features, problems), into ``out`` (problems, 2).
+
+    Each sum has an order of its own, so that it does not depend on the other columns.
+    """
+    for j in range(new.shape[0]):
+        for c in range(new.shape[1]):
+            value = np.float64(new[j, c])
+            difference = value - old[j, c]
+            out[c, 0] += value * value
+            out[c, 1] += difference * difference
+            old[j, c] = new[j, c]
+
+
+@kernel
 def mean_weights(W, U, steps, out):
     """``w - u/steps``, the mean of the weights after each step."""
     for j in range(W.size):

@@ -349,16 +349,23 @@ class Linear:
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        norm = change = 0.0
+        squares = []
         for part in self._parts:
-            W = self._without_room(part.W)
+            W, bias = self._without_room(part.W), part.book[learn.BIAS]
             if part.before.shape != W.shape:
                 part.before = taller(part.before[: len(W)], len(W))
-            bias = part.book[learn.BIAS]
-            squares = learn.norm_and_change(W.reshape(-1), part.before.reshape(-1))
-            norm += squares[0] + float((bias**2).sum())
-            change += squares[1] + float(((bias - part.before_bias) ** 2).sum())
+            # Problem by problem, so that the sums do not depend on how parts divide them.
+            if W.ndim == 1:
+                moved = np.array([learn.norm_and_change(W, part.before)])
+            elif self.dense:
+                pairs = zip(W, part.before, strict=True)
+                moved = np.array([learn.norm_and_change(now, then) for now, then in pairs])
+            else:
+                moved = np.zeros((part.problems, 2))
+                learn.norms_and_changes(W, part.before, moved)
+            squares.append(moved + np.column_stack([bias, bias - part.before_bias]) ** 2)
             part.before_bias = bias.copy()
+        norm, change = np.concatenate(squares).sum(axis=0)
         return math.sqrt(norm), math.sqrt(change)
 
     def reserve(self, n_features: int) -> None:

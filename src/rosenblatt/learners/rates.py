@@ -19,8 +19,8 @@ def idf_rates(examples: Examples) -> Array:
     afterwards (:class:`rosenblatt.kernels.packing.Rarity`).
 
     >>> from rosenblatt.learners.examples import examples_of
-    >>> idf_rates(examples_of(np.array([[1.0, 1.0], [1.0, 0.0]]), [0, 1])).round(2).tolist()
-    [0.26, 1.48, 5.93]
+    >>> idf_rates(examples_of(np.array([[1.0, 1.0], [1.0, 0.0]]), [0, 1])).round(2)
+    array([0.26, 1.49, 5.95], dtype=float32)
     """
     return rarity_of(examples.rows, len(examples), examples.n_features).rates
 

@@ -34,7 +34,7 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
     >>> data, progress = Drawn(examples, np.arange(4, dtype=np.uint64)), Progress()
     >>> epochs = [e for e in run(Linear(2, 2, dense=True), data, Plan(tol=None), progress) if e]
     >>> progress.stop_reason, len(epochs), progress.updates
-    ('separated', 6, 13)
+    ('separated', 9, 18)
     """
     repeats = data.repeats and not callable(plan.eta)
     if progress.position == 0:
@@ -69,7 +69,8 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 paused = at < stop and not spent
                 if paused:
                     _ratchet(learner, data, progress)
-                yield None
+                else:
+                    yield None
             if order.size == 0:  # rows were read, but there is nothing to learn from them yet
                 yield None
         yield _close(learner, data, plan, progress, finished, repeats)
