@@ -31,7 +31,6 @@ import rosenblatt
 PACKAGE = Path(rosenblatt.__file__).parent
 MOST_FRAMES, MOST_ARGUMENTS = 3, 12
 LONG_FILE, LONG_FUNCTION = 400, 60
-LEARN = {"walks", "learn", "streams", "gram", "joint", "budget", "dual"}
 """Modules whose kernels learn; the others prepare or judge."""
 
 
@@ -85,7 +84,7 @@ class Recorder:
     def learning(self) -> list[Call]:
         """The kernels that learn, or all of them if none is known to."""
         calls = list(self.calls.values())
-        return [c for c in calls if c.kernel.split(".")[-2] in LEARN] or calls
+        return [c for c in calls if c.kernel.split(".")[-1].startswith("walk")] or calls
 
 
 def _is_compiler(frame: FrameType) -> bool:

@@ -175,33 +175,78 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         The number is -1 where no class was known yet.
         """
         with untouched_on_failure(self):
-            self._check_parameters()
-            first = not hasattr(self, "_learner")
-            dtype = FLOATS if first else self._learner.dtype
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first
-            )  # fmt: skip
-            if y.dtype.kind in "fcO":
-                check_classification_targets(y)
-            weights = check_weights(sample_weight, len(y))
-            examples = examples_of(X, np.zeros(len(y), np.int32))
-            if first:
-                self.classes_ = np.unique(y[:0] if classes is None else classes)
-                self._learner = self._new_learner(examples, len(self.classes_))
-                self._progress, self._places = Progress(), None
-            else:
-                check_named(classes, self.classes_)
-                self._unpack(examples.is_dense)
-            found = arrivals(y, self.classes_)
-            predicted = np.full(len(y), -1)
+            examples, y, weights = self._online_examples(X, y, classes, sample_weight)
+            found, progress = arrivals(y, self.classes_), self._progress
+            everything, predicted = found[-1][1], np.full(len(y), -1)
             with uninterrupted():
                 for (start, known), (end, _) in pairwise([*found, (len(y), None)]):
-                    if start < end:
-                        rows = start, end
-                        self._learn_part(examples, y, weights, known, rows, foresee, predicted)
-            self.classes_ = found[-1][1]
-            self._went_on(self._progress.visits, self._progress.steps, 0)
+                    if start == end:
+                        continue
+                    before = self.classes_
+                    guess = self._guess(examples, start) if foresee else -1
+                    self._learn_classes(examples, known)
+                    some, order = self._part(examples, y, weights, start, end)
+                    if len(known) < 2:
+                        weight = some.weight_of(order)
+                        self._learner.idle(weight)
+                        progress.steps += weight
+                        progress.visits += order.size
+                        predicted[order] = np.searchsorted(everything, known)[0]
+                    else:
+                        etas = self._plan().etas(progress.visits + 1, order.size)
+                        tally = self._learner.walk(some, order, etas, foresee=foresee)
+                        self._learner.settle()  # the rows are the caller's, who may change them
+                        progress.count(tally)
+                        if foresee:
+                            predicted[order] = np.searchsorted(everything, known)[tally.predictions]
+                    if len(known) > len(before):  # the first row is the first of its class
+                        at = np.searchsorted(everything, before)
+                        predicted[start] = at[guess] if len(before) else -1
+            self._went_on(progress.visits, progress.steps, 0)
         return predicted
+
+    def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows, labels and weights, checked; a learner for them, if there is none yet."""
+        self._check_parameters()
+        first = not hasattr(self, "_learner")
+        dtype = FLOATS if first else self._learner.dtype
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first)
+        if y.dtype.kind in "fcO":
+            check_classification_targets(y)
+        weights = check_weights(sample_weight, len(y))
+        examples = examples_of(X, np.zeros(len(y), np.int32))
+        if first:
+            self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._learner = self._new_learner(examples, len(self.classes_))
+            self._progress, self._places = Progress(), None
+        else:
+            check_named(classes, self.classes_)
+            self._unpack(examples.is_dense)
+        return examples, y, weights
+
+    def _guess(self, examples: Examples, row: int) -> int:
+        """The class number predicted for a row by what was learned before it; -1 if nothing was."""
+        if len(self.classes_) < 2:
+            return len(self.classes_) - 1
+        scores = self._learner.scores(examples, np.array([row], np.uint64))
+        return int(self._learner.problems.decide(scores)[0])
+
+    def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
+        """Make room for classes that have come up."""
+        if len(known) > len(self.classes_):
+            state = grown(self._learner.state(), self.classes_, known, self.multiclass)
+            self._learner = self._new_learner(examples, len(known))
+            self._learner.restore(state)
+            self.classes_ = known
+
+    def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
+        """The examples with the classes known by now, and the rows of a part to visit."""
+        codes = np.zeros(len(y), np.int32)
+        codes[start:end] = np.searchsorted(self.classes_, y[start:end])
+        omega = weighted_by_class(weights, self.class_weight, self.classes_, codes)
+        order = np.arange(start, end, dtype=np.uint64)
+        order = order[omega[start:end] > 0] if omega.size > 1 else order
+        return examples.relabelled(codes, omega), order
 
     def _went_on(self, visits: int, steps: float, updates: int) -> None:
         """Tell of what was learned online, which does not end."""
@@ -211,43 +256,6 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         progress.history, progress.row_updates, progress.stop_reason = [], None, None
         describe_run(self, progress)
         self.n_iter_ = 1
-
-    def _learn_part(self, examples, y, weights, known, rows, foresee, predicted) -> None:
-        """Learn from a range of rows, of which only the first may be of a new class."""
-        start, end = rows
-        before, everything = self.classes_, np.union1d(self.classes_, y) if foresee else known
-        guess = -1
-        if foresee and len(before):
-            row = np.array([start], np.uint64)
-            guess = int(self._learner.problems.decide(self._learner.scores(examples, row))[0])
-        if len(known) > len(before):
-            state = grown(self._learner.state(), before, known, self.multiclass)
-            self._learner = self._new_learner(examples, len(known))
-            self._learner.restore(state)
-            self.classes_ = known
-        codes = np.zeros(len(y), np.int32)
-        codes[start:end] = np.searchsorted(known, y[start:end])
-        omega = weighted_by_class(weights, self.class_weight, known, codes)
-        order = np.arange(start, end, dtype=np.uint64)
-        order = order[omega[start:end] > 0] if omega.size > 1 else order
-        some = examples.relabelled(codes, omega)
-        progress = self._progress
-        seen: np.ndarray | None = np.zeros(order.size, np.int32)
-        if len(known) > 1:
-            etas = self._plan().etas(progress.visits + 1, order.size)
-            tally = self._learner.walk(some, order, etas, foresee=foresee)
-            self._learner.settle()  # the rows are the caller's, who may change them
-            progress.count(tally)
-            seen = tally.predictions
-        else:
-            weight = some.weight_of(order)
-            self._learner.idle(weight)
-            progress.steps, progress.visits = progress.steps + weight, progress.visits + order.size
-        if foresee:
-            predicted[order] = np.searchsorted(everything, known)[seen]
-            if len(known) > len(before):
-                known_before = np.searchsorted(everything, before)
-                predicted[start] = known_before[guess] if len(before) else -1
 
     def _check_parameters(self) -> None:
         self._validate_params()

@@ -18,7 +18,10 @@ class Data(Protocol):
     """Where a run gets its rows from."""
 
     def parts(self, epoch: int, position: int) -> Iterator[tuple[Any, Array]]:
-        """Examples and the order in which to visit them, part by part, after `position` visits."""
+        """Examples and the order in which to visit them, part by part, after `position` visits.
+
+        An empty order says that something else has come on, as when a block of a file was read.
+        """
 
     @property
     def repeats(self) -> bool:
@@ -74,7 +77,9 @@ class Drawn:
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Any, Array]]:
         """The examples and what is left of the order of an epoch."""
-        yield self.examples, self.order(epoch)[position:]
+        rest = self.order(epoch)[position:]
+        if rest.size:
+            yield self.examples, rest
 
     @property
     def repeats(self) -> bool:
