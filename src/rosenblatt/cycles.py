@@ -25,9 +25,9 @@ class CycleFinder:
     Examples
     --------
     >>> finder = CycleFinder(0)
-    >>> steps = [1, 2, 3, 1, 2, 3, 1, 2]
+    >>> steps = [1, 2, 3, 1, 2, 3]
     >>> [finder.length_at(lambda anchor, x=x: anchor == x, lambda x=x: x) for x in steps]
-    [0, 0, 0, 0, 0, 3, 3, 3]
+    [0, 0, 0, 0, 0, 3]
     """
 
     anchor: Any

@@ -179,7 +179,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             found, progress = arrivals(y, self.classes_), self._progress
             everything, predicted = found[-1][1], np.full(len(y), -1)
             with uninterrupted():
-                for (start, known), (end, _) in pairwise([*found, (len(y), None)]):
+                for (start, known), (end, _) in pairwise([*found, (len(y), everything)]):
                     if start == end:
                         continue
                     before = self.classes_

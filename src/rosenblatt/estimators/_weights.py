@@ -68,9 +68,9 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """The weights to predict with, made when they are asked for."""
         if not hasattr(self, "_shown"):
             raise AttributeError(f"The {type(self).__name__} is not fitted yet.")
-        if self._shown is None:
-            self._shown = self._learner.weights(averaged=self._averages())
-        return self._shown
+        if self._shown is not None:
+            return self._shown
+        return self._learner.weights(averaged=self._averages())
 
     def _learned(self) -> Weights:
         """The last weights, whatever is predicted with."""

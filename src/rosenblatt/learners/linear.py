@@ -124,6 +124,7 @@ class Linear:
             self._kind = "one"
         self._parts = [self._new_part(*group) for group in groups]
         self._unsettled: list[_Walked] = []
+        self._average: tuple[list[Any], Weights] | None = None  # with the clock it is of
 
     def walk(
         self,
@@ -321,12 +322,14 @@ class Linear:
     # Weights
 
     def weights(self, averaged: bool = False) -> Weights:
-        """The present weights where they lie, or their average: a mean over all steps."""
+        """The present weights where they lie, or their average, kept until the next step."""
         if averaged:
-            means = [self._mean(part) for part in self._parts]
-            return Weights(
-                self._shown([W for W, _ in means]), np.concatenate([b for _, b in means])
-            )
+            clock = [self.n_features, *(part.book[learn.CLOCK, 0] for part in self._parts)]
+            if self._average is None or self._average[0] != clock:
+                means = [self._mean(part) for part in self._parts]
+                biases = np.concatenate([bias for _, bias in means])
+                self._average = clock, Weights(self._shown([W for W, _ in means]), biases)
+            return self._average[1]
         return Weights(
             self._shown([part.W for part in self._parts]),
             np.concatenate([part.book[learn.BIAS] for part in self._parts]),
@@ -402,6 +405,7 @@ class Linear:
     def restore(self, state: State) -> None:
         """Take up what a state holds; its arrays are copied."""
         self._unsettled.clear()
+        self._average = None
         self.n_features, first = state.weights.shape[1], 0
         for part in self._parts:
             own = slice(first, first + part.problems)
@@ -421,6 +425,7 @@ class Linear:
     def restart_average(self) -> None:
         """Let the average begin with the next step."""
         self._unsettled.clear()
+        self._average = None
         for part in self._parts:
             part.U = np.empty(0)
             part.book[learn.BIAS_SUM] = 0.0
