@@ -20,7 +20,7 @@ FOUND = [
 
 SEED_DECIDES = {
     "check_class_weight_classifiers": (
-        "the seed decides: with one weight vector per pair 9 of 12 seeds pass, and not 0, which the "
+        "the seed decides: with one weight vector per pair 9 of 12 seeds pass, not 0, which the "
         "check sets; it asks for 0.87 of the rows, and over these seeds there are 0.72 to 1.00"
     )
 }
