@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.kernels.packing import Numbering, Rarity, taken, used_places
+from rosenblatt.kernels.packing import Numbering, Rarity, used_places
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
 
@@ -78,13 +78,6 @@ def test_used_places_are_those_that_learning_touched():
     W[1, 1], U[3, 0] = 1, 2
     assert used_places(W, U).tolist() == [1, 3]
     assert used_places(W, np.zeros((1, 2))).tolist() == [1]
-
-
-@pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 3), (0, 2)])
-def test_rows_are_taken_as_numpy_takes_them(shape):
-    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    places = np.flatnonzero(np.arange(shape[0]) % 3).astype(np.uint32)
-    assert np.array_equal(taken(array, places), array[places])
 
 
 @settings(max_examples=30, deadline=None)

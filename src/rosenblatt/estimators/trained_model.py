@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.open import sorted_labels
 from rosenblatt.estimators.file_run import FileRun
-from rosenblatt.kernels.packing import taken, used_places
+from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.models import Model
 
@@ -84,7 +83,7 @@ def _used(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, Turn]
     if np.count_nonzero(found) > 0.9 * len(found):
         return np.arange(len(found), dtype=np.uint32), lambda array: array
     places = np.flatnonzero(found).astype(np.uint32)
-    return places, partial(taken, places=places)
+    return places, lambda array: array[places]
 
 
 def _words(

@@ -7,8 +7,6 @@ no row ever had a use for. The number of a column is its *place*.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from rosenblatt.kernels._memory import zeros
@@ -122,9 +120,8 @@ class Rarity:
         """The scales by the frequencies in these rows."""
         n, places = len(rows.bases), (rows.near, rows.far, rows.columns)
         count = max(int(some.max(initial=0)) + 1 if len(some) else 0 for some in places)
-        frequencies = np.zeros(count, dtype=np.uint32)
-        for some in places:
-            count_places(some, frequencies)
+        counts = sum(np.bincount(some, minlength=count) for some in places)
+        frequencies = np.asarray(counts, dtype=np.uint32)
         logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
         squares = sum_of_squares(rows, frequencies, logs * logs)
         unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
@@ -147,20 +144,9 @@ def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
     >>> used_places(np.array([[0.0], [2.0]]), np.zeros((2, 1))).tolist()
     [1]
     """
-    out = zeros((len(W),), np.uint32)
-    return out[: find_used(W, U, out)]
-
-
-def taken(array: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The rows of an array at some places, as ``array[places]`` but faster for wide gaps.
-
-    >>> taken(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2], np.uint32)).tolist()
-    [[1.0], [4.0]]
-    """
-    width = math.prod(array.shape[1:])
-    out = zeros((len(places), width), array.dtype)
-    take(array.reshape(len(array), width), places, out)
-    return out.reshape(len(places), *array.shape[1:])
+    used = W.any(axis=1)
+    used[: len(U)] |= U.any(axis=1)
+    return np.flatnonzero(used).astype(np.uint32)
 
 
 @kernel
@@ -204,30 +190,6 @@ def pack(indptr, columns, bits, places, met, count, rows):
 
 
 @kernel
-def find_used(W, U, out):
-    """Write the places whose weights or sums are not all zero to `out`; how many there are."""
-    count = 0
-    for i in range(W.shape[0]):
-        used = False
-        for c in range(W.shape[1]):
-            used |= W[i, c] != 0
-        if i < U.shape[0]:
-            for c in range(U.shape[1]):
-                used |= U[i, c] != 0
-        out[count] = i
-        count += used
-    return count
-
-
-@kernel
-def take(rows, places, out):
-    """``out = rows[places]``."""
-    for i in range(places.size):
-        for c in range(out.shape[1]):
-            out[i, c] = rows[places[i], c]
-
-
-@kernel
 def score(pointers, columns, values, places, W, bias, out):
     """The scores of plain rows with the weights of numbered columns."""
     for row in range(out.shape[0]):
@@ -238,13 +200,6 @@ def score(pointers, columns, values, places, W, bias, out):
             if place > 0:
                 for c in range(out.shape[1]):
                     out[row, c] += values[j] * W[place - np.uint32(1), c]
-
-
-@kernel
-def count_places(places, frequencies):
-    """Count how often each place occurs."""
-    for j in range(places.size):
-        frequencies[places[j]] += np.uint32(1)
 
 
 @kernel
