@@ -120,8 +120,8 @@ class Rarity:
         """The scales by the frequencies in these rows."""
         n, places = len(rows.bases), (rows.near, rows.far, rows.columns)
         count = max(int(some.max(initial=0)) + 1 if len(some) else 0 for some in places)
-        counts = sum(np.bincount(some, minlength=count) for some in places)
-        frequencies = np.asarray(counts, dtype=np.uint32)
+        counts = [np.bincount(some, minlength=count) for some in places]
+        frequencies = np.sum(counts, axis=0, dtype=np.uint32)
         logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
         squares = sum_of_squares(rows, frequencies, logs * logs)
         unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
