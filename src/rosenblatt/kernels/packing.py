@@ -144,7 +144,7 @@ def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
     >>> used_places(np.array([[0.0], [2.0]]), np.zeros((2, 1))).tolist()
     [1]
     """
-    used = W.any(axis=1)
+    used = np.array(W.any(axis=1))
     used[: len(U)] |= U.any(axis=1)
     return np.flatnonzero(used).astype(np.uint32)
 
