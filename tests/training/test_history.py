@@ -34,3 +34,11 @@ def test_every_column_of_a_fit_is_filled():
     norm = np.sqrt((model.state_.weights**2).sum() + (model.state_.bias**2).sum())
     assert model.history_[-1].weight_norm == pytest.approx(norm)
     assert model.n_updates_ == model.history_["updates"].sum()
+
+
+def test_a_notebook_shows_a_row_per_epoch_and_only_what_is_known():
+    html = History([Epoch(1, 7), Epoch(2, 0)])._repr_html_()
+    assert html.count("<tr>") == 3
+    assert "<th>updates</th>" in html
+    assert "validation" not in html
+    assert repr(History([Epoch(1, 7)])) == "<History of 1 epochs>"

@@ -104,3 +104,13 @@ class History(Sequence[Epoch]):
 
     def __repr__(self) -> str:
         return f"<History of {len(self)} epochs>"
+
+    def _repr_html_(self) -> str:
+        """A table with a row per epoch, of the columns that are known."""
+        known = {k: v for k, v in self.to_dict().items() if any(x == x for x in v)}
+        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in known)
+        rows = zip(
+            *([f"<td>{x:.4g}</td>" for x in column] for column in known.values()), strict=True
+        )
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
