@@ -1,0 +1,142 @@
+"""The same jobs with two checkouts of the package in turns: least seconds of each, and the ratio.
+
+    python benchmarks/before_after.py OLD/src NEW/src [--turns 3]
+
+Every turn is a process of its own per checkout. A job that a checkout cannot do is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from common import data_folder, mnist
+
+
+def least(job: Callable[[], Any], times: int = 3) -> float:
+    """The least seconds of a job that has been run once before."""
+    job()
+    taken = []
+    for _ in range(times):
+        began = perf_counter()
+        job()
+        taken.append(perf_counter() - began)
+    return min(taken)
+
+
+def text_rows() -> tuple[Any, np.ndarray]:
+    """The IMDB reviews as hashed n-grams."""
+    import pyarrow as pa
+
+    from rosenblatt import HashedNgrams
+
+    file = data_folder() / "text" / "imdb_train.tsv.zst"
+    lines = pa.input_stream(str(file), compression="zstd").read().decode().split("\n")[1:]
+    labels, texts = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
+    return HashedNgrams().fit_transform(texts), np.array(labels) == "pos"
+
+
+def estimator_jobs() -> dict[str, Callable[[], Any]]:
+    """Fits of the estimators."""
+    from sklearn.datasets import load_iris, load_svmlight_file
+
+    from rosenblatt import KernelPerceptron, OneByOne, Perceptron, certify
+
+    fit = {"tol": None, "random_state": 0, "max_iter": 5}
+    X, y = mnist("train")
+    X = X.astype(np.float32) / 255
+    T, positive = text_rows()
+    news, group = load_svmlight_file(str(data_folder() / "libsvm" / "news20.gz"), dtype=np.float32)
+    row, flowers = T[0], load_iris(return_X_y=True)
+    online = Perceptron().partial_fit(row, [1], classes=[0, 1])
+
+    def one_by_one() -> None:
+        with OneByOne(Perceptron(), classes=[False, True]) as learner:
+            for x, label in zip(X[:2000], (y[:2000] == 0).tolist(), strict=True):
+                learner.learn(x, label)
+
+    return {
+        "fit MNIST, 0 against the rest, 5 epochs": lambda: Perceptron(**fit).fit(X, y == 0),
+        "the same, averaged": lambda: Perceptron(keep="average", **fit).fit(X, y == 0),
+        "fit MNIST, 10 classes, 5 epochs": lambda: Perceptron(**fit).fit(X, y),
+        "the same, averaged ": lambda: Perceptron(keep="average", **fit).fit(X, y),
+        "fit IMDB, sparse, 5 epochs": lambda: Perceptron(**fit).fit(T, positive),
+        "the same, averaged, threshold 2": lambda: Perceptron(
+            keep="average", threshold=2.0, **fit
+        ).fit(T, positive),
+        "fit news20, 20 classes, 5 epochs": lambda: Perceptron(**fit).fit(news, group),
+        "fit iris": lambda: Perceptron(random_state=0).fit(*flowers),
+        "partial_fit, one sparse row, 2^22 columns": lambda: online.partial_fit(row, [1]),
+        "2,000 examples one by one, 784 features": one_by_one,
+        "kernel perceptron, 3,000 digits, 2 epochs": lambda: KernelPerceptron(
+            kernel="poly", degree=2, gamma=1, coef0=1, tol=None, max_iter=2, random_state=0
+        ).fit(X[:3000], y[:3000]),
+        "certify MNIST 0 and 1": lambda: certify(X[y < 2][:4000], y[y < 2][:4000]),
+    }
+
+
+def command_jobs(folder: Path) -> dict[str, Callable[[], Any]]:
+    """Whole commands, as a user sees them."""
+    text, out = data_folder() / "text", folder / "m.model"
+
+    def command(*words: Any) -> Callable[[], Any]:
+        line = [sys.executable, "-m", "rosenblatt", *map(str, words)]
+        return lambda: subprocess.run(line, check=True, capture_output=True)
+
+    small = folder / "small.csv"
+    small.write_text("label,text\n" + "pos,good and fun\nneg,bad and dull\n" * 100)
+    imdb, news = text / "imdb_train.tsv.zst", text / "20news_train.jsonl.zst"
+    return {
+        "train, 200 rows": command("train", small, "-q", "--out", out),
+        "train IMDB": command("train", imdb, "--label", "label", "-q", "--out", out),
+        "evaluate IMDB": command("evaluate", out, text / "imdb_test.tsv.zst"),
+        "train 20 newsgroups": command("train", news, "--label", "label", "-q", "--out", out),
+    }
+
+
+def measure() -> dict[str, float]:
+    """All jobs with the checkout on the path."""
+    warnings.simplefilter("ignore")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, job in (estimator_jobs() | command_jobs(Path(folder))).items():
+            found[name] = least(job, 2)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sources", nargs="*")
+    parser.add_argument("--turns", type=int, default=3)
+    arguments = parser.parse_args()
+    if not arguments.sources:
+        print(json.dumps(measure()))
+        return
+    best: dict[str, list[float]] = {}
+    for _ in range(arguments.turns):
+        for place, source in enumerate(arguments.sources):
+            environment = {**os.environ, "PYTHONPATH": source, "ROSENBLATT_QUIET": "1"}
+            told = subprocess.run(
+                [sys.executable, __file__], env=environment, check=True, capture_output=True
+            ).stdout
+            for name, seconds in json.loads(told).items():
+                kept = best.setdefault(name, [float("inf")] * len(arguments.sources))
+                kept[place] = min(kept[place], seconds)
+    for name, seconds in best.items():
+        shown = "   ".join(f"{s * 1000:>9,.1f}" for s in seconds)
+        print(f"{name.strip():<46} {shown}   {seconds[0] / seconds[-1]:>5.2f}")
+
+
+if __name__ == "__main__":
+    main()
