@@ -133,6 +133,7 @@ def main() -> None:
             for name, seconds in json.loads(told).items():
                 kept = best.setdefault(name, [float("inf")] * len(arguments.sources))
                 kept[place] = min(kept[place], seconds)
+            print(f"{source}: done", file=sys.stderr, flush=True)
     for name, seconds in best.items():
         shown = "   ".join(f"{s * 1000:>9,.1f}" for s in seconds)
         print(f"{name.strip():<46} {shown}   {seconds[0] / seconds[-1]:>5.2f}")
