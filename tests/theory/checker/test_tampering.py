@@ -5,11 +5,11 @@ The long form: ``python -m benchmarks.torture certificates --count 10000``.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
+from benchmarks import torture_certificates as torture
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +17,6 @@ from rosenblatt import certify
 from rosenblatt.errors import DataError
 from rosenblatt.theory import Certificate, CertificateSet, load_certificate
 from rosenblatt.theory.checker.certificate_file import seal
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks import torture_certificates as torture  # noqa: E402
 
 
 def test_resealed_tamperings_are_refused_refuted_or_true():
@@ -47,10 +44,8 @@ def test_any_json_in_any_field_is_read_or_refused(name, value):
     record = {**honest, name: value}
     if name != "seal":
         record["seal"] = seal(record)
-    try:
+    with contextlib.suppress(DataError):
         Certificate.from_dict(record)
-    except DataError:
-        pass
 
 
 @given(json_values)
