@@ -35,8 +35,8 @@ _HOSTILE: list[Any] = [
     None, True, False, 0, 1, -1, 2, 10**6, -(10**6), 2**63, 2**70, 10**400, 0.0, -0.0, 0.5, -1.5,
     5e-324, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), "", "0", "-1", "1", "x",
     "1/0", "1/2", "1e999999999", " 1", "1_0", "٣", "9" * 5000, "\ud800", "NaN", [], {}, [[]],
-    [[0]], [0], [1, -1], ["0"], ["a"], [None], {"rows": []}, "separable", "inseparable", "quasi-separable",
-    "undecided", "ovr", "ovo",
+    [[0]], [0], [1, -1], ["0"], ["a"], [None], {"rows": []}, "separable", "inseparable",
+    "quasi-separable", "undecided", "ovr", "ovo",
 ]  # fmt: skip
 
 
