@@ -9,6 +9,8 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 from typer.testing import CliRunner
 
 from rosenblatt.cli import app
+from rosenblatt.errors import DataError
+from rosenblatt.theory.checker.certificate_file import seal, seal_of_set
 
 XOR = "a,b,y\n0,0,no\n0,1,yes\n1,0,yes\n1,1,no\n"
 
@@ -152,3 +154,66 @@ def test_a_certificate_of_the_package_checks_a_file_of_the_same_numbers(folder):
 
     certify(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), ["no", "yes", "yes", "no"]).save("c.json")
     assert run("verify", "c.json", "xor.csv", "--label", "y").exit_code == 0
+
+
+@pytest.fixture
+def three(folder):
+    """A file of three classes in a row, and the record of its certificates."""
+    (folder / "abc.csv").write_text("x,label\n0,a\n1,b\n2,c\n")
+    run("certify", "abc.csv", "--label", "label", "--out", "set.json")
+    return json.loads((folder / "set.json").read_text())
+
+
+def test_a_proof_says_which_classes_it_is_about(folder, three):
+    checked = run("verify", "set.json", "abc.csv")
+    assert checked.exit_code == 0
+    assert "PROVEN: inseparable, each of 3 classes against the rest" in checked.output
+    run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
+    assert "class no against class yes" in run("verify", "cert.json", "xor.csv").output
+
+
+def test_a_set_without_some_parts_is_refused(folder, three):
+    for kept in ([], three["certificates"][:1], three["certificates"][::2]):
+        record = {**three, "certificates": kept}
+        record["seal"] = seal_of_set(record)
+        (folder / "set.json").write_text(json.dumps(record))
+        checked = run("verify", "set.json", "abc.csv")
+        assert checked.exit_code == 1
+        assert isinstance(checked.exception, DataError)
+        assert "PROVEN" not in checked.output
+
+
+@pytest.mark.parametrize("strategy", ["ovr", "ovo"])
+def test_one_part_of_a_set_does_not_prove_a_file_of_more_classes(folder, three, strategy):
+    run("certify", "abc.csv", "--label", "label", "--strategy", strategy, "--out", "set.json")
+    parts = json.loads((folder / "set.json").read_text())["certificates"]
+    part = next(p for p in parts if p["verdict"] == "separable")
+    (folder / "part.json").write_text(json.dumps(part))
+    checked = run("verify", "part.json", "abc.csv")
+    assert checked.exit_code == 1
+    assert checked.output.startswith("NOT PROVEN for this file: separable; every claim holds, but")
+    assert "against class" in checked.output
+    assert "the data have 3 classes" in checked.output
+
+
+def test_a_set_of_an_older_version_must_be_made_again(folder, three):
+    old = {"format": three["format"], "version": 3, "certificates": three["certificates"]}
+    (folder / "set.json").write_text(json.dumps(old))
+    checked = run("verify", "set.json", "abc.csv")
+    assert checked.exit_code == 1
+    assert "make it again with rosenblatt certify" in str(checked.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("radius", float("inf")), ("mistake_bound", float("inf")), ("positive", [["1"]])],
+)
+def test_hostile_numbers_end_in_one_sentence(folder, name, value):
+    run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
+    record = json.loads((folder / "cert.json").read_text())
+    record[name] = value
+    record["seal"] = seal(record)
+    (folder / "cert.json").write_text(json.dumps(record))
+    checked = run("verify", "cert.json", "xor.csv")
+    assert checked.exit_code == 1
+    assert isinstance(checked.exception, DataError)

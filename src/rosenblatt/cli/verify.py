@@ -20,7 +20,7 @@ def verify(
     format: o.Format = None,
     header: o.Header = None,
 ) -> None:
-    """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if refuted."""
+    """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if not."""
     from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSet, load_certificate
     from rosenblatt.theory import verify as check
@@ -34,7 +34,10 @@ def verify(
         header = False if header is None and not source.header else header
     table = read_arrays(files, label, format=format, header=header)
     result = check(loaded, table.X, table.y)
-    if not result:
+    if result:
+        typer.echo(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
+    elif result.holds:
+        typer.echo(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
+    else:
         typer.echo(f"REFUTED: {result.reason}", err=True)
-        raise typer.Exit(1)
-    typer.echo(f"PROVEN: {loaded.verdict}; {result.reason}.")
+    raise typer.Exit(0 if result else 1)

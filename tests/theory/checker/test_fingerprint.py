@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from rosenblatt import certify
+from rosenblatt import certify, verify
 
 
 def by_the_documentation(X, y):
@@ -61,3 +61,17 @@ def test_the_type_of_the_numbers_does_not_matter():
         for u in (int, float, bool)
     }
     assert len(marks) == 1
+
+
+def test_integers_of_more_digits_than_python_prints_have_a_fingerprint():
+    long = np.array([[10**5000], [Fraction(1, 10**5000)], [0]], dtype=object)
+    marks = {
+        certify(X, ["a", "b", "b"], margin_rtol=None).fingerprint for X in (long, long + 1, -long)
+    }
+    assert len(marks) == 3
+
+
+def test_labels_of_more_digits_than_python_prints_are_named():
+    certificate = certify([[0], [1]], np.array([10**5000, 1], dtype=object))
+    assert certificate.positive == ("1" + "0" * 5000,)
+    assert verify(certificate, [[0], [1]], np.array([10**5000, 1], dtype=object))

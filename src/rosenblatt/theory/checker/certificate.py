@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from rosenblatt.theory.checker import certificate_file, report
+from rosenblatt.theory.checker import certificate_file, coverage, report
+from rosenblatt.theory.checker.domain import VERDICTS
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +130,7 @@ class Certificate:
     >>> from rosenblatt import certify
     >>> certificate = certify([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
     >>> certificate
-    <Certificate: inseparable, proven, 4 rows, 2 columns>
+    <Certificate: inseparable, proven, class 0 against class 1, 4 rows, 2 columns>
     >>> certificate.separable
     False
     >>> [str(share) for share in certificate.contradiction.shares]
@@ -162,6 +163,11 @@ class Certificate:
         """True if there is a strict separator."""
         return self.verdict == "separable"
 
+    @property
+    def speaks_of(self) -> str:
+        """The classes on either side, in words."""
+        return coverage.speaks_of(self)
+
     def report(self) -> str:
         """The certificate in plain English."""
         return report.report(self)
@@ -172,7 +178,7 @@ class Certificate:
     def __repr__(self) -> str:
         proven = "proven, " if self.exact and self.verdict != "undecided" else ""
         rows, columns = report.counted(self.n_rows, "row"), report.counted(self.n_columns, "column")
-        return f"<Certificate: {self.verdict}, {proven}{rows}, {columns}>"
+        return f"<Certificate: {self.verdict}, {proven}{self.speaks_of}, {rows}, {columns}>"
 
     def _repr_html_(self) -> str:
         return report.as_html(self.report())
@@ -198,7 +204,16 @@ class Certificate:
 class CertificateSet(Mapping[Any, Certificate]):
     """Certificates of a problem of several classes: one per class, or one per pair of classes.
 
-    A mapping from the class (or pair, negative class first) to its :class:`Certificate`.
+    A mapping from the class (or pair, negative class first) to its :class:`Certificate`. A set is
+    complete: every class, or every pair of them, has exactly one certificate; otherwise it cannot
+    be made (ValueError).
+
+    Attributes
+    ----------
+    strategy : str
+        ``"ovr"``, one per class against the rest, or ``"ovo"``, one per pair.
+    classes : tuple of str
+        The names of all classes.
 
     Examples
     --------
@@ -207,11 +222,14 @@ class CertificateSet(Mapping[Any, Certificate]):
     >>> {name: part.verdict for name, part in parts.items()}
     {'a': 'separable', 'b': 'inseparable', 'c': 'separable'}
     >>> certify([[0], [1], [2]], ["a", "b", "c"], strategy="ovo")
-    <CertificateSet: separable, 3 certificates>
+    <CertificateSet: separable, every pair of 3 classes>
     """
 
     def __init__(self, parts: Mapping[Any, Certificate]) -> None:
         self._parts = dict(parts)
+        coverage.check_complete(self._parts.values())
+        self.strategy = coverage.strategy_of(self._parts.values())
+        self.classes = coverage.classes_of(self._parts.values())
 
     def __getitem__(self, key: Any) -> Certificate:
         return self._parts[key]
@@ -230,8 +248,15 @@ class CertificateSet(Mapping[Any, Certificate]):
     @property
     def verdict(self) -> str:
         """The worst verdict of any part."""
-        order = ("separable", "quasi-separable", "undecided", "inseparable")
-        return max((part.verdict for part in self.values()), key=order.index)
+        return max((part.verdict for part in self.values()), key=VERDICTS.index)
+
+    @property
+    def speaks_of(self) -> str:
+        """The classes that stand against each other, in words."""
+        count = len(self.classes)
+        if self.strategy == "ovo":
+            return f"every pair of {count:,} classes"
+        return f"each of {count:,} classes against the rest"
 
     def report(self) -> str:
         """All reports, one after the other."""
@@ -241,14 +266,14 @@ class CertificateSet(Mapping[Any, Certificate]):
         return self.report()
 
     def __repr__(self) -> str:
-        return f"<CertificateSet: {self.verdict}, {report.counted(len(self), 'certificate')}>"
+        return f"<CertificateSet: {self.verdict}, {self.speaks_of}>"
 
     def _repr_html_(self) -> str:
         return "".join(report.as_html(part.report()) for part in self.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All parts as plain JSON values."""
-        return certificate_file.to_set_record(self.values())
+        """All parts as plain JSON values, sealed as a whole."""
+        return certificate_file.to_set_record(self)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> CertificateSet:

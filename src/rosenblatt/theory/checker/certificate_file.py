@@ -1,6 +1,10 @@
 """The file format of certificates: one JSON object, sealed by a hash.
 
 Integers that may be long are decimal text. Row numbers, signs and doubles stay JSON numbers.
+
+A file may come from anywhere: whatever it holds, reading it gives a certificate whose fields have
+their types, ranges and shapes (`domain`), or a DataError. A seal detects accidents, not forgeries,
+since anyone can compute it; the verifier trusts nothing but the data.
 """
 
 from __future__ import annotations
@@ -8,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
@@ -17,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import flint
 
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, shown
 from rosenblatt.files import replacing
+from rosenblatt.theory.checker.domain import check_fields
+from rosenblatt.theory.checker.input_data import decimal_text
 
 if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, CertificateSet
@@ -27,8 +34,14 @@ FORMAT = "rosenblatt-certificate"
 SET_FORMAT = "rosenblatt-certificates"
 VERSION = 3
 READABLE = (1, 2, 3)
+# Sets of older versions have no seal of their own: parts may be missing.
+SET_VERSION = 4
 # Fields that older versions lack, and their values there.
 _SINCE: dict[int, dict[str, Any]] = {2: {"balance": None}, 3: {"replaced": []}}
+_ENVELOPE = ("format", "version", "seal")
+_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+# What reading a malformed record may raise.
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateSet:
@@ -44,12 +57,27 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
     'separable'
     """
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        record = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
         if isinstance(record, dict) and record.get("format") == SET_FORMAT:
             return from_set_record(record)
         return from_record(record)
-    except (DataError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise DataError("this is not a rosenblatt certificate", path=path) from None
+    except ValueError as error:
         raise DataError(str(error), path=path) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are all different; readers disagree about which of two counts."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a field occurs twice in one object")
+    return found
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
 
 
 def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
@@ -73,42 +101,95 @@ def to_record(certificate: Certificate) -> dict[str, Any]:
     return record
 
 
-def to_set_record(parts: Iterable[Certificate]) -> dict[str, Any]:
-    """Several certificates as plain JSON values."""
-    records = [to_record(part) for part in parts]
-    return {"format": SET_FORMAT, "version": VERSION, "certificates": records}
+def to_set_record(parts: CertificateSet) -> dict[str, Any]:
+    """A set of certificates as plain JSON values, sealed as a whole."""
+    record = {
+        "format": SET_FORMAT,
+        "version": SET_VERSION,
+        "strategy": parts.strategy,
+        "classes": list(parts.classes),
+        "certificates": [to_record(part) for part in parts.values()],
+    }
+    record["seal"] = seal_of_set(record)
+    return record
+
+
+def seal_of_set(record: Mapping[str, Any]) -> str:
+    """As `seal`, of the set with its certificates replaced by their seals."""
+    return seal({**record, "certificates": [part["seal"] for part in record["certificates"]]})
 
 
 def from_record(record: Mapping[str, Any]) -> Certificate:
     """The inverse of `to_record`; a damaged or altered record raises DataError."""
-    if not isinstance(record, Mapping) or record.get("format") != FORMAT:
-        raise DataError("this is not a rosenblatt certificate")
-    if record.get("version") not in READABLE:
-        raise DataError(f"certificate version {record.get('version')!r}, expected {VERSION}")
-    if record.get("seal") != seal(record):
-        raise DataError("the certificate was altered after it was made: its seal is broken")
     try:
-        known = dict(record)
-        for version, added in _SINCE.items():
-            known |= added if record["version"] < version else {}
+        if not isinstance(record, Mapping) or record.get("format") != FORMAT:
+            raise DataError("this is not a rosenblatt certificate")
+        version = record.get("version")
+        if type(version) is not int or version not in READABLE:
+            raise DataError(f"certificate version {shown(version)}, expected {VERSION}")
+        if record.get("seal") != seal(record):
+            raise DataError("the certificate was altered after it was made: its seal is broken")
+        known = {name: value for name, value in record.items() if name not in _ENVELOPE}
+        for since, added in _SINCE.items():
+            known |= added if version < since else {}
         found: Certificate = _readers()["Certificate"](known)
-        return found
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"the certificate is malformed: {error!r}") from None
+        check_fields(found)
+    except DataError:
+        raise
+    except _MALFORMED as error:
+        raise DataError(f"the certificate is malformed: {_sentence(error)}") from None
+    return found
 
 
 def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
     """The inverse of `to_set_record`, keyed by the names of the classes."""
     from rosenblatt.theory.checker.certificate import CertificateSet
 
-    if record.get("version") not in READABLE or not isinstance(record.get("certificates"), list):
-        raise DataError("the set of certificates is malformed")
-    parts = {}
-    for item in record["certificates"]:
-        part = from_record(item)
-        one = len(part.negative) == 1 and len(part.positive) == 1
-        parts[(*part.negative, *part.positive) if one else part.positive[0]] = part
-    return CertificateSet(parts)
+    try:
+        if not isinstance(record, Mapping) or record.get("format") != SET_FORMAT:
+            raise DataError("this is not a set of rosenblatt certificates")
+        version = record.get("version")
+        if type(version) is int and version in READABLE:
+            raise DataError(
+                f"a set of certificates of version {version} does not say whether parts of it are "
+                "missing: make it again with rosenblatt certify"
+            )
+        if type(version) is not int or version != SET_VERSION:
+            raise DataError(f"set of certificates, version {shown(version)}, not {SET_VERSION}")
+        records = record.get("certificates")
+        if not isinstance(records, list):
+            raise DataError("the set of certificates does not list its parts")
+        parts = [from_record(item) for item in records]
+        if record.get("seal") != seal_of_set(record):
+            raise DataError("the set was altered after it was made: its seal is broken")
+        found = CertificateSet({_key(part): part for part in parts})
+        claimed = {name: value for name, value in record.items() if name not in _ENVELOPE}
+        if len(found) != len(parts):
+            raise DataError("a certificate occurs twice in the set")
+        if claimed.keys() != {"strategy", "classes", "certificates"}:
+            raise DataError("the set has fields that are not known, or lacks some")
+        if (claimed["strategy"], claimed["classes"]) != (found.strategy, list(found.classes)):
+            raise DataError("the set does not consist of the parts that it claims to have")
+    except DataError:
+        raise
+    except _MALFORMED as error:
+        raise DataError(f"the set of certificates is malformed: {_sentence(error)}") from None
+    return found
+
+
+def _key(part: Certificate) -> Any:
+    """The pair of classes, negative first, or the class that stands against the rest."""
+    pair = len(part.negative) == len(part.positive) == 1
+    return (*part.negative, *part.positive) if pair else part.positive[0]
+
+
+def _sentence(error: Exception) -> str:
+    """What is wrong with a record, in words."""
+    if isinstance(error, RecursionError):
+        return "its lists are nested too deeply"
+    if isinstance(error, KeyError):
+        return f"there is no field {error}"
+    return str(error)
 
 
 def _plain(value: Any) -> Any:
@@ -121,36 +202,55 @@ def _plain(value: Any) -> Any:
 
 
 def _texts(values: tuple[int, ...] | None) -> list[str] | None:
-    # Python refuses to print integers of more than 4300 digits; FLINT does not.
+    # Most are long; FLINT is faster than Python for those.
     return None if values is None else [str(flint.fmpz(x)) for x in values]
+
+
+def _fraction_text(value: Fraction) -> str:
+    whole = decimal_text(value.numerator)
+    return whole if value.denominator == 1 else f"{whole}/{decimal_text(value.denominator)}"
 
 
 _TEXT: dict[str, Callable[[Any], Any]] = {
     "weights": _texts,
     "coefficients": _texts,
-    "bias": lambda x: str(flint.fmpz(x)),
-    "threshold": str,
+    "bias": decimal_text,
+    "threshold": _fraction_text,
 }
 
 
 def _whole(text: Any) -> int:
-    if not isinstance(text, str):
-        raise TypeError(f"expected an integer as text, found {text!r}")
+    if not isinstance(text, str) or not _INTEGER.fullmatch(text):
+        raise ValueError(f"expected an integer as text, found {shown(text)}")
     return int(flint.fmpz(text))
 
 
-def _wholes(texts: Any) -> tuple[int, ...]:
-    return tuple(_whole(t) for t in texts)
+def _fraction(text: Any) -> Fraction:
+    # The text must not be left to Fraction: "1e999999999" would fill the memory.
+    numerator, _, denominator = _text(text).partition("/")
+    return Fraction(_whole(numerator), _whole(denominator) if "/" in text else 1)
 
 
-def _small(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError("expected a small integer")
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, found {shown(value)}")
+    value.encode()  # half of a surrogate pair cannot be printed
     return value
 
 
+def _double(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise ValueError(f"expected a number, found {shown(value)}")
+    return float(value)
+
+
 def _many(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    return lambda values: tuple(read(v) for v in values)
+    def reader(values: Any) -> tuple[Any, ...]:
+        if not isinstance(values, list):
+            raise ValueError(f"expected a list, found {shown(values)}")
+        return tuple(map(read, values))
+
+    return reader
 
 
 def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -158,6 +258,7 @@ def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _same(value: Any) -> Any:
+    """A value that `check_fields` looks at."""
     return value
 
 
@@ -167,23 +268,31 @@ def _readers() -> dict[str, Callable[[Any], Any]]:
     from rosenblatt.theory.checker import certificate as records
 
     def reader(cls: Any, **read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        return lambda r: cls(**{name: convert(r[name]) for name, convert in read.items()})
+        def convert(record: Any) -> Any:
+            if not isinstance(record, Mapping):
+                raise ValueError(f"expected an object, found {shown(record)}")
+            if unknown := record.keys() - read.keys():
+                raise ValueError(f"there is no field {shown(min(unknown))} in a certificate")
+            return cls(**{name: one(record[name]) for name, one in read.items()})
 
-    smalls = _many(_small)
-    combination = reader(records.Combination, rows=smalls, signs=smalls, coefficients=_wholes)
+        return convert
+
+    same, wholes, texts = _many(_same), _many(_whole), _many(_text)
+    combination = reader(records.Combination, rows=same, signs=same, coefficients=wholes)
     margin = reader(
-        records.Margin, lower=float, upper=float, weights=_wholes, bias=_whole, support=combination
-    )
-    rule = reader(records.ColumnRule, column=_small, direction=_small, threshold=Fraction)
-    replacement = reader(records.Replacement, column=_small, columns=smalls, weights=_wholes)
-    source = reader(records.CertificateSource, label=_same, header=bool, columns=tuple)
+        records.Margin,
+        lower=_double, upper=_double, weights=wholes, bias=_whole, support=combination,
+    )  # fmt: skip
+    rule = reader(records.ColumnRule, column=_same, direction=_same, threshold=_fraction)
+    replacement = reader(records.Replacement, column=_same, columns=same, weights=wholes)
+    source = reader(records.CertificateSource, label=_text, header=_same, columns=texts)
     certificate = reader(
         records.Certificate,
-        verdict=str, exact=_same, n_rows=int, n_columns=int, fingerprint=str, fit_intercept=_same,
-        positive=tuple, negative=tuple, weights=_optional(_wholes), bias=_whole,
+        verdict=_text, exact=_same, n_rows=_same, n_columns=_same, fingerprint=_text,
+        fit_intercept=_same, positive=texts, negative=texts, weights=_optional(wholes), bias=_whole,
         contradiction=_optional(combination), spanning=_optional(combination),
         balance=_optional(combination), replaced=_many(replacement), columns=_many(rule),
-        radius=_optional(float), augmented=_optional(margin), geometric=_optional(margin),
+        radius=_optional(_double), augmented=_optional(margin), geometric=_optional(margin),
         mistake_bound=_same, source=_optional(source),
     )  # fmt: skip
     return {"Certificate": certificate}

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt.theory.checker.input_data import label_name
+from rosenblatt.theory.checker.input_data import decimal_text, label_name
 
 _ROWS = 1 << 15
 
@@ -57,7 +57,8 @@ def fingerprint(values: Any, classes: list[Any], codes: NDArray[np.intp]) -> str
             row = np.repeat(np.arange(start, start + len(count)), count)
             for k in odd.tolist():
                 q = Fraction(data[k]) if isinstance(data[k], Fraction) else Fraction(int(data[k]))
-                rest.update(f"{row[k]} {column[k]} {q.numerator}/{q.denominator}\n".encode())
+                value = f"{decimal_text(q.numerator)}/{decimal_text(q.denominator)}"
+                rest.update(f"{row[k]} {column[k]} {value}\n".encode())
     lines = [
         "rosenblatt-data-1",
         f"{values.shape[0]} {values.shape[1]}",

@@ -9,9 +9,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+# Bits of integers that `str` prints whatever the interpreter's limit, which is 640 digits or more.
+_SHORT = 2000
 
 
 def check_matrix(X: Any) -> Any:
@@ -49,7 +53,9 @@ def check_matrix(X: Any) -> Any:
 
 def _check_finite(X: Any) -> None:
     values = X.data if sparse.issparse(X) else X
-    if math.isfinite(float(values.sum())) or np.isfinite(values).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(values.sum())
+    if math.isfinite(total) or np.isfinite(values).all():
         return
     place = np.argwhere(~np.isfinite(X.toarray() if sparse.issparse(X) else X))[0]
     raise ValueError(
@@ -111,7 +117,16 @@ def label_name(label: Any) -> str:
         return str(int(label))
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
-    return str(label)
+    return decimal_text(label) if isinstance(label, int) else str(label)
+
+
+def decimal_text(number: int) -> str:
+    """An integer of any length in decimal; Python's `str` refuses more than 4,300 digits.
+
+    >>> decimal_text(-17), len(decimal_text(10**5000))
+    ('-17', 5001)
+    """
+    return str(number) if number.bit_length() < _SHORT else str(flint.fmpz(number))
 
 
 def binary_signs(y: Any, n: int) -> NDArray[np.float64]:

@@ -6,6 +6,8 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
+from rosenblatt.theory.checker.coverage import side_text
+
 if TYPE_CHECKING:
     from rosenblatt.theory.checker.certificate import Certificate, Combination
 
@@ -34,7 +36,7 @@ def as_html(text: str) -> str:
 def report(certificate: Certificate) -> str:
     """A short report for readers who are not mathematicians."""
     c = certificate
-    one, other = _side(c.negative), _side(c.positive)
+    one, other = side_text(c.negative), side_text(c.positive)
     rows = f"{counted(c.n_rows, 'row')}, numbered from 0, and {counted(c.n_columns, 'column')}"
     lines = [f"{c.verdict.upper()}: {_headline(c, one, other)}", f"Data: {rows}."]
     if not c.exact and c.verdict != "undecided":
@@ -95,12 +97,6 @@ def _column(c: Certificate, j: int) -> str:
     return f"column {name}"
 
 
-def _side(names: tuple[str, ...]) -> str:
-    if len(names) == 1:
-        return f"class {names[0]}"
-    return f"classes {_listed(list(names))}"
-
-
 def _listed(items: list[str]) -> str:
     if len(items) > SHOWN + 1:
         return ", ".join(items[:SHOWN]) + f" and {len(items) - SHOWN:,} more"
@@ -128,13 +124,13 @@ def _interval(lower: float, upper: float) -> str:
 def _plane(c: Certificate) -> str:
     assert c.weights is not None
     used = [(w, _column(c, j)) for j, w in enumerate(c.weights) if w]
-    if len(used) > SHOWN or any(abs(w) > 10**9 for w, _ in used):
+    if len(used) > SHOWN or any(abs(w) > 10**9 for w in (c.bias, *(w for w, _ in used))):
         return f"{len(used):,} of {c.n_columns:,} columns have a weight."
     terms = [_term(w, name, first=k == 0) for k, (w, name) in enumerate(used)]
     if c.bias:
         terms.append(_term(c.bias, "", first=not terms))
     above = ">=" if c.verdict == "quasi-separable" else ">"
-    return f"{' '.join(terms)} {above} 0 for {_side(c.positive)}."
+    return f"{' '.join(terms)} {above} 0 for {side_text(c.positive)}."
 
 
 def _term(w: int, name: str, first: bool) -> str:

@@ -61,7 +61,6 @@ def check_balance(
 
 def _check_replacement(r: Replacement, width: int) -> None:
     """That a replacement can be undone."""
-    require(len(r.columns) == len(r.weights), "columns and weights do not match")
     require(len(set(r.columns)) == len(r.columns), "a replacement names a column twice")
     require(all(0 <= j < width for j in r.columns), "a column is out of range")
     weights = dict(zip(r.columns, r.weights, strict=True))

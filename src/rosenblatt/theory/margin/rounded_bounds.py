@@ -69,7 +69,10 @@ def root(square: Fraction, up: bool) -> float:
     estimate = Fraction(isqrt((square.numerator << shift) // square.denominator), 1 << (shift // 2))
     near = float(estimate)
     if up:
-        return near if Fraction(near) ** 2 >= square else nextafter(near, inf)
+        end = near if Fraction(near) ** 2 >= square else nextafter(near, inf)
+        if end == inf:
+            raise OverflowError("the square root is beyond the range of doubles")
+        return end
     return near if Fraction(near) ** 2 <= square else nextafter(near, 0.0)
 
 

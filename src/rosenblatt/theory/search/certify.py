@@ -88,7 +88,8 @@ def certify(
     classes, codes = check_labels(y, values.shape[0])
     if minimal is None and values.shape[1] + int(fit_intercept) > READABLE_COLUMNS:
         minimal = False
-    with ThreadPoolExecutor(1) as beside:
+    # Doubles only propose: where they overflow, integers decide.
+    with ThreadPoolExecutor(1) as beside, np.errstate(all="ignore"):
         mark = beside.submit(fingerprint, values, classes, codes)
         data = _Data(values, classes, codes, mark, _source(X, y))
         call = _Call(data, fit_intercept, exact, margin_rtol, minimal, Clock(time_limit))

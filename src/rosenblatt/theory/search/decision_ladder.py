@@ -140,7 +140,9 @@ def _in_original_columns(
         return None
     if decision.balance is not None:
         vectors = [*changed.vectors, *vectors]
-    return replace(decision, weights=weights, null_vectors=tuple(vectors))
+    # Columns of the reduced problem are not columns of the data, and none of these separates alone:
+    # `decide` looked for them first.
+    return replace(decision, weights=weights, null_vectors=tuple(vectors), columns=())
 
 
 def suggest(problem: BinaryProblem, clock: Clock) -> Decision:

@@ -155,7 +155,8 @@ def equilibrate(Z: Any, signs: Floats | float = 1.0) -> tuple[Any, Indices, Floa
     """
     top = column_top(Z)
     columns = np.flatnonzero(top)
-    scale = np.ldexp(1.0, -np.frexp(top[columns])[1])
+    # The reciprocal of a denormal number is beyond the range of doubles.
+    scale = np.ldexp(1.0, np.minimum(-np.frexp(top[columns])[1], 1023))
     Z = Z if len(columns) == len(top) else Z[:, columns]
     if (scale != 1.0).any():
         Z = scale_columns(Z, scale)
