@@ -199,7 +199,7 @@ def _lie_below(numbers: Array, limit: int) -> bool:
         return True
     if numbers.dtype.itemsize == 4 and numbers.flags.c_contiguous:
         return int(row_keys.largest(numbers.view(np.uint32))) < min(limit, 1 << 31)
-    return 0 <= int(numbers.min()) and int(numbers.max()) < limit
+    return int(numbers.min()) >= 0 and int(numbers.max()) < limit
 
 
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
