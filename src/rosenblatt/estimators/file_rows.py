@@ -237,7 +237,7 @@ class FileRows:
             row = self.source.rows - len(batch)
             row += int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
             raise DataError(
-                f"row {row:,} has a value of {values[bad]:g} (numbers after scaling); values beyond "
+                f"row {row:,} has a value of {values[bad]:g}, scaled; values beyond "
                 f"{_LARGEST:g} cannot be learned from: correct or leave out such rows or columns",
                 path=self.source.files[0] if self.source.files else None,
             )

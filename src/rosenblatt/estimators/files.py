@@ -142,10 +142,10 @@ def train(
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
-    if out is not None:
-        check_target(Path(out), [source, valid], saved)
     rows = _open(source, reading, begin)
     held = None if valid is None else _open(valid, reading, begin, rows)
+    if out is not None:
+        check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
     with saved.held() if saved is not None else nullcontext():
         run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)

@@ -6,24 +6,21 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from rosenblatt.data.arrow_tables import is_frame
-from rosenblatt.data.open import Source, named_files
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.files import remove_leftovers
 from rosenblatt.models import Model
 
 
-def check_target(target: Path, sources: Iterable[Any], saved: Checkpoint | None) -> None:
+def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
     """Refuse a model file that cannot be written, or that would replace what is read.
 
     Parameters
     ----------
     target : path
-    sources : iterable
-        What is read, as :func:`rosenblatt.train` takes it.
+    files : iterable of str
+        What is read.
     saved : Checkpoint or None
         Where the run is saved, which is not a place for models.
 
@@ -37,7 +34,7 @@ def check_target(target: Path, sources: Iterable[Any], saved: Checkpoint | None)
         raise OptionError(f"the model cannot be written to {target}: there is no folder {folder}")
     if target.exists() and not target.is_file():
         raise OptionError(f"the model cannot be written to {target}: that is not a file")
-    for path in map(Path, _read_files(sources)):
+    for path in map(Path, files):
         if path.exists() and ((target.exists() and path.samefile(target)) or folder.samefile(path)):
             raise OptionError(f"the model would replace {target}, which is read; name another file")
     if saved is not None and target.resolve() in (
@@ -50,17 +47,6 @@ def check_target(target: Path, sources: Iterable[Any], saved: Checkpoint | None)
     except OSError as error:
         raise OptionError(f"the model cannot be written to {target}: {error.strerror}") from None
     remove_leftovers(target)
-
-
-def _read_files(sources: Iterable[Any]) -> list[str]:
-    """The names of all files that are read."""
-    names: list[str] = []
-    for source in sources:
-        if isinstance(source, Source):
-            names += source.files
-        elif source is not None and not is_frame(source) and not hasattr(source, "read"):
-            names += named_files(source)
-    return [name for name in names if name != "-"]
 
 
 def save_somewhere(model: Model, target: Path) -> None:
