@@ -45,8 +45,8 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     first = source.first_table() if first is None else first
     if first is not None:
         with (
-            replacing(target / "first.arrow") as file,
-            pa.ipc.new_file(file, first.schema) as table,
+            replacing(target / "first.arrow") as named,
+            pa.ipc.new_file(named, first.schema) as table,
         ):
             table.write_table(first)
     about = {
