@@ -1,10 +1,11 @@
 """Files are whole or not there."""
 
+import os
 import stat
 
 import pytest
 
-from rosenblatt.files import replacing
+from rosenblatt.files import claim, replacing
 
 
 def test_a_failure_leaves_the_old_file_and_no_debris(tmp_path):
@@ -37,3 +38,48 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
         file.write("1")
     (tmp_path / "b").write_text("1")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot sync folders")
+def test_the_file_and_its_name_are_on_the_disk_when_the_block_is_left(tmp_path, monkeypatch):
+    synced, sync = [], os.fsync
+
+    def noted(descriptor):
+        synced.append((os.fstat(descriptor).st_ino, (tmp_path / "a").exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr("rosenblatt.files.os.fsync", noted)
+    with replacing(tmp_path / "a") as file:
+        file.write(b"1")
+    assert synced == [
+        ((tmp_path / "a").stat().st_ino, False),
+        (tmp_path.stat().st_ino, True),
+    ]
+
+
+def test_a_full_disk_names_the_file_that_was_to_be_written(tmp_path, monkeypatch):
+    def is_full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rosenblatt.files.os.fsync", is_full)
+
+    def write():
+        with replacing(tmp_path / "a") as file:
+            file.write(b"1")
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*/a'"):
+        write()
+    with (
+        pytest.raises(FileNotFoundError, match=r"'.*/missing/a'"),
+        replacing(tmp_path / "missing/a"),
+    ):
+        pass
+
+
+def test_a_lock_has_one_holder_and_ends_with_it(tmp_path):
+    held = claim(tmp_path / "lock")
+    assert claim(tmp_path / "lock") is None
+    (tmp_path / "lock").unlink()
+    with claim(tmp_path / "lock"):
+        held.close()
+        assert claim(tmp_path / "lock") is None

@@ -1,22 +1,30 @@
-"""Atomic writes, complete or absent, and files that only their user can have written."""
+"""Atomic writes, complete or absent; locks; and files that only their user can have written."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
+
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+_UNFINISHED = ".unfinished"
+_OWNER = "owner"  # the lock file of a temporary folder
+_TEMPORARY = "rosenblatt-"
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file that replaces `path` when the block succeeds.
 
-    After a failure, a kill or a full disk, the previous file at `path` is unchanged.
+    After a failure, a kill or a full disk, the previous file at `path` is unchanged. Afterwards
+    the new file is on the disk, and so is its name.
 
     Examples
     --------
@@ -28,17 +36,158 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     '1 1 -1 -1'
     """
     target = Path(path)
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    with naming(target):
+        descriptor, temporary = _unfinished(target)
+        try:
+            with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                if os.name == "nt":  # an open file cannot be renamed there
+                    file.close()
+                temporary.chmod(_mode_for(target))
+                temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(target.parent)
+
+
+def _unfinished(target: Path) -> tuple[int, Path]:
+    """A new temporary file beside the target, locked while this process writes it."""
+    while True:
+        descriptor, name = tempfile.mkstemp(_UNFINISHED, f".{target.name}.", target.parent)
+        if _lock(descriptor) and _is_at(descriptor, Path(name)):
+            return descriptor, Path(name)
+        os.close(descriptor)  # another run took it for a leftover and removes it
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let an error of the operating system that names no file, as of a full disk, name this one.
+
+    >>> with naming("a.model"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    OSError: [Errno 28] No space left on device: 'a.model'
+    """
     try:
-        with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_mode_for(target))
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as error:
+        is_own = str(error.filename).endswith(_UNFINISHED)
+        if not is_own and (error.filename is not None or error.errno not in _OF_WRITING):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def claim(path: Path) -> BinaryIO | None:
+    """A lock: a file, made if needed, that this process holds until it closes it or ends.
+
+    None if another one holds it. It is to be removed, if at all, before it is closed.
+
+    >>> path = Path(tempfile.mkdtemp()) / "lock"
+    >>> with claim(path):
+    ...     claim(path) is None
+    True
+    >>> with claim(path):
+    ...     path.exists()
+    True
+    """
+    while True:
+        file = path.open("ab")
+        if not _lock(file.fileno()):
+            file.close()
+            return None
+        if _is_at(file.fileno(), path):
+            return file
+        file.close()  # it was removed before it was locked
+
+
+def temporary_folder() -> tuple[Path, BinaryIO]:
+    """A new temporary folder and the lock in it that says that its owner lives."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+        with suppress(FileNotFoundError):
+            held = claim(folder / _OWNER)
+            if held is not None:
+                return folder, held
+
+
+def remove_leftovers(target: Path | None = None) -> int:
+    """Remove what killed runs left: unfinished copies of a file, or temporary folders.
+
+    What a living process holds stays, and so does what nobody here has made. The number removed.
+    """
+    removed = 0
+    with suppress(OSError):
+        if target is not None:
+            made = re.compile(re.escape(f".{target.name}.") + r"\w{8}" + re.escape(_UNFINISHED))
+            for path in [p for p in target.parent.iterdir() if made.fullmatch(p.name)]:
+                removed += _remove(path, path)
+        else:
+            for path in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*/{_OWNER}"):
+                removed += _remove(path, path.parent)
+    return removed
+
+
+def _remove(lock: Path, whole: Path) -> bool:
+    """Remove a file or a folder if nobody holds its lock."""
+    try:
+        if hasattr(os, "geteuid") and lock.lstat().st_uid != os.geteuid():
+            return False
+        with lock.open("rb+") as file:
+            if not _lock(file.fileno(), surely=True) or not _is_at(file.fileno(), lock):
+                return False
+            if os.name == "nt":
+                file.close()
+            if whole.is_dir():
+                shutil.rmtree(whole)
+            else:
+                whole.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _lock(descriptor: int, surely: bool = False) -> bool:
+    """Lock an open file for this process; where the system has no locks, that counts as done.
+
+    A lock ends with the process that holds it, however that ends.
+    """
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            locking: Any = msvcrt  # mypy looks at one platform only
+            locking.locking(descriptor, locking.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except (OSError, ImportError):  # some network folders have no locks
+        return not surely
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _mode_for(target: Path) -> int:

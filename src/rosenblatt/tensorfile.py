@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ _KINDS = {
     np.dtype(np.uint64): "U64",
     np.dtype(np.int64): "I64",
 }
-_KEY = "rosenblatt"
+_KEY, _SEAL = "rosenblatt", "checksum"
 
 
 def write(
@@ -31,12 +32,13 @@ def write(
 
     The arrays are written as they lie in memory, so that a large model needs no second copy.
     """
-    header: dict[str, Any] = {"__metadata__": {_KEY: json.dumps(about)}}
     start = 0
     laid = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in sorted(arrays.items())
     }
+    plain = json.dumps(about)
+    header: dict[str, Any] = {"__metadata__": {_KEY: plain, _SEAL: _checksum(plain, laid)}}
     for name, array in laid.items():
         header[name] = {
             "dtype": _KINDS[array.dtype.newbyteorder("=")],
@@ -52,8 +54,25 @@ def write(
             file.write(array.data if array.size else b"")
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+def _checksum(plain: str, arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """A checksum of everything in a file that has a meaning, at 3 GB/s."""
+    total = zlib.crc32(plain.encode())
+    for name, array in sorted(arrays.items()):
+        total = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), total)
+        total = zlib.crc32(array.data if array.size else b"", total)
+    return f"{total:08x}"
+
+
+def read(
+    path: str | os.PathLike[str], sealed: bool = False
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Read what :func:`write` wrote.
+
+    Parameters
+    ----------
+    path : path
+    sealed : bool
+        Whether a file without a checksum, as earlier releases wrote them, is refused.
 
     Raises
     ------
@@ -75,7 +94,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dic
         raise FileNotFoundError(f"there is no file {os.fspath(path)!r}")
     try:
         with safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {})[_KEY])
+            texts = file.metadata() or {}
+            about = json.loads(texts[_KEY])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (
         SafetensorError,
@@ -85,9 +105,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dic
         AttributeError,
         ValueError,
         RecursionError,
+        OverflowError,
     ) as error:
         reason = "its header is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file: {reason}") from None
     if not isinstance(about, dict):
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file")
+    if sealed and _SEAL not in texts:
+        raise ModelFormatError(
+            f"{os.fspath(path)} has no checksum: it is damaged, or of an earlier release"
+        )
+    if _SEAL in texts and texts[_SEAL] != _checksum(texts[_KEY], arrays):
+        raise ModelFormatError(
+            f"{os.fspath(path)} is damaged: it is not what was written (its checksum differs)"
+        )
     return arrays, about

@@ -55,6 +55,42 @@ def test_a_folder_that_is_not_whole_or_of_other_features_is_refused(source, tmp_
         data.open(tmp_path / "a.cache")
 
 
+@pytest.mark.parametrize("name", ["rows.arrow", "first.arrow", "about.json"])
+def test_no_file_that_was_cut_or_changed_is_read_as_another_one(source, tmp_path, name):
+    write_cache(source, tmp_path / "a.cache")
+    file, generator = tmp_path / "a.cache" / name, np.random.default_rng(1)
+    content = file.read_bytes()
+
+    def everything():
+        back = data.open(tmp_path / "a.cache")
+        found = [[a.tolist() for a in (*batch.rows, batch.labels)] for batch in back]
+        return found, back.classes, back.first_table().to_pylist()
+
+    sound, refused = everything(), 0
+    for place in generator.integers(0, len(content), 60):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(generator.integers(0, 8))
+        for damaged in (flipped, content[:place]):
+            file.write_bytes(damaged)
+            try:
+                assert everything() == sound
+            except DataError:
+                refused += 1
+    assert refused > 100
+
+
+def test_numbers_that_are_not_finite_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.svm").write_text("1 1:1 2:1\n-1 1:-1\n")
+    source = data.open(tmp_path / "a.svm")
+    [batch] = source
+    batch.rows.values[0] = np.inf
+    monkeypatch.setattr(type(source), "__iter__", lambda self: iter([batch]))
+    write_cache(source, tmp_path / "a.cache")
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="a value or a weight is not finite"):
+        list(data.open(tmp_path / "a.cache"))
+
+
 def test_damaged_rows_are_refused_or_harmless(source, tmp_path):
     """No change of a byte may lead outside of the rows, the columns or the classes."""
     write_cache(source, tmp_path / "a.cache")

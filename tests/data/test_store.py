@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import rosenblatt.data.store as store_module
 from rosenblatt.data.store import Store
+from rosenblatt.errors import ModelFormatError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 
@@ -122,3 +126,35 @@ def test_weights_that_turn_up_late_leave_earlier_rows_at_one():
     put(store, rows, np.array([1]), np.array([3.0]))
     put(store, rows, np.array([1]))
     assert store.arrays()[2].tolist() == [1.0, 3.0, 1.0]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_names_the_file(tmp_path):
+    (tmp_path / "values").symlink_to("/dev/full")
+    store = Store(folder=tmp_path)
+    with pytest.raises(OSError, match=r"No space left on device: '.*values'"):
+        filled(store).flush()
+    store.close()
+
+
+def test_a_short_file_is_refused_and_not_extended(tmp_path):
+    store = filled(Store(folder=tmp_path), count=5)
+    store.flush()
+    summary = store.summary()
+    store.close()
+    size = (tmp_path / "codes").stat().st_size
+    os.truncate(tmp_path / "codes", size // 2)
+    with pytest.raises(ModelFormatError, match=rf"codes is damaged: it has {size // 2} bytes"):
+        Store.restored(tmp_path, summary)
+    assert (tmp_path / "codes").stat().st_size == size // 2
+
+
+def test_places_and_classes_beyond_those_there_are_are_refused(tmp_path):
+    store = filled(Store(folder=tmp_path), count=5)
+    store.flush()
+    summary = store.summary()
+    store.close()
+    with pytest.raises(ModelFormatError, match="a feature beyond the 5"):
+        Store.restored(tmp_path, summary, places=5)
+    with pytest.raises(ModelFormatError, match="codes is damaged: it names a class beyond the 1"):
+        Store.restored(tmp_path, summary, classes=1)

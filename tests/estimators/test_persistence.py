@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from rosenblatt import KernelPerceptron, ModelFormatError, Perceptron, load, save
+from rosenblatt import KernelPerceptron, ModelFormatError, Perceptron, load, save, tensorfile
 
 X, Y = load_digits(return_X_y=True)
 
@@ -64,3 +64,40 @@ def test_a_damaged_file_is_refused_or_reads_as_a_model(tmp_path_factory, kind, p
     except ModelFormatError:
         return
     assert model.predict(X[:3, : model.n_features_in_]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "about"),
+    [
+        ({}, {"classes": [0, 2**70]}),
+        ({"coef": np.full((1, 5), np.nan)}, {}),
+        ({"intercept": np.zeros(3)}, {}),
+        ({"state.bias": np.zeros(1, np.int64)}, {}),
+        ({"state.weights": np.full((1, 5), np.inf)}, {}),
+        ({"state.clock": np.zeros(2)}, {}),
+    ],
+)
+def test_files_that_make_no_sense_are_refused_by_name(tmp_path, arrays, about):
+    path = tmp_path / "a.model"
+    save(Perceptron(max_iter=1, tol=None).fit(X[:50, :5], Y[:50] > 4), path)
+    sound, said = tensorfile.read(path)
+    said |= {"label_kind": "i"} if about else {}
+    tensorfile.write(path, sound | arrays, said | about)
+    with pytest.raises(ModelFormatError, match=r"a\.model is damaged"):
+        load(path)
+
+
+def test_a_file_with_one_bit_flipped_is_never_another_model(tmp_path):
+    path = tmp_path / "a.model"
+    model = Perceptron(max_iter=1, tol=None).fit(X[:50], Y[:50])
+    save(model, path)
+    content, generator, refused = path.read_bytes(), np.random.default_rng(0), 0
+    for place in generator.integers(0, len(content), 200):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(generator.integers(0, 8))
+        path.write_bytes(damaged)
+        try:
+            assert np.array_equal(load(path).coef_, model.coef_)
+        except ModelFormatError:
+            refused += 1
+    assert refused > 180

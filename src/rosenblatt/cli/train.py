@@ -119,5 +119,5 @@ def train(
     except Stopped as stopped:
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(128 + stopped.signal) from None
     display.trained(model, target)

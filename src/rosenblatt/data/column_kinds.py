@@ -147,7 +147,8 @@ def _with_statistics(name: str, column: pa.ChunkedArray) -> Column:
     present = numbers[np.isfinite(numbers)]
     if len(present) == 0:
         return Column(name, "number")
-    mean, scale = float(present.mean()), float(present.std())
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, scale = float(present.mean()), float(present.std())
     return Column(name, "number", mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
 
 

@@ -191,7 +191,8 @@ class Features:
                 absent = np.isnan(numbers)
                 indices[:, j] = column([f"{c.name}="], bits)
                 indices[absent, j] = column([f"{c.name}=?"], bits)
-                values[:, j] = np.where(absent, unit, (numbers - c.mean) * (unit / c.scale))
+                with np.errstate(over="ignore"):  # training refuses what becomes infinite
+                    values[:, j] = np.where(absent, unit, (numbers - c.mean) * (unit / c.scale))
             else:
                 coded = as_strings(table[c.name]).dictionary_encode(null_encoding="encode")
                 known = make_strings([name or "?" for name in coded.dictionary.to_pylist()])

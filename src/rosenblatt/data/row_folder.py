@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,30 +19,35 @@ from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Rows
 
-FORMAT, VERSION = "rosenblatt-cache", 2
+FORMAT, VERSION = "rosenblatt-cache", 3
 
 
 def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     """Hash all batches of a source into a folder; the number of rows.
 
     The rows lie in the Arrow file ``rows.arrow``, the table of the first batch in
-    ``first.arrow``. The folder is a cache only when its last file, ``about.json``, is there.
+    ``first.arrow``. The folder is a cache only when its last file, ``about.json``, is there, which
+    holds checksums of the others.
     """
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError("is in the way; remove it first", path=target)
     target.mkdir(parents=True, exist_ok=True)
-    first = None
+    first, checksums = None, []
     with (target / "rows.arrow").open("wb") as file:
         with pa.ipc.new_file(file, _SCHEMA) as rows:
             for batch in source:
                 first = batch.table if first is None else first
-                rows.write_batch(_record(batch))
+                rows.write_batch(record := _record(batch))
+                checksums.append(_checksum(record))
         file.flush()
         os.fsync(file.fileno())
     first = source.first_table() if first is None else first
     if first is not None:
-        with pa.ipc.new_file(target / "first.arrow", first.schema) as table:
+        with (
+            replacing(target / "first.arrow") as named,
+            pa.ipc.new_file(named, first.schema) as table,
+        ):
             table.write_table(first)
     about = {
         "format": FORMAT,
@@ -50,7 +56,10 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
         "classes": source.classes,
         "fingerprint": source.fingerprint(),
         "counts": [source.bad, dict(source.missing)],
+        "checksums": checksums,
+        "first": None if first is None else zlib.crc32((target / "first.arrow").read_bytes()),
     }
+    about["checksum"] = _checksum_of_plain(about)
     with replacing(target / "about.json", "w") as written:
         json.dump(about, written)
     return source.rows
@@ -71,6 +80,28 @@ def _record(batch: Batch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
+def _checksum(record: pa.RecordBatch) -> int:
+    """A checksum of the numbers of a batch."""
+    total = 0
+    for array in _arrays(record):
+        total = zlib.crc32(np.ascontiguousarray(array).data if array.size else b"", total)
+    return total
+
+
+def _arrays(record: pa.RecordBatch) -> tuple[np.ndarray, ...]:
+    """Where rows begin, indices, values, codes and weights of a batch."""
+    lists, codes, weights = record.columns
+    offsets = np.from_dlpack(lists.offsets)
+    used, begin = slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0]
+    indices, values = (np.from_dlpack(lists.values.field(i))[used] for i in range(2))
+    return begin, indices, values, np.from_dlpack(codes), np.from_dlpack(weights)
+
+
+def _checksum_of_plain(about: dict[str, Any]) -> int:
+    plain = {name: value for name, value in about.items() if name != "checksum"}
+    return zlib.crc32(json.dumps(plain, sort_keys=True).encode())
+
+
 class RowFolder(Source):
     """A folder written by :func:`write_cache`, as a source of batches.
 
@@ -83,14 +114,19 @@ class RowFolder(Source):
         try:
             about = json.loads((Path(folder) / "about.json").read_text("utf-8"))
             if about["format"] != FORMAT or about["version"] != VERSION:
-                raise ValueError("another format or version")
+                raise ValueError("another format or version; convert the files again")
+            if about["checksum"] != _checksum_of_plain(about):
+                raise ValueError("about.json is not what was written (its checksum differs)")
             self.features = Features.from_json(about["features"])
             self._classes = [str(name) for name in about["classes"]]
             self._bad, self._missing = about["counts"]
             self._rows = pa.ipc.open_file(pa.memory_map(str(Path(folder) / "rows.arrow")))
             if self._rows.schema != _SCHEMA:
                 raise ValueError("rows.arrow has other columns")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._checksums, self._first = list(about["checksums"]), about["first"]
+            if self._rows.num_record_batches != len(self._checksums):
+                raise ValueError("rows.arrow is not what was written: batches are missing")
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(f"cannot be read as a cache: {error}", path=folder) from None
         if features is not None and features != self.features:
             raise DataError("the rows were hashed for other features", path=folder)
@@ -119,11 +155,20 @@ class RowFolder(Source):
 
     def first_table(self) -> pa.Table | None:
         """The table of the first batch, kept to name features by their words."""
-        path = Path(self._folder) / "first.arrow"
-        if not path.exists():
+        if self._first is None:
             return None
-        with pa.OSFile(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()
+        try:
+            content = (Path(self._folder) / "first.arrow").read_bytes()
+            if zlib.crc32(content) != self._first:
+                raise ValueError("it is not what was written (its checksum differs)")
+            table = pa.ipc.open_file(pa.py_buffer(content)).read_all()
+            table.validate(full=True)
+            if missing := {c.name for c in self.features.columns} - set(table.column_names):
+                raise ValueError(f"it has no column {min(missing)!r}")
+        except (pa.ArrowException, OSError, ValueError) as error:
+            message = f"cannot be read as a cache: first.arrow: {error}"
+            raise DataError(message, path=self._folder) from None
+        return table
 
     def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on; each in memory of its own, lent or not."""
@@ -144,23 +189,18 @@ class RowFolder(Source):
         try:
             record = self._rows.get_batch(number)
             record.validate(full=True)
-            lists, codes, weights = (column for column in record.columns)
-            indptr, entries = np.from_dlpack(lists.offsets), lists.values
-            indices, values, codes, weights = map(
-                np.from_dlpack, (entries.field(0), entries.field(1), codes, weights)
-            )
+            if _checksum(record) != self._checksums[number]:
+                raise ValueError("it is not what was written (its checksum differs)")
+            begin, indices, values, codes, weights = _arrays(record)
             known = len(self._classes)
             if indices.max(initial=0) >> self.features.ngrams.bits or not np.all(
                 (codes >= 0) & (codes < known)
             ):
                 raise ValueError("a column or a class is out of range")
+            if not np.isfinite(values).all() or not np.all((weights >= 0) & (weights < np.inf)):
+                raise ValueError("a value or a weight is not finite")
         except (pa.ArrowException, OSError, ValueError) as error:
             message = f"cannot be read as a cache: batch {number + 1}: {error}"
             raise DataError(message, path=self._folder) from None
-        first, last = int(indptr[0]), int(indptr[-1])
-        rows = Rows(
-            (indptr - indptr[0]).astype(np.uint64),
-            np.array(indices[first:last]),
-            np.array(values[first:last]),
-        )
+        rows = Rows(begin.astype(np.uint64), np.array(indices), np.array(values))
         return rows, codes, None if np.all(weights == 1.0) else weights

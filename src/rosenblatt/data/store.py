@@ -2,7 +2,7 @@
 
 A folder on disk holds one file per array, written from front to back, so that what was there at a
 checkpoint is still there after a crash: the files are cut back to the lengths the checkpoint
-knows.
+knows, and are refused if they are not what was written.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import mmap
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -20,21 +19,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.random import default_rng
 
+from rosenblatt.data.row_files import KINDS, OF_ROWS, WIDE, RowFiles, check_files
+from rosenblatt.errors import ModelFormatError
+from rosenblatt.files import temporary_folder
 from rosenblatt.kernels.rows import Packed
 
-# The part of a row that each belongs to, and what it is made of.
-_WIDE: dict[str, tuple[int, np.dtype[Any]]] = {
-    "near": (0, np.dtype(np.uint16)),
-    "far": (1, np.dtype(np.uint32)),
-    "columns": (2, np.dtype(np.uint32)),
-    "values": (2, np.dtype(np.float32)),
-}
-_OF_ROWS: dict[str, np.dtype[Any]] = {
-    "lengths": np.dtype(np.uint32),  # of the three parts of a row
-    "bases": np.dtype(np.float32),
-    "codes": np.dtype(np.int32),
-    "weights": np.dtype(np.float64),
-}
 _ENTRY_BYTES = np.array([2, 4, 8])  # of each part
 _MOST_BYTES = int(_ENTRY_BYTES.max())
 GROUP_BYTES = 48 << 20
@@ -106,13 +95,13 @@ class Store:
         self._codes = Growing(np.empty(0, dtype=np.int32))
         self._omega: Growing | None = None  # while all rows weigh 1
         self._wide = _wide_arrays(0 if folder else memory)
-        self._files: dict[str, BinaryIO] = {}
+        self._files: RowFiles | None = None
         self._maps: dict[str, mmap.mmap] = {}
-        self._temporary: str | None = None
+        self._temporary: BinaryIO | None = None  # the lock of a temporary folder
         self.folder = Path(folder) if folder else None
         if self.folder:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._open_files("wb")
+            self._files = RowFiles(self.folder)
 
     def __len__(self) -> int:
         return self.blocks[-1]
@@ -120,7 +109,7 @@ class Store:
     @property
     def on_disk(self) -> bool:
         """Whether rows have left memory."""
-        return bool(self._files)
+        return self._files is not None
 
     @property
     def size(self) -> int:
@@ -149,17 +138,15 @@ class Store:
             self._wide = _wide_arrays(most)
         starts = np.zeros(3, np.int64) if self.on_disk else self._ends
         near, far, columns, values = (
-            self._wide[name][starts[part] :][: entries + 1] for name, (part, _) in _WIDE.items()
+            self._wide[name][starts[part] :][: entries + 1] for name, (part, _) in WIDE.items()
         )
         of_rows = np.empty(rows, np.float32), np.zeros((rows + 1, 3), np.uint64)
         return Packed(near, far, columns, values, *of_rows)
 
     def commit(self, rows: Packed, codes: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Add the block that was packed into the room."""
-        if self.on_disk:
-            for name in _WIDE:
-                self._write(name, getattr(rows, name))
-            self._write_rows(rows.pointers, rows.bases, codes, weights)
+        if self._files is not None:
+            _write(self._files, rows, codes, weights)
         if weights is not None and self._omega is None:
             self._omega = Growing(np.ones(len(self)))
         if self._omega is not None:
@@ -175,7 +162,7 @@ class Store:
             self.flush()
             self._map()
         wide, ends = [], self._ends
-        for name, (part, kind) in _WIDE.items():
+        for name, (part, kind) in WIDE.items():
             if not self.on_disk:
                 wide.append(self._wide[name][: ends[part]])
             elif name in self._maps:
@@ -218,49 +205,76 @@ class Store:
 
     def flush(self, sync: bool = False) -> None:
         """Hand what was appended to the operating system, and on request to the disk."""
-        for file in self._files.values():
-            if not file.writable():
-                return
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
+        if self._files is not None:
+            self._files.flush(sync)
 
     def summary(self) -> dict[str, Any]:
-        """What :meth:`restored` needs to find the rows again."""
-        return {"blocks": list(self.blocks), "ends": self._ends.tolist(), "memory": self.memory}
+        """What :meth:`restored` needs to find the rows again, and to know that they are whole."""
+        return {
+            "blocks": list(self.blocks),
+            "ends": self._ends.tolist(),
+            "memory": self.memory,
+            "checksums": {} if self._files is None else dict(self._files.checksums),
+        }
 
     @classmethod
-    def restored(cls, folder: str | os.PathLike[str], summary: dict[str, Any]) -> Store:
-        """The store as it was when the summary was taken; what came later is cut off."""
+    def restored(
+        cls,
+        folder: str | os.PathLike[str],
+        summary: dict[str, Any],
+        places: int = 1 << 32,
+        classes: int = 1 << 31,
+    ) -> Store:
+        """The store as it was when the summary was taken; what came later is cut off.
+
+        Parameters
+        ----------
+        folder : path
+        summary : dict
+            What :meth:`summary` said.
+        places, classes : int
+            How many there are: a row of others is refused.
+
+        Raises
+        ------
+        ModelFormatError
+            If a file is missing, cut, changed, or leads outside.
+        """
         store = cls.__new__(cls)
+        store._files, store._maps, store._temporary = None, {}, None
         store.memory, store.folder = int(summary["memory"]), Path(folder)
-        store.blocks = list(summary["blocks"])
+        store.blocks = [int(edge) for edge in summary["blocks"]]
+        ends = [int(end) for end in summary["ends"]]
+        if store.blocks[0] != 0 or np.any(np.diff(store.blocks) < 0) or len(ends) != 3:
+            raise ValueError("the blocks of its rows make no sense")
         store._wide = _wide_arrays(0)
-        store._files, store._maps, store._temporary = {}, {}, None
-        for name, (part, kind) in _WIDE.items():
-            os.truncate(store.folder / name, summary["ends"][part] * kind.itemsize)
-        read = {}
-        for name, kind in _OF_ROWS.items():
-            a_row = 3 if name == "lengths" else 1
-            os.truncate(store.folder / name, len(store) * a_row * kind.itemsize)
-            read[name] = np.fromfile(store.folder / name, kind)
-        lengths = read["lengths"].reshape(-1, 3)
-        pointers = np.cumsum(lengths, axis=0, dtype=np.uint64)
-        store._pointers = Growing(np.concatenate([np.zeros((1, 3), np.uint64), pointers]))
+        sizes = {name: ends[part] for name, (part, _) in WIDE.items()}
+        sizes |= dict.fromkeys(OF_ROWS, len(store)) | {"lengths": 3 * len(store)}
+        checksums = {name: int(summary["checksums"][name]) for name in KINDS}
+        check_files(store.folder, sizes, checksums, places, classes)
+        read = {name: np.fromfile(store.folder / name, kind) for name, kind in OF_ROWS.items()}
+        pointers = np.zeros((len(store) + 1, 3), np.uint64)
+        np.cumsum(read["lengths"].reshape(-1, 3), axis=0, dtype=np.uint64, out=pointers[1:])
+        if pointers[-1].tolist() != ends:
+            raise ModelFormatError(f"{store.folder / 'lengths'} is damaged: rows are missing")
+        store._pointers = Growing(pointers)
         store._bases, store._codes = Growing(read["bases"]), Growing(read["codes"])
         plain = bool(np.all(read["weights"] == 1.0))
         store._omega = None if plain else Growing(read["weights"])
-        store._open_files("ab")
+        store._files = RowFiles(store.folder, checksums)
         return store
 
     def close(self) -> None:
         """Let go of files, and remove the temporary ones."""
-        for file in self._files.values():
-            file.close()
+        if self._files is not None:
+            self._files.close()
         self._maps.clear()
-        self._files = {}
-        if self._temporary:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        self._files = None
+        if self._temporary is not None:
+            assert self.folder is not None
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self._temporary.close()
+            self._temporary = None
 
     def __del__(self) -> None:
         self.close()
@@ -271,37 +285,16 @@ class Store:
         filled = np.cumsum(np.diff(edges)[blocks]) // GROUP_BYTES
         return np.flatnonzero(np.diff(filled)) + 1
 
-    def _open_files(self, mode: str) -> None:
-        assert self.folder is not None
-        names = (*_WIDE, *_OF_ROWS)
-        self._files = {name: (self.folder / name).open(mode) for name in names}  # type: ignore[misc]
-
-    def _write(self, name: str, array: np.ndarray) -> None:
-        kind = _OF_ROWS[name] if name in _OF_ROWS else _WIDE[name][1]
-        self._files[name].write(np.ascontiguousarray(array, dtype=kind).data)
-
-    def _write_rows(
-        self, pointers: np.ndarray, bases: np.ndarray, codes: np.ndarray, omega: np.ndarray | None
-    ) -> None:
-        self._write("lengths", np.diff(pointers, axis=0))
-        self._write("bases", bases)
-        self._write("codes", codes)
-        self._write("weights", np.ones(len(codes)) if omega is None else omega)
-
     def _spill(self) -> None:
         """Move everything to disk."""
         rows, codes, _ = self.arrays()
-        self._temporary = tempfile.mkdtemp(prefix="rosenblatt-")
-        self.folder = Path(self._temporary)
-        self._open_files("wb")
-        for name in _WIDE:
-            self._write(name, getattr(rows, name))
+        self.folder, self._temporary = temporary_folder()
+        self._files = RowFiles(self.folder, sealed=False)
+        _write(self._files, rows, codes, None if self._omega is None else self._omega.array)
         self._wide = _wide_arrays(0)
-        omega = None if self._omega is None else self._omega.array
-        self._write_rows(rows.pointers, rows.bases, codes, omega)
 
     def _map(self) -> None:
-        for name, (part, kind) in _WIDE.items():
+        for name, (part, kind) in WIDE.items():
             size = int(self._ends[part]) * kind.itemsize
             if size and (name not in self._maps or len(self._maps[name]) != size):
                 assert self.folder is not None
@@ -315,7 +308,7 @@ class Store:
         edges = self._pointers.array[self.blocks]
         self.arrays()
         for block in group:
-            for name, (part, kind) in _WIDE.items():
+            for name, (part, kind) in WIDE.items():
                 first, last = (int(edges[b, part]) * kind.itemsize for b in (block, block + 1))
                 start = first // mmap.PAGESIZE * mmap.PAGESIZE
                 if name not in self._maps or last <= start:
@@ -327,6 +320,16 @@ class Store:
                         self._maps[name].madvise(_WILL_NEED, start, last - start)
 
 
+def _write(files: RowFiles, rows: Packed, codes: np.ndarray, omega: np.ndarray | None) -> None:
+    """Append rows to their files."""
+    for name in WIDE:
+        files.write(name, getattr(rows, name))
+    files.write("lengths", np.diff(rows.pointers, axis=0))
+    files.write("bases", rows.bases)
+    files.write("codes", codes)
+    files.write("weights", np.ones(len(codes)) if omega is None else omega)
+
+
 def _wide_arrays(size: int) -> dict[str, np.ndarray]:
     """Room for so many bytes of rows, whatever their parts; no memory until it is filled.
 
@@ -334,5 +337,5 @@ def _wide_arrays(size: int) -> dict[str, np.ndarray]:
     """
     return {
         name: np.empty(size // int(_ENTRY_BYTES[part]) + 1, kind)
-        for name, (part, kind) in _WIDE.items()
+        for name, (part, kind) in WIDE.items()
     }

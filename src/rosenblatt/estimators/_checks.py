@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import validate_data
 
-from rosenblatt.learners.examples import ONE, Examples, distinct
+from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.training import Epoch, History, Progress
 
 FLOATS = [np.float64, np.float32]
@@ -63,6 +64,12 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def checked_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """What scikit-learn's `validate_data` makes of X and y, where X has no index outside."""
+    check_sparse(X)
+    return validate_data(estimator, X, y, order="C", **options)
 
 
 def check_options(estimator: Any) -> None:
@@ -159,6 +166,7 @@ def initial_weights(
     """The weights or biases to start at, as (problems, ...), checked."""
     if given is None:
         return np.zeros(shape, dtype)
+    check_sparse(given)
     array = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=dtype)
     if array.shape != shape and (n_problems > 1 or array.size != np.prod(shape)):
         raise ValueError(f"{name} has shape {array.shape}; these data need {shape}.")

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.estimators._checks import (
     FLOATS,
+    checked_data,
     describe_run,
     held_out_rows,
     validation_codes,
@@ -143,9 +144,7 @@ class DualModel:
         """X, and y where there is one, as the rest wants them."""
         dtype = FLOATS if reset else self._fixed.dtype
         csr = "csr" if self.kernel != "precomputed" else False
-        checked = validate_data(
-            self, X, y, accept_sparse=csr, dtype=dtype, order="C", reset=reset
-        )  # fmt: skip
+        checked = checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
         X = checked[0] if isinstance(checked, tuple) else checked
         if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")

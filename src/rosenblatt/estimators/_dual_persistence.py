@@ -124,6 +124,10 @@ def _state(
     for name, array in [*found.items(), *(enumerate(kept[1:]) if kept else ())]:
         if array.shape != ((2, problems) if name == "squares" else (problems,)):
             raise ValueError("the state does not fit the classes")
+        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+            raise ValueError("the state holds what is not a finite number")
+    if kept is not None and not 0 <= kept.lines <= len(log):
+        raise ValueError("the kept model is not of the log")
     return DualState(
         log=log, kept=kept, marked=int(about["marked"]), removals=about["removals"], **found
     )

@@ -1,4 +1,4 @@
-"""Ctrl-C, heard between two steps of a run."""
+"""Ctrl-C and the signals that end a process, heard between two steps of a run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+# Sent by batch systems, service managers and closed terminals; Windows has no SIGHUP.
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C was pressed, and what was learned is saved; the message says how to go on."""
+    """A run was asked to stop, and what was learned is saved; the message says how to go on.
+
+    Attributes
+    ----------
+    signal : int
+        The number of the signal; that of Ctrl-C is 2.
+    """
+
+    def __init__(self, message: str, signal: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.signal = int(signal)
 
 
 @contextmanager
-def interrupts() -> Iterator[list[int]]:
-    """A list that is no longer empty once Ctrl-C was pressed; a second time it interrupts."""
+def interrupts(all_signals: bool = True) -> Iterator[list[int]]:
+    """A list that is no longer empty once Ctrl-C was pressed; a second time it interrupts.
+
+    So it is with SIGTERM and SIGHUP, unless these are ignored (as after ``nohup``) or only Ctrl-C
+    is to be heard.
+    """
     asked: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -22,12 +40,17 @@ def interrupts() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         asked.append(number)
 
+    before: dict[int, Any] = {}
     try:
-        before = signal.signal(signal.SIGINT, note)
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, note)
+        for number in _ENDINGS if all_signals else ():
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, note)
     except ValueError:  # not in the main thread, which alone hears signals
         yield asked
         return
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

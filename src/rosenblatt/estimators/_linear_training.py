@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from rosenblatt import rules, training
 from rosenblatt.estimators._checks import (
@@ -22,6 +21,7 @@ from rosenblatt.estimators._checks import (
     check_named,
     check_options,
     check_weights,
+    checked_data,
     describe_run,
     example_weights,
     held_out_rows,
@@ -115,7 +115,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             start = (coef_init, intercept_init)
             if self.warm_start and hasattr(self, "_shown"):
                 start = (self.coef_, self.intercept_)
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
+            X, y = checked_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
@@ -210,7 +210,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         self._check_parameters()
         first = not hasattr(self, "_learner")
         dtype = FLOATS if first else self._learner.dtype
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=dtype, order="C", reset=first)
+        X, y = checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
         weights = check_weights(sample_weight, len(y))
@@ -328,8 +328,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
-            X_val, y_val = validate_data(
-                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, order="C", reset=False
+            X_val, y_val = checked_data(
+                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, reset=False
             )  # fmt: skip
             held = examples.alike(X_val, validation_codes(y_val, self.classes_))
             rows = np.arange(len(held), dtype=np.uint64)

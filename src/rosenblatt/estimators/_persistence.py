@@ -108,13 +108,18 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptro
     state = _checked_state(arrays, model)
     if arrays["coef"].shape != state.weights.shape or arrays["coef"].dtype.kind != "f":
         raise ValueError("the coefficients do not fit the state")
+    shown = Weights(arrays["coef"], arrays["intercept"])
+    if shown.bias.shape != state.bias.shape or shown.bias.dtype.kind != "f":
+        raise ValueError("the intercepts do not fit the state")
+    if not all(np.isfinite(array).all() for array in shown):
+        raise ValueError("the coefficients hold numbers that are not finite")
     give_names(model, about, arrays["coef"].shape[1])
     empty = np.empty((0, state.weights.shape[1]), state.weights.dtype)
     examples = examples_of(empty, np.empty(0, np.int32))
     model._learner = model._new_learner(examples, len(model.classes_))
     model._learner.restore(state)
     model._places = model._base = None
-    model._shown = Weights(arrays["coef"], arrays["intercept"])
+    model._shown = shown
     model._progress = Progress(**{name: about["state"][name] for name in PROGRESS})
     model.history_ = History([epoch_from(epoch) for epoch in about["history"]])
     model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
@@ -138,6 +143,7 @@ def _checked_state(arrays: dict[str, np.ndarray], model: Perceptron) -> State:
     shape = (problems, found["weights"].shape[1])
     wanted = {"weights": shape, "sums": shape if found["sums"].size else (0, 0)}
     for name, array in found.items():
-        if array.shape != wanted.get(name, (problems,)) or not np.isfinite(array).all():
+        fits = array.shape == wanted.get(name, (problems,)) and array.dtype.kind == "f"
+        if not fits or not np.isfinite(array).all():
             raise ValueError(f"{name} is {array.shape} or holds numbers that are not finite")
     return State(**found)

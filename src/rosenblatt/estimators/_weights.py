@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
+from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -36,6 +37,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         -------
         scores : array (n,) for two classes, else (n, n_classes)
         """
+        check_sparse(X)
         scores = super().decision_function(X)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))

@@ -2,29 +2,38 @@
 
 The rows lie in a folder beside the checkpoint file, which knows how much of them there was. The
 file is replaced as a whole, so that a kill or a full disk at any moment leaves the one before.
+Both carry checksums: what is damaged is refused, so that a resumed run ends in the same model or
+not at all.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from rosenblatt import tensorfile
 from rosenblatt.data import Features
 from rosenblatt.data.store import Store
-from rosenblatt.errors import ModelFormatError
+from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.files import claim, remove_leftovers
 from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
+from rosenblatt.models.files import damage_is_named
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 
 FORMAT = "rosenblatt-checkpoint"
-VERSION = 3
+VERSION = 4
 _LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 
@@ -55,6 +64,34 @@ class Checkpoint:
     def row_folder(self) -> Path:
         """Where the rows lie."""
         return self.folder / "rows"
+
+    @property
+    def lock(self) -> Path:
+        """What a run holds while it uses the folder."""
+        return self.folder / "lock"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs out of the folder, and remove what killed ones left unfinished.
+
+        Raises
+        ------
+        DataError
+            If another run is using the folder.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = claim(self.lock)
+        if lock is None:
+            raise DataError(
+                "another run uses this checkpoint folder; wait for it, or take another folder",
+                path=self.folder,
+            )
+        with lock:
+            remove_leftovers(self.file)
+            try:
+                yield
+            finally:
+                self.lock.unlink(missing_ok=True)
 
     def step(self, run: FileRun) -> None:
         """Save the run if it is time to."""
@@ -102,31 +139,50 @@ class Checkpoint:
         """
         if not self.file.exists():
             return False
-        arrays, about = tensorfile.read(self.file)
+        arrays, about = tensorfile.read(self.file, sealed=True)
         if about.get("format") != FORMAT or about.get("version") != VERSION:
             raise ModelFormatError(f"{self.file} is not a checkpoint that this release can read")
-        self._must_match(run, about)
-        source, rows = run.source, run.rows
-        rows.store.close()
-        rows.store = Store.restored(self.row_folder, about["store"])
-        rows.numbering = Numbering(1 << source.features.ngrams.bits, arrays["columns"])
-        if "scales" in arrays:
-            rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
-        source.classes = list(about["classes"])
-        source.rows, source.bad, missing = about["counts"]
-        source.missing = Counter(missing)
-        rows.batches, rows.bytes, rows.restarts = about["read"]
-        run.runs = [_progress(plain) for plain in about["runs"]]
-        if "kept.weights" in arrays:
-            weights = Weights(arrays["kept.weights"], arrays["kept.bias"])
-            run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
-        run.learner = run.new_learner(rows.rarity, about["n_classes"])
-        run.learner.restore(_state_of(arrays))
-        rows.learner, rows.progress = run.learner, run.runs[0]
+        with damage_is_named(str(self.file)):
+            self._must_match(run, about)
+            self._restore(run, arrays, about)
         return True
 
+    def _restore(self, run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+        """Put a run where a saved one was, once all of it is known to fit together."""
+        source, rows = run.source, run.rows
+        columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
+        state, n_classes = _state_of(arrays), int(about["n_classes"])
+        _check_columns(columns, 1 << source.features.ngrams.bits)
+        _check_state(state, n_problems(n_classes, "ovr"), len(columns))
+        rows.store.close()
+        rows.store = Store.restored(
+            self.row_folder, about["store"], len(columns), max(1, len(classes))
+        )
+        rows.numbering = Numbering(1 << source.features.ngrams.bits, columns)
+        if "scales" in arrays:
+            _expect("scales", arrays["scales"], (min(len(arrays["scales"]), len(columns)),))
+            rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
+        source.classes = classes
+        source.rows, source.bad, missing = about["counts"]
+        source.missing = Counter(missing)
+        rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
+        run.runs = [_progress(plain) for plain in about["runs"]]
+        if not 0 <= run.progress.position <= len(rows.store):
+            raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
+        if "kept.weights" in arrays:
+            weights = Weights(arrays["kept.weights"], arrays["kept.bias"])
+            _expect("kept", weights.weights, (len(state.bias), weights.weights.shape[1]))
+            run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
+        run.learner = run.new_learner(rows.rarity, n_classes)
+        run.learner.restore(state)
+        if run.phase != "reading":  # while reading, classes and features may still turn up
+            if n_classes != max(2, len(classes)):
+                raise ValueError(f"it knows {len(classes)} classes, its learner {n_classes}")
+            run.learner.reserve(len(columns))
+        rows.learner, rows.progress = run.learner, run.runs[0]
+
     def remove(self) -> None:
-        """Remove what was saved: the run is over."""
+        """Remove what was saved: the run is over. The model is on the disk by now."""
         self.file.unlink(missing_ok=True)
         shutil.rmtree(self.row_folder, ignore_errors=True)
 
@@ -159,6 +215,34 @@ def _state_of(arrays: dict[str, Any]) -> State:
     if "before.weights" in arrays:
         before = Weights(arrays["before.weights"], arrays["before.bias"])
     return State(**{name: arrays[f"learner.{name}"] for name in _LEARNED}, before=before)
+
+
+def _check_columns(columns: np.ndarray, size: int) -> None:
+    """Refuse columns that are not different numbers below a size."""
+    if columns.dtype != np.uint32 or columns.ndim != 1:
+        raise ValueError("columns is not a list of columns")
+    if len(columns) and (int(columns.max()) >= size or len(np.unique(columns)) < len(columns)):
+        raise ValueError("the columns do not fit the feature specification")
+
+
+def _check_state(state: State, problems: int, features: int) -> None:
+    """Refuse what a learner of so many problems and features cannot have learned."""
+    shape = (problems, state.weights.shape[1])
+    if shape[1] > features:
+        raise ValueError(f"there are weights of {shape[1]} features, but {features} features")
+    _expect("weights", state.weights, shape)
+    _expect("sums", state.sums, shape if state.sums.size else state.sums.shape)
+    if state.before is not None:
+        before = state.before.weights
+        _expect("before", before, (problems, min(before.shape[1], shape[1])))
+        _expect("before", state.before.bias, (problems,))
+    for name in ("bias", "bias_sums", "clock"):
+        _expect(name, getattr(state, name), (problems,))
+
+
+def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ValueError(f"{name} is {array.dtype}{array.shape} or holds what is not finite")
 
 
 def _plain(progress: Progress) -> dict[str, Any]:

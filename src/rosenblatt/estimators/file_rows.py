@@ -22,6 +22,7 @@ from rosenblatt.training.state import Progress
 
 _MOST_RESTARTS = 10
 _MOST_HELD_OUT = 50_000
+_LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _NO_ROWS = np.empty(0, np.uint64)
 
 
@@ -104,6 +105,12 @@ class FileRows:
     def everything(self) -> tuple[Examples, np.ndarray]:
         """All rows kept so far, and those that are visited."""
         return self.examples(), self._visited(np.arange(len(self.store), dtype=np.uint64))
+
+    def close(self) -> None:
+        """Let go of the rows; temporary files disappear."""
+        for store in (self.store, self._validation):
+            if store is not None:
+                store.close()
 
     @property
     def fit_in_memory(self) -> bool:
@@ -214,10 +221,26 @@ class FileRows:
     def _keep(self, batch: Batch, store: Store) -> Packed:
         """Put a batch into a store, packed."""
         assert batch.labels is not None, "training needs labels"
+        if not self.source.features.is_text:
+            self._check_values(batch)
         room = store.room(len(batch), len(batch.rows.indices))
         rows = self.numbering.pack(batch.rows, room)
         store.commit(rows, batch.labels, batch.weights)
         return rows
+
+    def _check_values(self, batch: Batch) -> None:
+        """Refuse values whose products float32 cannot hold: weights would become infinite."""
+        values = batch.rows.values
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if not largest <= _LARGEST:
+            bad = int(np.flatnonzero(~(np.abs(values) <= _LARGEST))[0])
+            row = self.source.rows - len(batch)
+            row += int(np.searchsorted(batch.rows.indptr, np.uint64(bad), side="right"))
+            raise DataError(
+                f"row {row:,} has a value of {values[bad]:g}, scaled; values beyond "
+                f"{_LARGEST:g} cannot be learned from: correct or leave out such rows or columns",
+                path=self.source.files[0] if self.source.files else None,
+            )
 
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:

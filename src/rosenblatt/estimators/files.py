@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.files import remove_leftovers
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model, read_model
 from rosenblatt.training import run as run_epochs
@@ -94,10 +98,10 @@ def train(
     start : Model or path, optional
         A model to go on from; its features and classes are taken over.
     out : path, optional
-        Write the model file here, too.
+        Write the model file here, too. That this is possible is checked before training.
     checkpoint : path, optional
         A folder to save the run in, every `checkpoint_seconds` seconds and, if given, every
-        `checkpoint_rows` rows.
+        `checkpoint_rows` rows; for one run at a time.
     resume : bool
         Go on with the run saved in `checkpoint`, if there is one; it ends in the same model.
     memory : int
@@ -115,7 +119,8 @@ def train(
     Raises
     ------
     Stopped
-        A KeyboardInterrupt: after Ctrl-C, when the checkpoint or else the model so far is saved.
+        A KeyboardInterrupt: after Ctrl-C, SIGTERM or SIGHUP, when the checkpoint or else the model
+        so far is saved.
 
     Examples
     --------
@@ -134,13 +139,25 @@ def train(
         "bits": bits, "format": format, "header": header, "skip_bad_rows": skip_bad_rows,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
-    rows = _open(source, reading, begin)
-    held = None if valid is None else _open(valid, reading, begin, rows)
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
-    run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)
-    with interrupts() as asked:
+    rows = _open(source, reading, begin)
+    held = None if valid is None else _open(valid, reading, begin, rows)
+    if out is not None:
+        check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
+    remove_leftovers()
+    with saved.held() if saved is not None else nullcontext():
+        run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)
+        with closing(run.rows):
+            return _trained(run, saved, out, report)
+
+
+def _trained(
+    run: FileRun, saved: Checkpoint | None, out: Any, report: Callable[[FileRun], Any] | None
+) -> Model:
+    """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
+    with interrupts(all_signals=saved is not None or out is not None) as asked:
         for part, plan in run.phases():
             for _ in run_epochs(run.learner, part, plan, run.progress):
                 if saved is not None:
@@ -148,13 +165,12 @@ def train(
                 if report is not None:
                     report(run)
                 if asked:
-                    raise _stop(run, saved, out)
-    model = trained_model(run)
-    if out is not None:
-        model.save(out)
-    run.rows.store.close()
-    if saved is not None:
-        saved.remove()
+                    raise _stop(run, saved, out, asked[0])
+        model = trained_model(run)
+        if out is not None:
+            save_somewhere(model, Path(out))
+        if saved is not None:
+            saved.remove()
     return model
 
 
@@ -200,7 +216,7 @@ def _open(
 ) -> Source:
     """A source; one for validation reads as the first one does, one to go on as the model does."""
     if isinstance(files, Source):
-        return files
+        return _with_finite_scales(files)
     options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
     of_features = {name: reading[name] for name in _OF_FEATURES}
     if start is not None:
@@ -213,7 +229,20 @@ def _open(
     if first is not None:
         return data.open(files, features=first.features, **options)
     of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in ("ngrams", "analyzer", "bits")))
-    return data.open(files, **of_features, **options)
+    return _with_finite_scales(data.open(files, **of_features, **options))
+
+
+def _with_finite_scales(source: Source) -> Source:
+    """Refuse a column whose numbers are too large for a mean and a scale."""
+    for column in source.features.columns:
+        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
+            raise DataError(
+                "its numbers are too large to be scaled; correct them, or leave the column out "
+                f"(--column {column.name}=ignore)",
+                path=source.files[0] if source.files else None,
+                column=column.name,
+            )
+    return source
 
 
 def _ngrams(ngrams: int | tuple[int, int] | None, analyzer: str | None, bits: int | None) -> Ngrams:
@@ -225,14 +254,15 @@ def _ngrams(ngrams: int | tuple[int, int] | None, analyzer: str | None, bits: in
     return Ngrams(low, high, analyzer == "char", 22 if bits is None else bits)
 
 
-def _stop(run: FileRun, saved: Checkpoint | None, out: Any) -> BaseException:
-    """Save what there is after Ctrl-C, and say how to go on."""
+def _stop(run: FileRun, saved: Checkpoint | None, out: Any, signal: int) -> BaseException:
+    """Save what there is after a signal to stop, and say how to go on."""
     if saved is not None:
         saved.save(run)
-        return Stopped(f"stopped; go on with the same command and --resume ({saved.file})")
+        message = f"stopped; go on with the same command and --resume ({saved.file})"
+        return Stopped(message, signal)
     if out is None:
         return KeyboardInterrupt()
     if run.progress.visits == 0 and len(run.runs) == 1:
-        return Stopped("stopped before anything was learned")
-    trained_model(run).save(out)
-    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}")
+        return Stopped("stopped before anything was learned", signal)
+    save_somewhere(trained_model(run), Path(out))
+    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)

@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.utils import check_random_state, indexable
 
 from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.learners.examples import check_sparse
 from rosenblatt.theory import Certificate, CertificateSet, certify
 
 FEWEST = 20  # rows; with fewer, as many features as separate anything are soon made
@@ -212,6 +213,7 @@ mistakes.
     >>> lift.found.name, lift.found.size, lift.found.mistake_bound
     ('words and pairs', 5, 40)
     """
+    check_sparse(X)
     X, y = indexable(X, y)
     if folds < 0:
         raise ValueError(f"folds must not be negative, got {folds}; 0 is for none.")

@@ -142,30 +142,79 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE) -> Examples:
     return Examples(csr_rows(X), codes, omega, X.shape[1])
 
 
+def check_sparse(X: Any) -> None:
+    """Refuse a sparse matrix with an index outside; what is not a sparse matrix passes.
+
+    SciPy checks the arrays of a matrix when it is made, and not all of them; its own products and
+    conversions rely on them, as do the kernels here.
+
+    >>> from scipy import sparse
+    >>> X = sparse.csr_array(np.eye(2))
+    >>> X.indices[1] = 7
+    >>> check_sparse(X)
+    Traceback (most recent call last):
+    ...
+    ValueError: X is not a sound CSR matrix: a column lies outside of its 2 columns.
+    """
+    kind = getattr(X, "format", None)
+    if kind == "coo" and hasattr(X, "coords"):
+        for numbers, size in zip(X.coords, X.shape, strict=True):
+            if numbers.shape != X.data.shape or not _lie_below(numbers, size):
+                raise ValueError(f"X is not a sound COO matrix: an index lies outside {X.shape}.")
+    elif kind == "lil" and hasattr(X, "rows"):
+        for row, columns in enumerate(X.rows):
+            if len(columns) != len(X.data[row]) or not all(0 <= j < X.shape[1] for j in columns):
+                raise ValueError(f"X is not a sound LIL matrix: row {row} has a column outside.")
+    elif kind == "dia" and hasattr(X, "offsets"):
+        if X.data.ndim != 2 or X.offsets.shape != X.data.shape[:1]:
+            raise ValueError("X is not a sound DIA matrix: each diagonal needs an offset.")
+    elif kind in ("csr", "csc", "bsr") and hasattr(X, "indptr") and X.ndim == 2:
+        _check_compressed(X)
+
+
+def _check_compressed(X: Any) -> None:
+    """Refuse a CSR, CSC or BSR matrix whose pointers or indices lead outside."""
+    name, (major, minor) = X.format.upper(), X.shape[:: -1 if X.format == "csc" else 1]
+    of_major, of_minor = ("column", "row") if name == "CSC" else ("row", "column")
+    if name == "BSR":
+        major, minor = major // X.data.shape[1], minor // X.data.shape[2]
+    entries, wrong = len(X.data), f"X is not a sound {name} matrix"
+    if X.indptr.shape != (major + 1,) or X.indices.ndim != 1 or X.indices.size < entries:
+        raise ValueError(
+            f"{wrong}: {major} {of_major}s, {X.indptr.size} {of_major} pointers, "
+            f"{X.indices.size} {of_minor}s and {entries} values."
+        )
+    if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
+        raise ValueError(f"{wrong}: its indices are not whole numbers.")
+    at = row_keys.bad_pointer(X.indptr.astype(np.uint64), np.uint64(entries))
+    if at < major:
+        raise ValueError(f"{wrong}: the pointers of {of_major} {at} lead outside.")
+    if not _lie_below(X.indices[: int(X.indptr[-1])], minor):
+        raise ValueError(f"{wrong}: a {of_minor} lies outside of its {minor} {of_minor}s.")
+
+
+def _lie_below(numbers: Array, limit: int) -> bool:
+    """Whether all numbers are from 0 to less than a limit, in one pass where they are narrow."""
+    if not numbers.size:
+        return True
+    if numbers.dtype.itemsize == 4 and numbers.flags.c_contiguous:
+        return int(row_keys.largest(numbers.view(np.uint32))) < min(limit, 1 << 31)
+    return int(numbers.min()) >= 0 and int(numbers.max()) < limit
+
+
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
     """The arrays of a CSR matrix, checked: every pointer and column lies inside.
 
     Entries may come in any order; where a row has a column twice, they are added up in a copy.
     """
-    if X.indptr.size != X.shape[0] + 1 or X.indices.size < X.data.size:
-        raise ValueError(
-            f"X is not a sound CSR matrix: {X.shape[0]} rows, {X.indptr.size} row pointers, "
-            f"{X.indices.size} columns and {X.data.size} values."
-        )
+    _check_compressed(X)
+    if X.shape[1] > 1 << 32:
+        raise ValueError(f"X has {X.shape[1]} columns; at most 2^32 are possible.")
     pointers = X.indptr.astype(np.uint64)
-    row = row_keys.bad_pointer(pointers, np.uint64(X.data.size))
-    if row < X.shape[0]:
-        raise ValueError(f"X is not a sound CSR matrix: the pointers of row {row} lead outside.")
     stored = int(pointers[-1])
-    wide = X.indices.dtype.itemsize > 4
-    if wide and stored and not 0 <= int(X.indices[:stored].min()) <= int(X.indices.max()) < 2**32:
-        raise ValueError("X is not a sound CSR matrix: a column is negative or too large.")
     columns = np.ascontiguousarray(X.indices[:stored])
-    columns = columns.astype(np.uint32) if wide else columns.view(np.uint32)
-    if stored and int(row_keys.largest(columns)) >= X.shape[1]:
-        raise ValueError(
-            f"X is not a sound CSR matrix: a column lies outside of its {X.shape[1]} columns."
-        )
+    narrow = columns.dtype.itemsize == 4
+    columns = columns.view(np.uint32) if narrow else columns.astype(np.uint32)
     data = np.ascontiguousarray(X.data[:stored])
     if not X.has_sorted_indices:
         twice = row_keys.repeats(pointers, columns, np.zeros(X.shape[1], np.uint32))

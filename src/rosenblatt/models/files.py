@@ -11,7 +11,7 @@ import numpy as np
 
 from rosenblatt import tensorfile
 from rosenblatt.data.features import Features
-from rosenblatt.errors import ModelFormatError
+from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.models.model import Array, Model
 
 FORMAT = "rosenblatt-model"
@@ -67,7 +67,17 @@ def damage_is_named(name: str) -> Iterator[None]:
     """Turn what goes wrong while a file's content is looked at into an error that names it."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (DataError, ModelFormatError):
+        raise
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise ModelFormatError(f"{name} is damaged: {error}") from None
 
 

@@ -1,0 +1,299 @@
+"""Torture of long runs: kills at random moments, and mutated checkpoints, stores and models.
+
+    python -m benchmarks.torture_runs --count 100
+
+A killed run must end in the file that an undisturbed one writes, byte for byte, whatever the format
+of its input. What is read back after a mutation must be refused by name, or be what was written;
+mutations that carry a right checksum must be refused or lead nowhere outside. Exits with 1 if one
+of these does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from rosenblatt import KernelPerceptron, Perceptron, data, load, save, tensorfile, train
+from rosenblatt.data import write_cache
+from rosenblatt.data.row_files import KINDS
+from rosenblatt.errors import DataError, ModelFormatError
+
+FORMATS = ("tsv", "tsv.gz", "csv", "jsonl", "jsonl.gz", "svm", "txt", "parquet", "arrow", "cache")
+PROGRAM = """
+import sys
+from rosenblatt import data, train
+path, folder, out = sys.argv[1:]
+source = data.open(path, block_bytes=1 << 13)
+begun = []
+def report(run):
+    if not begun:
+        begun.append(print("ready", flush=True))
+train(source, max_epochs=5, memory=1 << 16, checkpoint=folder, checkpoint_rows=300, resume=True,
+      out=out, report=report)
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="torture_runs", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--count", type=int, default=100, help="Kills, and ten times the mutations."
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=["kills", "files"], default=None)
+    options = parser.parse_args(argv)
+    seen: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only != "files":
+            seen += kills(Path(folder), options.count, options.seed)
+        if options.only != "kills":
+            seen += mutations(Path(folder), 10 * options.count, options.seed)
+    for name, count in sorted(seen.items()):
+        print(f"{name:<50}{count:>8,}")
+    wrong = sum(count for name, count in seen.items() if "WRONG" in name)
+    print("held" if not wrong else f"FAILED: {wrong}")
+    return int(wrong > 0)
+
+
+def written(folder: Path, kind: str, rows: int = 1500) -> Path:
+    """A file of some format, whose third class turns up late."""
+    generator = np.random.default_rng(0)
+    labels = [int(generator.integers(0, 3 if row > rows // 2 else 2)) for row in range(rows)]
+    words = [[f"w{w}" for w in generator.zipf(1.3, 12) % 390 + 3 * label] for label in labels]
+    table = {"label": ["abc"[i] for i in labels], "text": [" ".join(w) for w in words]}
+    pairs = list(zip(*table.values(), strict=True))
+    path = folder / f"rows.{kind}"
+    if kind in ("parquet", "arrow"):
+        import pyarrow as pa
+        import pyarrow.feather
+        import pyarrow.parquet
+
+        if kind == "parquet":
+            pyarrow.parquet.write_table(pa.table(table), path, row_group_size=100)
+        else:
+            pyarrow.feather.write_feather(pa.table(table), path, chunksize=100)
+    elif kind == "cache":
+        write_cache(data.open(written(folder, "csv", rows), block_bytes=1 << 13), path)
+    else:
+        of_line = {
+            "tsv": lambda label, text: f"{label}\t{text}",
+            "csv": lambda label, text: f"{label},{text}",
+            "jsonl": lambda label, text: json.dumps({"label": label, "text": text}),
+            "svm": lambda label, text: " ".join(
+                [str("abc".index(label)), *(f"{c}:1" for c in _columns(text))]
+            ),
+            "txt": lambda label, text: f"__label__{label} {text}",
+        }[kind.removesuffix(".gz")]
+        lines = [of_line(*pair) for pair in pairs]
+        if kind.startswith(("tsv", "csv")):
+            lines.insert(0, of_line("label", "text"))
+        content = ("\n".join(lines) + "\n").encode()
+        path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
+    return path
+
+
+def _columns(text: str) -> list[int]:
+    return sorted({int(word[1:]) + 1 for word in text.split()})
+
+
+def kills(folder: Path, count: int, seed: int) -> Counter[str]:
+    """Kill running trainings and let each end; compare the models with undisturbed ones."""
+    seen: Counter[str] = Counter()
+    generator, environment = random.Random(seed), os.environ | {"ROSENBLATT_QUIET": "1"}
+    files = {kind: written(folder, kind) for kind in FORMATS}
+    expected: dict[str, bytes] = {}
+    while seen["kills"] < count:
+        for kind, path in files.items():
+            out, run = folder / "out.model", folder / "run"
+            command = [sys.executable, "-c", PROGRAM, str(path), str(run), str(out)]
+            if kind not in expected:
+                subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+                expected[kind] = out.read_bytes()
+                out.unlink()
+            for stop in range(4):
+                with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+                    assert process.stdout is not None
+                    process.stdout.readline()
+                    if stop < 3:
+                        time.sleep(generator.uniform(0.0, 0.15))
+                        process.send_signal(signal.SIGKILL)
+                    code = process.wait()
+                seen["kills"] += code == -signal.SIGKILL
+                if code not in (0, -signal.SIGKILL):
+                    seen[f"WRONG: exit {code} ({kind})"] += 1
+                if out.exists():
+                    break
+            same = out.exists() and out.read_bytes() == expected[kind]
+            seen["runs with the same model" if same else f"WRONG: another model ({kind})"] += 1
+            leftovers = [*folder.glob(".*.unfinished"), *run.glob(".*.unfinished")]
+            seen["leftovers found after the last run"] += len(leftovers)
+            out.unlink(missing_ok=True)
+            shutil.rmtree(run, ignore_errors=True)
+            if seen["kills"] >= count:
+                return seen
+    return seen
+
+
+class _GivenUpError(Exception):
+    """A run that is given up."""
+
+
+def _saved_run(folder: Path, path: Path, stop: int) -> Path:
+    """A checkpoint folder of a run that was given up after some steps."""
+    left = [stop]
+
+    def give_up(run: object) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise _GivenUpError
+
+    try:
+        _train(path, folder, resume=False, report=give_up)
+    except _GivenUpError:
+        return folder
+    raise AssertionError("the run was over before it was given up")
+
+
+def _train(path: Path, folder: Path, **options: object) -> bytes:
+    source = data.open(path, block_bytes=1 << 13)
+    model = train(
+        source, max_epochs=4, memory=1 << 12, checkpoint=folder, checkpoint_rows=1, **options
+    )  # type: ignore[arg-type]
+    save(model, folder.parent / "end.model")
+    return (folder.parent / "end.model").read_bytes()
+
+
+def mutations(folder: Path, count: int, seed: int) -> Counter[str]:
+    """Mutate checkpoints, stores, caches and models; count what comes of it."""
+    seen: Counter[str] = Counter()
+    generator = np.random.default_rng(seed)
+    path = written(folder, "csv")
+    expected = _train(path, folder / "whole")
+    saved = [_saved_run(folder / f"saved{i}", path, stop) for i, stop in enumerate((4, 14))]
+    for i in range(count // 3):
+        which = ["checkpoint", *(f"rows/{name}" for name in KINDS)][i % 9]
+        shutil.copytree(saved[i % 2], run := folder / "run")
+        if not (run / which).stat().st_size:
+            shutil.rmtree(run)
+            continue
+        kind = _mutate(run / which, generator)
+        outcome = _outcome(lambda: _train(path, run, resume=True) == expected)
+        seen[f"{'checkpoint' if which == 'checkpoint' else 'store'} {kind}: {outcome}"] += 1
+        shutil.rmtree(run, ignore_errors=True)
+    seen += _caches(folder, path, count // 3, generator)
+    seen += _models(folder, path, count - 2 * (count // 3), generator)
+    return seen
+
+
+def _mutate(path: Path, generator: np.random.Generator) -> str:
+    """Cut, pad or flip a file; which of these."""
+    content = bytearray(path.read_bytes())
+    kind = str(generator.choice(["cut", "padded", "flipped", "flipped", "overwritten"]))
+    place = int(generator.integers(0, len(content)))
+    if kind == "cut":
+        content = content[:place]
+    elif kind == "padded":
+        content += bytes(int(generator.integers(1, 999)))
+    elif kind == "flipped":
+        content[place] ^= 1 << int(generator.integers(0, 8))
+    else:
+        content[place : place + 8] = bytes(generator.integers(0, 256, 8, dtype=np.uint8))
+    path.write_bytes(content)
+    return kind
+
+
+def _outcome(attempt: object) -> str:
+    """Refused, the same as before, or wrong."""
+    try:
+        return "the same" if attempt() else "WRONG: another result"  # type: ignore[operator]
+    except (ModelFormatError, DataError):
+        return "refused"
+    except Exception as error:
+        return f"WRONG: {type(error).__name__}: {error}"[:90]
+
+
+def _caches(folder: Path, path: Path, count: int, generator: np.random.Generator) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    shutil.rmtree(folder / "a.cache", ignore_errors=True)
+    write_cache(data.open(path, block_bytes=1 << 13), folder / "a.cache")
+
+    def rows(at: Path) -> list[object]:
+        source = data.open(at)
+        return [[a.tolist() for a in (*b.rows, b.labels)] for b in source] + source.classes
+
+    expected = rows(folder / "a.cache")
+    for _ in range(count):
+        shutil.copytree(folder / "a.cache", copy := folder / "b.cache")
+        name = str(generator.choice(["rows.arrow", "rows.arrow", "first.arrow", "about.json"]))
+        kind = _mutate(copy / name, generator)
+        seen[f"cache {kind}: {_outcome(lambda: rows(copy) == expected)}"] += 1
+        shutil.rmtree(copy)
+    return seen
+
+
+def _models(folder: Path, path: Path, count: int, generator: np.random.Generator) -> Counter[str]:
+    """Models of each kind: plain mutations, and arrays changed under a right checksum."""
+    seen: Counter[str] = Counter()
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    y = np.arange(60) % 3
+    models = [
+        train(path, epochs=2),
+        Perceptron(max_iter=3, tol=None).fit(X, y),
+        KernelPerceptron(max_iter=3, tol=None).fit(X, y),
+    ]
+
+    def used(at: Path) -> list[object]:
+        model = load(at)
+        rows = ["w3 w5 w9"] if not hasattr(model, "fit") else X
+        answer = model.predict(rows).tolist()
+        if hasattr(model, "partial_fit"):
+            model.partial_fit(X, y)
+        return answer
+
+    for i in range(count):
+        target = folder / "a.model"
+        save(models[i % 3], target)
+        expected = used(target)
+        if i % 2:
+            kind = _mutate(target, generator)
+            outcome = _outcome(lambda: used(target) == expected)  # noqa: B023
+        else:
+            kind = "resealed"
+            arrays, about = tensorfile.read(target)
+            name = sorted(arrays)[int(generator.integers(0, len(arrays)))]
+            arrays[name] = _changed(arrays[name], generator)
+            tensorfile.write(target, arrays, about)
+            outcome = _outcome(lambda: bool(used(target)))  # noqa: B023
+            outcome = outcome.replace("the same", "read as a model")
+        seen[f"model {kind}: {outcome}"] += 1
+    return seen
+
+
+def _changed(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """An array with another number, length or type."""
+    array, how = array.copy(), int(generator.integers(0, 4))
+    if how == 0 and array.size:
+        array.flat[int(generator.integers(0, array.size))] = generator.choice([0, 1, 77, 2**30])
+    elif how == 1:
+        array = array[: int(generator.integers(0, len(array) + 1))]
+    elif how == 2:
+        array = np.concatenate([array, array])
+    else:
+        array = array.astype(np.float64 if array.dtype != np.float64 else np.int64)
+    return np.ascontiguousarray(array)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""Where a model is to be written: checked before hours of training, not after."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from rosenblatt.errors import OptionError
+from rosenblatt.estimators.checkpoint import Checkpoint
+from rosenblatt.files import remove_leftovers
+from rosenblatt.models import Model
+
+
+def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
+    """Refuse a model file that cannot be written, or that would replace what is read.
+
+    Parameters
+    ----------
+    target : path
+    files : iterable of str
+        What is read.
+    saved : Checkpoint or None
+        Where the run is saved, which is not a place for models.
+
+    Raises
+    ------
+    OptionError
+        Naming the file and what is wrong with it.
+    """
+    folder = target.parent
+    if not folder.is_dir():
+        raise OptionError(f"the model cannot be written to {target}: there is no folder {folder}")
+    if target.exists() and not target.is_file():
+        raise OptionError(f"the model cannot be written to {target}: that is not a file")
+    for path in map(Path, files):
+        if path.exists() and ((target.exists() and path.samefile(target)) or folder.samefile(path)):
+            raise OptionError(f"the model would replace {target}, which is read; name another file")
+    if saved is not None and target.resolve() in (
+        saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
+    ):  # fmt: skip
+        raise OptionError(f"{target} is a place of the checkpoint; name another file")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OptionError(f"the model cannot be written to {target}: {error.strerror}") from None
+    remove_leftovers(target)
+
+
+def save_somewhere(model: Model, target: Path) -> None:
+    """Save a model; if that fails, as on a full disk, in the folder of temporary files.
+
+    Raises
+    ------
+    OSError
+        If it was not saved where it should be; the message says where it is, if anywhere.
+    """
+    try:
+        model.save(target)
+    except OSError as error:
+        try:
+            refuge = Path(tempfile.mkdtemp(prefix="model-")) / target.name
+            model.save(refuge)
+        except OSError:
+            raise error from None
+        message = f"{error.strerror} (the model was saved as {refuge} instead)"
+        raise OSError(error.errno, message, os.fspath(target)) from None
