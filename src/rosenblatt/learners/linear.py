@@ -295,10 +295,8 @@ class Linear:
                 means, biases = zip(*self._means(), strict=True)
                 self._average = clock, Weights(self._shown(means), np.concatenate(biases))
             return self._average[1]
-        return Weights(
-            self._shown([part.W for part in self._parts]),
-            np.concatenate([part.book[learn.BIAS] for part in self._parts]),
-        )
+        biases = np.concatenate([part.book[learn.BIAS] for part in self._parts])
+        return Weights(self._shown([part.W for part in self._parts]), biases)
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the present weights, or of their average."""
