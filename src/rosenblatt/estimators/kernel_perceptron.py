@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -280,46 +280,48 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         array([0, 2])
         """
         with checks.untouched_on_failure(self):
-            self._check_parameters()
-            first = not hasattr(self, "state_")
-            if not first:
-                self._fixed.check_same(self)
-            X, y = self._checked(X, y, reset=first)
-            check_classification_targets(y)
-            weights = checks.check_weights(sample_weight, len(y))
-            if first:
-                self.classes_ = np.unique(y[:0] if classes is None else classes)
-                self._fixed = FixedKernel.by_rows(self, X, weights)
-                X = X.astype(self._fixed.dtype, copy=False)
-                random = check_random_state(self.random_state)
-                self._begin(checks.seed_of(self.random_state, random))
-            else:
-                checks.check_named(classes, self.classes_)
+            X, y, weights = self._online_rows(X, y, classes, sample_weight)
             found, before = arrivals(y, self.classes_), self._progress
             progress = Progress(
                 epoch=1, steps=before.steps, visits=before.visits, updates=before.updates
             )
             for (start, known), (end, _) in pairwise([*found, (len(y), y)]):
+                if start == end:
+                    continue
+                self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
+                self.classes_, codes = known, np.searchsorted(known, y[start:end])
                 some = weights[start:end] if weights.size > 1 else weights
-                if start < end:
-                    self._learn_part(X[start:end], y[start:end], some, known, progress)
+                omega = checks.weighted_by_class(some, self.class_weight, known, codes)
+                learner, examples = self._learner(X[start:end], codes, omega, epochs=1)
+                order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
+                order = order[omega > 0] if omega.size > 1 else order
+                if len(known) > 1:
+                    progress.count(learner.walk(examples, order))
+                else:
+                    learner.idle(passed := examples.weight_of(order))
+                    progress.steps += passed
+                    progress.visits += order.size
+                self._take(learner, len(codes), progress)
         return self
 
-    def _learn_part(self, X, y, weights, known, progress) -> None:
-        """Learn from rows among which no class comes up that is not known."""
-        self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
-        self.classes_, codes = known, np.searchsorted(known, y)
-        omega = checks.weighted_by_class(weights, self.class_weight, known, codes)
-        learner, examples = self._learner(X, codes, omega, epochs=1)
-        order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
-        order = order[omega > 0] if omega.size > 1 else order
-        if len(known) > 1:
-            progress.count(learner.walk(examples, order))
+    def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows, labels and weights, checked; the first ones decide the kernel."""
+        self._check_parameters()
+        first = not hasattr(self, "state_")
+        if not first:
+            self._fixed.check_same(self)
+        X, y = self._checked(X, y, reset=first)
+        check_classification_targets(y)
+        weights = checks.check_weights(sample_weight, len(y))
+        if first:
+            self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._fixed = FixedKernel.by_rows(self, X, weights)
+            X = X.astype(self._fixed.dtype, copy=False)
+            random = check_random_state(self.random_state)
+            self._begin(checks.seed_of(self.random_state, random))
         else:
-            learner.idle(passed := examples.weight_of(order))
-            progress.steps += passed
-            progress.visits += order.size
-        self._take(learner, len(codes), progress)
+            checks.check_named(classes, self.classes_)
+        return X, y, weights
 
     def _check_parameters(self) -> None:
         self._validate_params()

@@ -295,8 +295,8 @@ class Linear:
                 means, biases = zip(*self._means(), strict=True)
                 self._average = clock, Weights(self._shown(means), np.concatenate(biases))
             return self._average[1]
-        biases = np.concatenate([part.book[learn.BIAS] for part in self._parts])
-        return Weights(self._shown([part.W for part in self._parts]), biases)
+        bias = np.concatenate([part.book[learn.BIAS] for part in self._parts])
+        return Weights(self._shown([part.W for part in self._parts]), bias)
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the present weights, or of their average."""
