@@ -32,14 +32,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-for command in (train, evaluate, predict, inspect, convert, export):
+for command in (
+    demo, train, evaluate, predict, inspect, convert, export, certify, verify, trace, lab, warm_up,
+):  # fmt: skip
     app.command()(command)
-app.command()(certify)
-app.command()(verify)
-app.command()(trace)
-app.command()(lab)
-app.command()(warm_up)
 
 
 def _print_version(wanted: bool) -> None:

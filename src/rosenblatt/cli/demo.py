@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections.abc import Iterator
 from contextlib import chdir
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,12 +177,9 @@ def digits(console: Console) -> None:
     from rosenblatt import Perceptron
 
     X, y = load_digits(return_X_y=True)
-    X_train, X_rest, y_train, y_rest = train_test_split(
-        X, y, test_size=0.4, random_state=0, stratify=y
-    )
-    X_val, X_test, y_val, y_test = train_test_split(
-        X_rest, y_rest, test_size=0.5, random_state=0, stratify=y_rest
-    )
+    split = partial(train_test_split, random_state=0)
+    X_train, X_rest, y_train, y_rest = split(X, y, test_size=0.4, stratify=y)
+    X_val, X_test, y_val, y_test = split(X_rest, y_rest, test_size=0.5, stratify=y_rest)
     console.rule("[bold]5. Handwritten digits, ten classes")
     with console.status("Compiling, once on this machine ..."):
         for keep in ("last", "average"):
@@ -196,14 +194,11 @@ def digits(console: Console) -> None:
         ]
         milliseconds = 1000 * (perf_counter() - began) / ORDERS
         errors = [1 - model.score(X_test, y_test) for model in models]
-        table.add_row(
-            keep,
-            f"{sum(errors) / ORDERS:.2%}",
-            f"{max(errors):.2%}",
-            f"{sum(model.n_iter_ for model in models) / ORDERS:.0f}",
-            _verdict(models[0]),
-            f"{milliseconds:.0f} ms",
-        )
+        measured = [f"{sum(errors) / ORDERS:.2%}", f"{max(errors):.2%}"]
+        epochs = f"{sum(model.n_iter_ for model in models) / ORDERS:.0f}"
+        colour, reason = "green" if models[0].converged_ else "yellow", models[0].stop_reason_
+        stopped = f"[{colour}]{reason}[/{colour}]"
+        table.add_row(keep, *measured, epochs, stopped, f"{milliseconds:.0f} ms")
         if keep == "last":
             bars(console, models[0])
     console.print(table)
@@ -221,8 +216,3 @@ def bars(console: Console, model: Perceptron) -> None:
     for epoch in model.history_:
         width = round(48 * epoch.updates / max(updates.max(), 1))
         console.print(f"{epoch.epoch:>4} [cyan]{'█' * width}[/cyan] {epoch.updates}")
-
-
-def _verdict(model: Any) -> str:
-    colour = "green" if model.converged_ else "yellow"
-    return f"[{colour}]{model.stop_reason_}[/{colour}]"

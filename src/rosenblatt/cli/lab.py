@@ -13,12 +13,7 @@ def lab(
     file: Annotated[
         str | None, typer.Argument(help="A small file of numbers with labels to start with.")
     ] = None,
-    example: Annotated[
-        str | None,
-        typer.Option(
-            help="Or an example: movies, not-good, not-good-bigrams, and, or, xor or iris."
-        ),
-    ] = None,
+    example: o.Example = None,
     label: o.Label = None,
     header: o.Header = None,
     port: Annotated[int, typer.Option(help="The port; 0 picks a free one.")] = 0,
@@ -45,12 +40,6 @@ def lab(
     from rosenblatt.lab import serve
 
     serve(
-        file=file,
-        label=label,
-        header=header,
-        example=example,
-        port=port,
-        address=address,
-        origins=origin or [],
-        show=show,
-    )
+        file=file, label=label, header=header, example=example, port=port, address=address,
+        origins=origin or [], show=show,
+    )  # fmt: skip

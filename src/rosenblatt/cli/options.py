@@ -14,8 +14,7 @@ Label = Annotated[
     ),
 ]
 Text = Annotated[
-    list[str] | None,
-    typer.Option(help="Use only this text column (repeat for several)."),
+    list[str] | None, typer.Option(help="Use only this text column (repeat for several).")
 ]
 Columns = Annotated[
     list[str] | None,
@@ -33,6 +32,12 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header", help="Whether the first row has column names. Detected by default."
+    ),
+]
+Example = Annotated[
+    str | None,
+    typer.Option(
+        help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor or iris."
     ),
 ]
 SkipBadRows = Annotated[

@@ -12,32 +12,15 @@ from rosenblatt.cli import options as o
 _MOST_CELLS = 200_000
 
 
-class Format(StrEnum):
-    """How a trace can be written."""
-
-    text = "text"
-    markdown = "markdown"
-    latex = "latex"
-    html = "html"
-
-
-class Style(StrEnum):
-    """How much of a run is written out."""
-
-    steps = "steps"
-    table = "table"
+Format = StrEnum("Format", ["text", "markdown", "latex", "html"])
+Style = StrEnum("Style", ["steps", "table"])
 
 
 def trace(
     file: Annotated[
         str | None, typer.Argument(help="A small file of numbers with labels, such as CSV.")
     ] = None,
-    example: Annotated[
-        str | None,
-        typer.Option(
-            help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor or iris."
-        ),
-    ] = None,
+    example: o.Example = None,
     label: o.Label = None,
     header: o.Header = None,
     format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
@@ -64,37 +47,40 @@ def trace(
     ] = None,
 ) -> None:
     """Show every step of a run: the sums, the verdict, the update, and why it ended."""
-    from scipy.sparse import issparse
-
-    from rosenblatt import examples, tracing
-    from rosenblatt.data import read_arrays
+    from rosenblatt import tracing
 
     if (file is None) == (example is None):
         raise typer.BadParameter("give either a FILE or --example NAME")
-    rule, intercept = "margin", True
-    if example is not None:
-        found = examples.load(example)
-        data: Any = found.X, found.y, found.feature_names, found.row_names
-        rule, intercept = found.mistake, found.fit_intercept
-    else:
-        table = read_arrays(file, label, header=header, row_names=True, most_cells=_MOST_CELLS)
-        X = table.X.toarray() if issparse(table.X) else table.X
-        data = X.tolist(), table.y.tolist(), table.columns, table.row_names
-    rows, labels, feature_names, row_names = data
+    rows = _example(example) if example is not None else _read(file, label, header)
+    if mistake is not None:
+        rows["mistake"] = mistake
+    if bias is not None:
+        rows["fit_intercept"] = bias
     run = tracing.trace(
-        rows,
-        labels,
-        feature_names=feature_names,
-        row_names=row_names,
-        mistake=mistake or rule,
-        fit_intercept=intercept if bias is None else bias,
-        update=update,
-        threshold=threshold,
-        eta=eta,
-        intercept_scaling=padding,
-        order=seed is not None,
-        seed=seed,
-        max_epochs=max_epochs,
-    )
+        **rows, update=update, threshold=threshold, eta=eta, intercept_scaling=padding,
+        order=seed is not None, seed=seed, max_epochs=max_epochs,
+    )  # fmt: skip
     chosen = style or (Style.steps if len(run) <= 40 else Style.table)
     typer.echo(getattr(run, f"to_{format}")(chosen, proof=proof))
+
+
+def _example(name: str) -> dict[str, Any]:
+    """The rows of an example with the rule of its source."""
+    from rosenblatt import examples
+
+    found = examples.load(name)
+    names = ("X", "y", "feature_names", "row_names", "mistake", "fit_intercept")
+    return {name: getattr(found, name) for name in names}
+
+
+def _read(file: str | None, label: str | None, header: bool | None) -> dict[str, Any]:
+    """The rows of a file."""
+    from scipy.sparse import issparse
+
+    from rosenblatt.data import read_arrays
+
+    table = read_arrays(file, label, header=header, row_names=True, most_cells=_MOST_CELLS)
+    X, names = table.X.toarray() if issparse(table.X) else table.X, table.row_names
+    return {
+        "X": X.tolist(), "y": table.y.tolist(), "feature_names": table.columns, "row_names": names
+    }  # fmt: skip

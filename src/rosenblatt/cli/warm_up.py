@@ -35,12 +35,9 @@ def warm_up(
             seconds = jit.compile_seconds()
     if not quiet:
         found = len(list(kept.glob("*"))) if kept else 0
-        where = (
-            f"{found} kernels in {kept}"
-            if found
-            else "nothing kept: there is no private folder for it"
-        )
-        typer.echo(f"{seconds:.1f} s, {where}")
+        where = f"{found} kernels in {kept}"
+        nowhere = "nothing kept: there is no private folder for it"
+        typer.echo(f"{seconds:.1f} s, {where if found else nowhere}")
 
 
 def tiny_jobs(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -11,13 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.estimators._checks import (
-    FLOATS,
-    checked_data,
-    describe_run,
-    held_out_rows,
-    validation_codes,
-)
+from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.learners.budget import Budget
@@ -142,9 +136,9 @@ class DualModel:
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:
         """X, and y where there is one, as the rest wants them."""
-        dtype = FLOATS if reset else self._fixed.dtype
+        dtype = checks.FLOATS if reset else self._fixed.dtype
         csr = "csr" if self.kernel != "precomputed" else False
-        checked = checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
+        checked = checks.checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
         X = checked[0] if isinstance(checked, tuple) else checked
         if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")
@@ -172,11 +166,11 @@ class DualModel:
             raise ValueError("X_val and y_val belong together: give both or neither.")
         if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-            found = validation_codes(y_val, self.classes_)
+            found = checks.validation_codes(y_val, self.classes_)
             return HeldOut(X_val, found, np.ones(len(found))), omega
         if not self.early_stopping:
             return None, omega
-        out = held_out_rows(self, codes, len(self.classes_), random)
+        out = checks.held_out_rows(self, codes, len(self.classes_), random)
         weights = np.broadcast_to(omega, codes.shape)
         remaining = np.array(weights)
         remaining[out] = 0.0
@@ -232,6 +226,6 @@ class DualModel:
     def _describe(self, state: DualState, progress: Progress) -> None:
         """The attributes that follow from what was learned and how."""
         self.state_, self._progress = state, progress
-        describe_run(self, progress)
+        checks.describe_run(self, progress)
         self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
         self.problem_updates_ = state.updates

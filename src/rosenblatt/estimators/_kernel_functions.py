@@ -119,28 +119,27 @@ def working_dtype(X: Any, kernel: Any, gamma: float, coef0: float, degree: float
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or not np.array_equal(values, np.rint(values)):
         return np.dtype(np.float32)
-    squares = X.multiply(X).sum(axis=1).max() if sparse.issparse(X) else _longest(X)
-    largest = float(squares)
+    largest = float(_squared_lengths(X).max())
     if kernel == "poly":
         largest = (abs(gamma) * largest + abs(coef0)) ** degree
     return np.dtype(np.float32 if largest <= EXACT_SINGLE else np.float64)
-
-
-def _longest(X: np.ndarray) -> float:
-    return float(np.einsum("ij,ij->i", X, X).max())
 
 
 def _linear(A: Any, B: Any) -> np.ndarray:
     return safe_sparse_dot(A, B.T, dense_output=True)
 
 
+def _affine(A: Any, B: Any, gamma: float, coef0: float) -> np.ndarray:
+    K = _linear(A, B)
+    K *= K.dtype.type(gamma)
+    K += K.dtype.type(coef0)
+    return K
+
+
 def _polynomial(A: Any, B: Any, gamma: float, coef0: float, degree: float) -> np.ndarray:
     """``(gamma·a·b + coef0)^degree``, whole degrees by multiplication: exact, and much faster."""
-    K = _linear(A, B)
     with np.errstate(over="ignore", invalid="ignore"):  # training says it, with advice
-        K *= K.dtype.type(gamma)
-        K += K.dtype.type(coef0)
-        return _power(K, degree)
+        return _power(_affine(A, B, gamma, coef0), degree)
 
 
 def _power(K: np.ndarray, degree: float) -> np.ndarray:
@@ -183,9 +182,7 @@ def _squared_lengths(A: Any) -> np.ndarray:
 
 
 def _sigmoid(A: Any, B: Any, gamma: float, coef0: float) -> np.ndarray:
-    K = _linear(A, B)
-    K *= K.dtype.type(gamma)
-    K += K.dtype.type(coef0)
+    K = _affine(A, B, gamma, coef0)
     return np.tanh(K, out=K)
 
 

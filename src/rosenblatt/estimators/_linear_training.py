@@ -15,25 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import rules, training
-from rosenblatt.estimators._checks import (
-    FLOATS,
-    callbacks_of,
-    check_named,
-    check_options,
-    check_weights,
-    checked_data,
-    describe_run,
-    example_weights,
-    held_out_rows,
-    initial_weights,
-    order_of,
-    seed_of,
-    uninterrupted,
-    untouched_on_failure,
-    validation_codes,
-    warn_of_budget,
-    weighted_by_class,
-)
+from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
@@ -46,12 +28,8 @@ from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
 
-def _inverse(eta0: float, t: int) -> float:
-    return eta0 / t
-
-
-def _inverse_root(eta0: float, t: int) -> float:
-    return eta0 / t**0.5
+def _falling(eta0: float, power: float, t: int) -> float:
+    return eta0 / t**power
 
 
 def _learns_online(estimator: LinearTraining) -> bool:
@@ -76,14 +54,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
     _progress: Progress
 
     def fit(
-        self,
-        X,
-        y,
-        coef_init=None,
-        intercept_init=None,
-        sample_weight=None,
-        X_val=None,
-        y_val=None,
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
     ) -> Self:
         """Train until a stopping rule ends the run.
 
@@ -110,31 +81,30 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
-        with untouched_on_failure(self):
+        with checks.untouched_on_failure(self):
             self._check_parameters()
-            start = (coef_init, intercept_init)
-            if self.warm_start and hasattr(self, "_shown"):
-                start = (self.coef_, self.intercept_)
-            X, y = checked_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
+            goes_on = self.warm_start and hasattr(self, "_shown")
+            start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
+            X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=checks.FLOATS)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
-            omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
+            omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
             examples = examples_of(X, codes, omega_in)
-            order, draw, merged = order_of(self.shuffle, examples)
+            order, draw, merged = checks.order_of(self.shuffle, examples)
             examples = examples.packed().reweighted(merged)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
-            data = Drawn(examples, order, draw, seed_of(self.random_state, random))
+            data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
             progress = Progress()
             with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
                 plan = replace(plan, callbacks=(*bar, *plan.callbacks))
                 for _ in training.run(learner, data, plan, progress):
                     pass
             self._show(learner, examples, base, plan, progress)
-        warn_of_budget(self)
+        checks.warn_of_budget(self)
         return self
 
     @available_if(_learns_online)
@@ -174,11 +144,11 @@ class LinearTraining(LearnedWeights, BaseEstimator):
 
         The number is -1 where no class was known yet.
         """
-        with untouched_on_failure(self):
+        with checks.untouched_on_failure(self):
             examples, y, weights = self._online_examples(X, y, classes, sample_weight)
             found, progress = arrivals(y, self.classes_), self._progress
             everything, predicted = found[-1][1], np.full(len(y), -1)
-            with uninterrupted():
+            with checks.uninterrupted():
                 for (start, known), (end, _) in pairwise([*found, (len(y), everything)]):
                     if start == end:
                         continue
@@ -209,18 +179,18 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype = FLOATS if first else self._learner.dtype
-        X, y = checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
+        dtype = checks.FLOATS if first else self._learner.dtype
+        X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
-        weights = check_weights(sample_weight, len(y))
+        weights = checks.check_weights(sample_weight, len(y))
         examples = examples_of(X, np.zeros(len(y), np.int32))
         if first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
             self._learner = self._new_learner(examples, len(self.classes_))
             self._progress, self._places = Progress(), None
         else:
-            check_named(classes, self.classes_)
+            checks.check_named(classes, self.classes_)
             self._unpack(examples.is_dense)
         return examples, y, weights
 
@@ -243,7 +213,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         """The examples with the classes known by now, and the rows of a part to visit."""
         codes = np.zeros(len(y), np.int32)
         codes[start:end] = np.searchsorted(self.classes_, y[start:end])
-        omega = weighted_by_class(weights, self.class_weight, self.classes_, codes)
+        omega = checks.weighted_by_class(weights, self.class_weight, self.classes_, codes)
         order = np.arange(start, end, dtype=np.uint64)
         order = order[omega[start:end] > 0] if omega.size > 1 else order
         return examples.relabelled(codes, omega), order
@@ -254,12 +224,12 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         progress.visits, progress.steps = visits, steps
         progress.updates += updates
         progress.history, progress.row_updates, progress.stop_reason = [], None, None
-        describe_run(self, progress)
+        checks.describe_run(self, progress)
         self.n_iter_ = 1
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        check_options(self)
+        checks.check_options(self)
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
         threads = threads_of(self.n_jobs)
@@ -303,8 +273,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             raise ValueError("intercept_init needs fit_intercept=True.")
         n = n_problems(len(self.classes_), self.multiclass)
         shape = (n, self.n_features_in_)
-        weights = initial_weights("coef_init", coef, shape, examples.dtype, n)
-        bias = initial_weights("intercept_init", intercept, shape[:1], np.float64, n)
+        weights = checks.initial_weights("coef_init", coef, shape, examples.dtype, n)
+        bias = checks.initial_weights("intercept_init", intercept, shape[:1], np.float64, n)
         if coef is None and intercept is None:
             return None
         own = weights if examples.columns is None else weights[:, examples.columns]
@@ -318,7 +288,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             raise ValueError("X_val and y_val belong together: give both or neither.")
         if X_val is not None or not self.early_stopping:
             return None, omega
-        out = held_out_rows(self, codes, len(self.classes_), random)
+        out = checks.held_out_rows(self, codes, len(self.classes_), random)
         remaining = np.array(np.broadcast_to(omega, codes.shape))
         remaining[out] = 0.0
         return out, remaining
@@ -328,22 +298,21 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
-            X_val, y_val = checked_data(
+            X_val, y_val = checks.checked_data(
                 self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, reset=False
             )  # fmt: skip
-            held = examples.alike(X_val, validation_codes(y_val, self.classes_))
+            held = examples.alike(X_val, checks.validation_codes(y_val, self.classes_))
             rows = np.arange(len(held), dtype=np.uint64)
         else:
             return None
         return lambda learner, averaged: learner.error(held, rows, averaged)
 
     def _plan(self, validate=None) -> Plan:
-        schedules: dict[str, Any] = {"inverse": _inverse, "sqrt": _inverse_root}
         eta: float | Callable[[int], float] = float(self.eta0)
         if callable(self.learning_rate):
             eta = self.learning_rate
         elif self.learning_rate != "constant":
-            eta = partial(schedules[self.learning_rate], self.eta0)
+            eta = partial(_falling, self.eta0, {"inverse": 1, "sqrt": 0.5}[self.learning_rate])
         return Plan(
             eta=eta,
             keep=self.keep,
@@ -353,7 +322,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             patience=self.n_iter_no_change,
             early_stopping=self.early_stopping,
             validate=validate,
-            callbacks=callbacks_of(self),
+            callbacks=checks.callbacks_of(self),
         )
 
     def _show(self, learner, examples, base, plan, progress) -> None:
@@ -363,7 +332,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         self._progress = progress
         weights, bias = training.kept_weights(learner, plan, progress)
         self._shown = Weights(self._in_columns(weights), bias)
-        describe_run(self, progress)
+        checks.describe_run(self, progress)
         progress.kept = progress.cycle = None
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # the weights in use are those to predict with

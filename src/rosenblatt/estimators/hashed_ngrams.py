@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.strings import string_buffers
 from rosenblatt.estimators._threads import threads_of
-from rosenblatt.kernels.text import WEIGHTINGS, Ngrams, Rows, hash_ngrams
+from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams
+from rosenblatt.kernels.weighting import WEIGHTINGS
 
 # Below this many bytes a second thread costs more than it brings.
 _WORTH_A_THREAD = 1 << 18
@@ -116,14 +117,10 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         spec = Ngrams(
             low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
         )
-        chunks = [string_buffers(chunk) for chunk in _arrow_strings(X).chunks]
-        parts = [
-            part
-            for offsets, data in chunks
-            for part in _split(offsets, data, threads_of(self.n_jobs))
-        ]
+        threads, chunks = threads_of(self.n_jobs), _arrow_strings(X).chunks
+        parts = [part for chunk in chunks for part in _split(*string_buffers(chunk), threads)]
         if len(parts) > 1:
-            with ThreadPoolExecutor(threads_of(self.n_jobs)) as pool:
+            with ThreadPoolExecutor(threads) as pool:
                 hashed = list(pool.map(lambda part: hash_ngrams(part[0], part[1], spec), parts))
         else:
             hashed = [hash_ngrams(*part, spec) for part in parts]
@@ -157,16 +154,12 @@ def _arrow_strings(X: Any) -> pa.ChunkedArray:
     elif hasattr(X, "__arrow_array__"):
         strings = pa.array(X)
     else:
-        strings = pa.array([None if _is_missing(text) else text for text in X])
+        strings = pa.array([None if isinstance(s, float) and s != s else s for s in X])
     if pa.types.is_null(strings.type):
         strings = strings.cast(pa.string())
     if not _is_string(strings.type):
         raise ValueError(f"texts are expected, found values of type {strings.type}")
     return strings if isinstance(strings, pa.ChunkedArray) else pa.chunked_array([strings])
-
-
-def _is_missing(text: Any) -> bool:
-    return text is None or (isinstance(text, float) and text != text)
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -190,16 +183,8 @@ def _split(offsets: np.ndarray, data: np.ndarray, jobs: int) -> list[tuple[np.nd
 def _stack(parts: list[Rows], columns: int) -> sparse.csr_matrix:
     indices = np.concatenate([part.indices for part in parts] or [np.empty(0, np.uint32)])
     values = np.concatenate([part.values for part in parts] or [np.empty(0, np.float32)])
-    starts = np.cumsum([0, *(len(part.indices) for part in parts)])
-    indptr = np.concatenate(
-        [
-            [0],
-            *(
-                part.indptr[1:].astype(np.int64) + at
-                for part, at in zip(parts, starts, strict=False)
-            ),
-        ]
-    )
+    lengths = [np.diff(part.indptr.astype(np.int64)) for part in parts]
+    indptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
     kind = np.int32 if indptr[-1] < 2**31 else np.int64
     return sparse.csr_matrix(
         (values, indices.view(np.int32).astype(kind, copy=False), indptr.astype(kind)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,19 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt.estimators._checks import (
-    CONSTRAINTS,
-    callbacks_of,
-    check_named,
-    check_options,
-    check_weights,
-    example_weights,
-    order_of,
-    seed_of,
-    untouched_on_failure,
-    warn_of_budget,
-    weighted_by_class,
-)
+from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._classes import arrivals
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
@@ -143,7 +131,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
-        **CONSTRAINTS,
+        **checks.CONSTRAINTS,
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
         "degree": [Interval(Real, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
@@ -229,7 +217,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         >>> round(model.score(X, y), 2), model.support_.size
         (0.97, 66)
         """
-        with untouched_on_failure(self):
+        with checks.untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "state_")
             if goes_on:
@@ -243,14 +231,15 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                     f"warm_start goes on with the classes of the last fit, {known}, but y holds "
                     f"{self.classes_}."
                 )
-            omega = example_weights(sample_weight, self.class_weight, self.classes_, codes)
+            omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             if not goes_on:
-                self._fixed = FixedKernel.by_rows(self, X, check_weights(sample_weight, len(y)))
+                weights = checks.check_weights(sample_weight, len(y))
+                self._fixed = FixedKernel.by_rows(self, X, weights)
                 X = X.astype(self._fixed.dtype, copy=False)
             held, omega = self._held_out(X, codes, omega, X_val, y_val, random)
-            rows, draw, omega = order_of(self.shuffle, examples_of(X, codes, omega))
-            seed = seed_of(self.random_state, random)
+            rows, draw, omega = checks.order_of(self.shuffle, examples_of(X, codes, omega))
+            seed = checks.seed_of(self.random_state, random)
             if not goes_on:
                 self._begin(seed)
             learner, examples = self._learner(X, codes, omega, self.max_iter)
@@ -261,7 +250,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 for _ in run(learner, data, plan, progress):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
-        warn_of_budget(self)
+        checks.warn_of_budget(self)
         return self
 
     @available_if(_has_rows)
@@ -290,21 +279,8 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).support_
         array([0, 2])
         """
-        with untouched_on_failure(self):
-            self._check_parameters()
-            first = not hasattr(self, "state_")
-            if not first:
-                self._fixed.check_same(self)
-            X, y = self._checked(X, y, reset=first)
-            check_classification_targets(y)
-            weights = check_weights(sample_weight, len(y))
-            if first:
-                self.classes_ = np.unique(y[:0] if classes is None else classes)
-                self._fixed = FixedKernel.by_rows(self, X, weights)
-                X = X.astype(self._fixed.dtype, copy=False)
-                self._begin(seed_of(self.random_state, check_random_state(self.random_state)))
-            else:
-                check_named(classes, self.classes_)
+        with checks.untouched_on_failure(self):
+            X, y, weights = self._online_rows(X, y, classes, sample_weight)
             found, before = arrivals(y, self.classes_), self._progress
             progress = Progress(
                 epoch=1, steps=before.steps, visits=before.visits, updates=before.updates
@@ -315,7 +291,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
                 self.classes_, codes = known, np.searchsorted(known, y[start:end])
                 some = weights[start:end] if weights.size > 1 else weights
-                omega = weighted_by_class(some, self.class_weight, known, codes)
+                omega = checks.weighted_by_class(some, self.class_weight, known, codes)
                 learner, examples = self._learner(X[start:end], codes, omega, epochs=1)
                 order = np.arange(self.support_.size, len(examples), dtype=np.uint64)
                 order = order[omega > 0] if omega.size > 1 else order
@@ -328,9 +304,28 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 self._take(learner, len(codes), progress)
         return self
 
+    def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows, labels and weights, checked; the first ones decide the kernel."""
+        self._check_parameters()
+        first = not hasattr(self, "state_")
+        if not first:
+            self._fixed.check_same(self)
+        X, y = self._checked(X, y, reset=first)
+        check_classification_targets(y)
+        weights = checks.check_weights(sample_weight, len(y))
+        if first:
+            self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._fixed = FixedKernel.by_rows(self, X, weights)
+            X = X.astype(self._fixed.dtype, copy=False)
+            random = check_random_state(self.random_state)
+            self._begin(checks.seed_of(self.random_state, random))
+        else:
+            checks.check_named(classes, self.classes_)
+        return X, y, weights
+
     def _check_parameters(self) -> None:
         self._validate_params()
-        check_options(self)
+        checks.check_options(self)
         if self.max_support is not None and (self.keep != "last" or self.early_stopping):
             raise ValueError(
                 "max_support forgets support rows, but averages, votes and the return to the best "
@@ -350,7 +345,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
             patience=self.n_iter_no_change,
             early_stopping=self.early_stopping,
             validate=None if held is None else partial(self._validation_error, held),
-            callbacks=(*bar, *callbacks_of(self)),
+            callbacks=(*bar, *checks.callbacks_of(self)),
         )
 
     def __sklearn_tags__(self):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rosenblatt.kernels.decimals import number
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.text import PRIME, SEED, _mixed
 
@@ -27,19 +28,6 @@ _NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
 _COLON, _HASH, _BAR, _APOSTROPHE, _CARET = 58, 35, 124, 39, 94
 
 _QID = np.frombuffer(b"qid", dtype=np.uint8)
-_TENS = 10.0 ** np.arange(23)
-_LOWEST, _HIGHEST = -342, 308  # powers of ten beyond which any 64 bits are zero or infinite
-
-
-def _power_of_five(q: int) -> tuple[int, int]:
-    """The first 128 bits of ``5^q`` in two halves; rounded up where ``w·5^q`` can be half-way."""
-    power = 5 ** abs(q)
-    bits = power if q >= 0 else (1 << (2 * power.bit_length() + 128)) // power
-    bits = (bits << 128 >> bits.bit_length()) + (-27 <= q < 0)
-    return bits >> 64, bits & ((1 << 64) - 1)
-
-
-_FIVES = np.array([_power_of_five(q) for q in range(_LOWEST, _HIGHEST + 1)], dtype=np.uint64)
 
 
 class Parsed(NamedTuple):
@@ -107,115 +95,6 @@ def _is_blank(c):
 
 
 @kernel
-def _number(data, i, end):
-    """Read a decimal number at i: its value, where it ends, and whether there is one."""
-    negative = False
-    if i < end and (data[i] == 45 or data[i] == 43):
-        negative = data[i] == 45
-        i += 1
-    mantissa = np.uint64(0)
-    power = 0
-    digits = 0
-    dropped = False
-    fraction = False
-    while i < end:
-        d = np.int64(data[i]) - 48
-        if 0 <= d <= 9:
-            digits += 1
-            if mantissa < np.uint64(1844674407370955160):
-                mantissa = mantissa * np.uint64(10) + np.uint64(d)
-                power -= fraction
-            else:
-                power += not fraction
-                dropped |= d > 0
-        elif data[i] == 46 and not fraction:
-            fraction = True
-        else:
-            break
-        i += 1
-    if digits == 0:
-        return 0.0, i, False
-    if i < end and (data[i] == 101 or data[i] == 69):
-        exponent, i, good = _exponent(data, i + 1, end)
-        if not good:
-            return 0.0, i, False
-        power += exponent
-    if mantissa <= np.uint64(1 << 53) and -22 <= power <= 22:
-        # A product or quotient of two exact numbers is the nearest there is.
-        value = np.float64(mantissa)
-        value = value * _TENS[power] if power >= 0 else value / _TENS[-power]
-    else:
-        value = _nearest(mantissa, power, dropped)
-    return -value if negative else value, i, True
-
-
-@kernel
-def _exponent(data, i, end):
-    """The exponent of a number, where it ends, and whether there is one."""
-    sign = 1
-    if i < end and (data[i] == 45 or data[i] == 43):
-        sign = -1 if data[i] == 45 else 1
-        i += 1
-    start, exponent = i, 0
-    while i < end and 48 <= data[i] <= 57:
-        exponent = min(exponent * 10 + np.int64(data[i]) - 48, 100000)
-        i += 1
-    return sign * exponent, i, i > start
-
-
-@kernel
-def _nearest(w, q, dropped):
-    """The double nearest to ``w·10^q``, by one product with the first 128 bits of ``5^q``.
-
-    That suffices for every w of 64 bits (D. Lemire (2021), Number parsing at a gigabyte per second;
-    N. Mushtak, D. Lemire (2023), Fast number parsing without fallback). If further digits were
-    dropped, the number lies between w and w + 1: of their two doubles, one step apart if they are
-    not the same, the larger is chosen.
-    """
-    if w == 0 or q < _LOWEST:
-        return 0.0
-    if q > _HIGHEST:
-        return np.inf
-    w += np.uint64(dropped)
-    shift = np.uint64(0)
-    while w >> np.uint64(63) == 0:
-        w <<= np.uint64(1)
-        shift += np.uint64(1)
-    high, low = _product(w, _FIVES[q - _LOWEST, 0])
-    if high & np.uint64(0x1FF) == 0x1FF:
-        carry, _ = _product(w, _FIVES[q - _LOWEST, 1])
-        low += carry
-        high += np.uint64(low < carry)
-    top = high >> np.uint64(63)
-    mantissa = high >> (top + np.uint64(9))
-    exponent = ((217706 * q) >> 16) + 63 + np.int64(top) - np.int64(shift) + 1023
-    if exponent <= 0:  # less than the smallest normal number
-        if exponent < -62:
-            return 0.0
-        mantissa >>= np.uint64(1 - exponent)
-        exponent = 0
-    elif (
-        low <= 1 and -4 <= q <= 23 and mantissa & np.uint64(3) == 1
-        and mantissa << (top + np.uint64(9)) == high
-    ):  # fmt: skip
-        mantissa &= ~np.uint64(1)  # half-way between two doubles: to the even one
-    mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
-    # A mantissa that was rounded up to the next power of two carries into the exponent by itself.
-    bits = (np.uint64(max(exponent - 1, 0)) << np.uint64(52)) + mantissa
-    return np.uint64(min(bits, np.uint64(0x7FF0000000000000))).view(np.float64)
-
-
-@inlined
-def _product(a, b):
-    """The two halves of the 128 bits of a product."""
-    half, ones = np.uint64(32), np.uint64(0xFFFFFFFF)
-    low = (a & ones) * (b & ones)
-    one = (a >> half) * (b & ones) + (low >> half)
-    other = (a & ones) * (b >> half) + (one & ones)
-    return (a >> half) * (b >> half) + (one >> half) + (other >> half), a * b
-
-
-@kernel
 def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, places):
     """See :func:`parse_svmlight`; how many rows and how many lines that are not empty."""
     rows = 0
@@ -249,7 +128,7 @@ def _is_end(c):
 @kernel
 def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
     """One line: its fault, where it ends or is wrong, how many entries there are now."""
-    label, j, good = _number(data, i, len(data))
+    label, j, good = number(data, i, len(data))
     if not good or not (_is_blank(data[j]) or _is_end(data[j])):
         return 1, i, nnz
     if not np.isfinite(label):
@@ -262,25 +141,25 @@ def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
         if _is_end(data[i]):
             return 0, i, nnz
         start = i
-        number = np.uint64(0)
+        column = np.uint64(0)
         while 48 <= data[i] <= 57:
-            number = min(number * np.uint64(10) + np.uint64(data[i] - 48), limit)
+            column = min(column * np.uint64(10) + np.uint64(data[i] - 48), limit)
             i += 1
         is_qid = i == start and i + 3 < len(data) and _starts_with(data, i, _QID)
         if is_qid:
             i += 3
         if i == start or data[i] != _COLON:
             return 2, start, nnz
-        value, i, good = _number(data, i + 1, len(data))
+        value, i, good = number(data, i + 1, len(data))
         if not good or not (_is_blank(data[i]) or _is_end(data[i])):
             return 2, start, nnz
         if not np.isfinite(np.float32(value)):
             return 6, start, nnz
         if is_qid:
             continue
-        if number >= limit:
+        if column >= limit:
             return 3, start, nnz
-        indices[nnz] = np.uint32(number)
+        indices[nnz] = np.uint32(column)
         values[nnz] = value
         nnz += np.uint64(1)
 
@@ -336,7 +215,7 @@ def _vw_head(data, i, bar, row, labels, weights):
         end = i
         while end < bar and not _is_blank(data[end]):
             end += 1
-        value, j, good = _number(data, i, end)
+        value, j, good = number(data, i, end)
         if good and j == end and given < 3:
             if not np.isfinite(value):
                 return 6, i
@@ -367,7 +246,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
                     i += 1
                 space = (space ^ np.uint64(_CARET)) * PRIME
             if i < end and data[i] == _COLON:
-                scale, j, good = _number(data, i + 1, end)
+                scale, j, good = number(data, i + 1, end)
                 if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
                     return 1, i, nnz
                 i = j
@@ -382,7 +261,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
             i += 1
         value = 1.0
         if i < end and data[i] == _COLON:
-            value, j, good = _number(data, i + 1, end)
+            value, j, good = number(data, i + 1, end)
             if not good or not (j == end or _is_blank(data[j]) or data[j] == _BAR):
                 return 1, start, nnz
             i = j

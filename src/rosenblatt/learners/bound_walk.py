@@ -35,7 +35,7 @@ class BoundWalk:
             more = (NO_BOARD if one else part.moves,)
             self._walks.append(walk.bound(*start, part.W, learner.rates, *rule, seen, *more))
             if learner.averaging:
-                sums = (*start, seen, learner._sums(part), learner.rates, *rule)
+                sums = (*start, seen, part.sums(), learner.rates, *rule)
                 self._settles.append(settle.bound(*sums, *(() if one else more)))
 
     def __call__(self) -> Array:

@@ -273,9 +273,7 @@ class Budget:
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
-        wrong = weight_where(
-            lambda s, codes: self.problems.decide(s) != codes, self.scores, examples, rows
-        )
+        wrong = weight_where(self.problems.is_mistaken, self.scores, examples, rows)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:

@@ -193,10 +193,8 @@ class Dual:
         if not np.array_equal(self.squares[0], snapshot.squares):
             return False
         support, log = self.log[snapshot.lines :].by_row()
-        coefficients, rows = (
-            log.coefficients(len(self.problems), support.size),
-            np.arange(self.gram.n),
-        )
+        coefficients = log.coefficients(len(self.problems), support.size)
+        rows = np.arange(self.gram.n)
         moved, added = coefficients.any(axis=0), np.zeros((len(coefficients), len(rows)))
         for start in range(0, len(rows), self.gram.chunk_rows):
             chunk = rows[start : start + self.gram.chunk_rows]
@@ -216,12 +214,11 @@ class Dual:
         if averaged:
             support, log = self.log.by_row()
             self.gram.add(mean, support, log.averaged(support.size, self.clock), None)
-        wrong = weight_where(
-            lambda scores, codes: self.problems.decide(scores) != codes,
-            lambda some: mean[:, some].T if averaged else self.scores(some),
-            examples,
-            rows,
-        )
+
+        def scores(some: Array) -> Array:
+            return mean[:, some].T if averaged else self.scores(some)
+
+        wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:

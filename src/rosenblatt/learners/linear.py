@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from functools import partial
-from threading import Thread
-from typing import Any, NamedTuple
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.kernels._memory import zeros
+from rosenblatt.learners.averaging import Unsettled
 from rosenblatt.learners.batch import corrections
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.parts import Part, taller, tally_of
 from rosenblatt.learners.problems import Problems, groups_of, weight_where
 from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.scout import scout
 from rosenblatt.learners.weights import State, Weights
 
 ONE_RATE = np.ones(1, np.float32)
@@ -33,16 +33,6 @@ WALKS = {
     "each": (learn.walk_each, learn.settle_each),
     "joint": (learn.walk_joint, learn.settle_joint),
 }
-
-
-class _Walked(NamedTuple):
-    """A walk whose visits have not been added to the averaging sums yet."""
-
-    examples: Examples
-    orders: list[Array]
-    etas: list[Array]
-    seen: list[Array]
-    times: list[float]
 
 
 class Linear:
@@ -119,11 +109,11 @@ class Linear:
         if not self.dense and self.multiclass != "ovo":
             threads = min(threads, max(1, n_classes // _WORTH_A_THREAD))
         groups = groups_of(n_classes, self.multiclass, threads)
-        self._kind = "joint" if self.multiclass == "joint" and n_classes > 2 else "each"
-        if groups[0][1] == 1 and (n_classes <= 2 or self.multiclass == "ovo"):
+        self._kind = {"ovr": "each", "ovo": "one"}.get(self.multiclass, "joint")
+        if n_classes <= 2:
             self._kind = "one"
         self._parts = [self._new_part(*group) for group in groups]
-        self._unsettled: list[_Walked] = []
+        self._unsettled = Unsettled()
         self._average: tuple[list[Any], Weights] | None = None  # with the clock it is of
 
     def walk(
@@ -143,16 +133,17 @@ class Linear:
             return self._walk_batch(examples, order, float(etas[0]))
         kernel = WALKS[self._kind][0]
         own = self._own_orders(examples, order, etas, foresee)
-        scouted = self._is_scouted(len(order))
+        alone = self._kind == "one" and len(self._parts) == 1
+        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT
         seen = [
             np.empty((len(o), 2 if scouted else part.problems), self.dtype)
             for part, (o, _) in zip(self._parts, own, strict=True)
         ]
         times = [float(part.book[learn.CLOCK, 0]) for part in self._parts]
-        if self._is_pairwise:
-            limits = Limits()
+        limits = Limits() if self._is_pairwise else limits
         tallies = [tally_of(part.classes, limits) for part in self._parts]
-        with self._scout(examples, order, seen[0]) if scouted else nullcontext(NO_BOARD) as board:
+        scouting = scout(examples, order, self._parts[0].W, seen[0])
+        with scouting if scouted else nullcontext(NO_BOARD) as board:
             calls = [
                 (*examples.arrays, o, e, part.W, self.rates, part.book, self.rule, tally, s,
                  board if self._kind == "one" else part.moves)
@@ -165,7 +156,9 @@ class Linear:
                 with ThreadPoolExecutor(self.threads) as pool:
                     list(pool.map(lambda call: kernel(*call), calls))
         if self.averaging:
-            self._owe(examples, own, seen, times, tallies)
+            self._unsettled.add(examples, own, seen, times, tallies)
+            if self._unsettled.nbytes > _MOST_UNSETTLED:
+                self.settle()
         return self._told(examples, order, seen, tallies, foresee)
 
     @property
@@ -195,101 +188,75 @@ class Linear:
         codes, updates = examples.codes[visited], sum(int(t[learn.UPDATES]) for t in tallies)
         predictions, mistakes = None, math.nan
         if foresee or not pairs:
-            scores = [
-                s[:visits, : part.problems] for s, part in zip(seen, self._parts, strict=True)
-            ]
-            predictions = self.problems.decide(scores[0] if len(scores) == 1 else np.hstack(scores))
+            own = [s[:visits, : p.problems] for s, p in zip(seen, self._parts, strict=True)]
+            predictions = self.problems.decide(own[0] if len(own) == 1 else np.hstack(own))
             mistakes = int(np.count_nonzero(predictions != codes))
-        updated = int(tallies[0][learn.UPDATED])
-        if pairs:
-            updated = updates
-        elif len(tallies) > 1:
-            updated = int(
-                self.problems.is_corrected(np.hstack([s[:visits] for s in seen]), codes).sum()
-            )
+        updated = updates if pairs else int(tallies[0][learn.UPDATED])
+        if len(tallies) > 1 and not pairs:
+            scores = np.hstack([s[:visits] for s in seen])
+            updated = int(self.problems.is_corrected(scores, codes).sum())
         run = 0 if pairs else int(tallies[0][learn.RUN])
         weight = examples.weight_of(visited)
         return Tally(visits, weight, updates, updated, mistakes, run, predictions)
 
     def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
         """One iteration: add up the corrections of all rows, then make them."""
-        scores = self.scores(examples, order)
-        codes, weight = examples.codes[order], examples.weights_of(order)
+        scores, codes = self.scores(examples, order), examples.codes[order]
+        weight, first = examples.weights_of(order), 0
         coefficients, updates = corrections(self.problems, scores, codes, weight)
-        first = 0
         for part in self._parts:
-            last = first + part.problems
-            mine = np.ascontiguousarray(coefficients[:, first:last])
-            clock, shape = float(part.book[learn.CLOCK, 0]), self._shape(part.problems)
-            heap = np.zeros_like(part.W)
-            learn.add_rows(examples.rows, order, mine, heap.reshape(shape), self.rates)
-            part.W += part.W.dtype.type(eta) * heap
-            change = eta * self.rule[learn.PADDING] * mine.sum(axis=0)
-            part.book[learn.BIAS] += change
-            if self.averaging:
-                self._sums(part)[...] += clock * eta * heap.astype(np.float64)
-                part.book[learn.BIAS_SUM] += clock * change
-            own = weight
-            if self._is_pairwise:
-                own = weight[np.isin(codes, part.classes)]
+            mine = np.ascontiguousarray(coefficients[:, first : first + part.problems])
+            own = weight[np.isin(codes, part.classes)] if self._is_pairwise else weight
+            part.correct(examples, order, mine, eta, self.rates, self.rule, self.averaging)
             part.book[learn.CLOCK, 0] += own.sum()
-            first = last
+            first += part.problems
         predictions = self.problems.decide(scores)
-        updated = int(np.count_nonzero(coefficients.any(axis=1)))
-        if self._is_pairwise:
-            updated = updates
-        mistakes = int(np.count_nonzero(predictions != codes))
-        total = float(weight.sum())
+        updated = updates if self._is_pairwise else int(np.count_nonzero(coefficients.any(axis=1)))
+        mistakes, total = int(np.count_nonzero(predictions != codes)), float(weight.sum())
         return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
 
     # Scores and errors
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
-        return self._scores(examples, order, self._weights_and_biases(averaged))
+        return self._scorer(examples, averaged)(order)
 
-    def _weights_and_biases(self, averaged: bool) -> list[tuple[Array, Array]]:
-        """What each part scores with."""
-        if averaged:
-            return [self._mean(part) for part in self._parts]
-        return [(part.W, part.book[learn.BIAS]) for part in self._parts]
-
-    def _scores(
-        self, examples: Examples, order: Array, weights: list[tuple[Array, Array]]
-    ) -> Array:
+    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
+        """What scores rows with the present weights or their average: a walk that never learns."""
+        now = [(part.W, part.book[learn.BIAS]) for part in self._parts]
+        weights = self._means() if averaged else now
         never = np.array([math.nan, math.nan, 0.0])  # no margin compares with NaN
-        out = []
-        for part, (W, bias) in zip(self._parts, weights, strict=True):
-            seen = np.empty((len(order), part.problems), self.dtype)
-            book = np.zeros_like(part.book)
-            book[learn.BIAS] = bias
-            WALKS[self._kind][0](
-                *examples.arrays, order, np.zeros(1), W, self.rates, book, never,
-                tally_of(part.classes, Limits()), seen,
-                NO_BOARD if self._kind == "one" else part.moves,
-            )  # fmt: skip
-            out.append(seen)
-        return out[0] if len(out) == 1 else np.hstack(out)
+
+        def scores(order: Array) -> Array:
+            out = []
+            for part, (W, bias) in zip(self._parts, weights, strict=True):
+                seen = np.empty((len(order), part.problems), self.dtype)
+                book = np.zeros_like(part.book)
+                book[learn.BIAS] = bias
+                WALKS[self._kind][0](
+                    *examples.arrays, order, np.zeros(1), W, self.rates, book, never,
+                    tally_of(part.classes, Limits()), seen,
+                    NO_BOARD if self._kind == "one" else part.moves,
+                )  # fmt: skip
+                out.append(seen)
+            return out[0] if len(out) == 1 else np.hstack(out)
+
+        return scores
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
-        weights, problems = self._weights_and_biases(averaged), self.problems
-        wrong = weight_where(
-            lambda scores, codes: problems.decide(scores) != codes,
-            lambda chunk: self._scores(examples, chunk, weights),
-            examples,
-            rows,
-        )
+        scores = self._scorer(examples, averaged)
+        wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        scores = partial(self.scores, examples)
+        scores = self._scorer(examples)
         return weight_where(self.problems.is_wrong, scores, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        scores = partial(self.scores, examples)
+        scores = self._scorer(examples)
         return weight_where(self.problems.is_corrected, scores, examples, rows, 0.0) == 0.0
 
     def row_updates(
@@ -303,10 +270,9 @@ class Linear:
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
             twin.walk(examples, order, etas)
-            seen = twin._unsettled.pop().seen[0]
-            np.add.at(
-                counts, order[self.problems.is_corrected(seen[:, :1], examples.codes[order])], 1
-            )
+            (seen,) = twin._unsettled.pop().seen
+            corrected = self.problems.is_corrected(seen[:, :1], examples.codes[order])
+            np.add.at(counts, order[corrected], 1)
         return counts
 
     def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Linear:
@@ -326,14 +292,11 @@ class Linear:
         if averaged:
             clock = [self.n_features, *(part.book[learn.CLOCK, 0] for part in self._parts)]
             if self._average is None or self._average[0] != clock:
-                means = [self._mean(part) for part in self._parts]
-                biases = np.concatenate([bias for _, bias in means])
-                self._average = clock, Weights(self._shown([W for W, _ in means]), biases)
+                means, biases = zip(*self._means(), strict=True)
+                self._average = clock, Weights(self._shown(means), np.concatenate(biases))
             return self._average[1]
-        return Weights(
-            self._shown([part.W for part in self._parts]),
-            np.concatenate([part.book[learn.BIAS] for part in self._parts]),
-        )
+        bias = np.concatenate([part.book[learn.BIAS] for part in self._parts])
+        return Weights(self._shown([part.W for part in self._parts]), bias)
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the present weights, or of their average."""
@@ -348,26 +311,11 @@ class Linear:
     def mark(self) -> None:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
         for part in self._parts:
-            part.before, part.before_bias = part.W.copy(), part.book[learn.BIAS].copy()
+            part.mark()
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        squares = []
-        for part in self._parts:
-            W, bias = self._without_room(part.W), part.book[learn.BIAS]
-            if part.before.shape != W.shape:
-                part.before = taller(part.before[: len(W)], len(W))
-            # Problem by problem, so that the sums do not depend on how parts divide them.
-            if W.ndim == 1:
-                moved = np.array([learn.norm_and_change(W, part.before)])
-            elif self.dense:
-                pairs = zip(W, part.before, strict=True)
-                moved = np.array([learn.norm_and_change(now, then) for now, then in pairs])
-            else:
-                moved = np.zeros((part.problems, 2))
-                learn.norms_and_changes(W, part.before, moved)
-            squares.append(moved + np.column_stack([bias, bias - part.before_bias]) ** 2)
-            part.before_bias = bias.copy()
+        squares = [part.measure(self.n_features) for part in self._parts]
         norm, change = np.concatenate(squares).sum(axis=0)
         return math.sqrt(norm), math.sqrt(change)
 
@@ -385,9 +333,7 @@ class Linear:
         """What was learned, as arrays (problems, features); views where they lie, if possible."""
         self.settle()
         parts = self._parts
-        sums = np.zeros((0, 0))
-        if self.averaging:
-            sums = self._shown([self._sums(part) for part in parts])
+        sums = self._shown([part.sums() for part in parts]) if self.averaging else np.zeros((0, 0))
         before = None
         if all(part.before_bias.size for part in parts):
             before = Weights(
@@ -408,16 +354,7 @@ class Linear:
         self._average = None
         self.n_features, first = state.weights.shape[1], 0
         for part in self._parts:
-            own = slice(first, first + part.problems)
-            part.W = self._laid_out(state.weights[own], self.dtype)
-            if self.averaging and state.sums.size:
-                part.U = self._laid_out(state.sums[own], np.float64)
-            part.book[learn.BIAS] = state.bias[own]
-            part.book[learn.BIAS_SUM] = state.bias_sums[own]
-            part.book[learn.CLOCK, 0] = state.clock[own][0]
-            if state.before is not None:
-                part.before = self._laid_out(state.before.weights[own], self.dtype)
-                part.before_bias = state.before.bias[own].copy()
+            part.restore(state, slice(first, first + part.problems), self.averaging)
             first += part.problems
 
     # Averages
@@ -442,95 +379,20 @@ class Linear:
 
     def settle(self) -> None:
         """Bring the averaging sums up to date."""
-        for examples, orders, etas, seen, times in self._unsettled:
-            for i, part in enumerate(self._parts):
-                part.book[learn.TIME, 0] = times[i]
-                WALKS[self._kind][1](
-                    *examples.arrays, orders[i], etas[i], seen[i], self._sums(part), self.rates,
-                    part.book, self.rule, tally_of(part.classes, Limits()),
-                    *(() if self._kind == "one" else (part.moves,)),
-                )  # fmt: skip
-        self._unsettled.clear()
+        self._unsettled.settle(WALKS[self._kind][1], self._parts, self.rates, self.rule)
 
-    def _owe(self, examples, own, seen, times, tallies) -> None:
-        """Remember a walk whose visits are still to be added to the averaging sums."""
-        ends = [int(tally[learn.VISITED]) for tally in tallies]
-        walked = _Walked(
-            examples,
-            [o[:end] for (o, _), end in zip(own, ends, strict=True)],
-            [e if e.size == 1 else e[:end] for (_, e), end in zip(own, ends, strict=True)],
-            [s[:end] for s, end in zip(seen, ends, strict=True)],
-            times,
-        )
-        self._unsettled.append(walked)
-        if sum(s.nbytes for walked in self._unsettled for s in walked.seen) > _MOST_UNSETTLED:
-            self.settle()
-
-    def _sums(self, part: Part) -> Array:
-        if part.U.shape != part.W.shape:
-            part.U = taller(part.U, len(part.W), part.W.shape[1:], np.float64)
-        return part.U
-
-    def _mean(self, part: Part) -> tuple[Array, Array]:
+    def _means(self) -> list[tuple[Array, Array]]:
         self.settle()
-        steps = max(float(part.book[learn.CLOCK, 0]), 1e-300)
-        W, U = self._without_room(part.W), self._without_room(self._sums(part))
-        out = np.empty_like(W)
-        learn.mean_weights(W.reshape(-1), U.reshape(-1), steps, out.reshape(-1))
-        return out, part.book[learn.BIAS] - part.book[learn.BIAS_SUM] / steps
-
-    # Layout
-
-    def _without_room(self, array: Array) -> Array:
-        """The part of an array that belongs to features met so far."""
-        return array if self.dense else array[: self.n_features]
-
-    def _shape(self, problems: int, room: int | None = None) -> tuple[int, int]:
-        features = self.n_features if room is None else room
-        return (problems, features) if self.dense else (features, problems)
+        return [part.mean(self.n_features) for part in self._parts]
 
     def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
-        shape = (self.n_features,) if problems == 1 else self._shape(problems)
-        if problems == 1 and self._kind != "one":
-            shape = self._shape(1)
-        return Part(
-            classes, problems, zeros(shape, self.dtype), np.empty(0), np.zeros((4, problems)),
-            np.empty((3, problems)),
-        )  # fmt: skip
+        shape: tuple[int, ...] = (self.n_features,)
+        if self._kind != "one":
+            shape = (problems, *shape) if self.dense else (*shape, problems)
+        W, book, moves = zeros(shape, self.dtype), np.zeros((4, problems)), np.empty((3, problems))
+        return Part(classes, problems, self.dense, W, np.empty(0), book, moves)
 
-    def _laid_out(self, weights: Array, dtype: Any) -> Array:
-        """A copy of (problems, features) weights as the kernels want them."""
-        if self._kind == "one":
-            return np.array(weights[0], dtype=dtype)
-        return np.array(weights if self.dense else weights.T, dtype=dtype, order="C")
-
-    def _shown(self, arrays: list[Array]) -> Array:
+    def _shown(self, arrays: Iterable[Array]) -> Array:
         """The kernels' weights as (problems, features), without the room for more."""
-        d = self.n_features
-        if self._kind == "one":
-            rows = [W[None, :d] for W in arrays]
-        else:
-            rows = [W if self.dense else W[:d].T for W in arrays]
-        return rows[0] if len(rows) == 1 else np.concatenate(rows)
-
-    # Scout
-
-    def _is_scouted(self, visits: int) -> bool:
-        return (
-            self._kind == "one" and len(self._parts) == 1 and self.threads > 1
-            and visits >= _WORTH_A_SCOUT
-        )  # fmt: skip
-
-    @contextmanager
-    def _scout(self, examples: Examples, order: Array, seen: Array) -> Iterator[Array]:
-        """A thread that scores rows ahead of the walk that is taken meanwhile."""
-        board = np.full(learn.STAMPS + len(order), -1, np.int64)
-        board[: learn.STAMPS] = 0
-        arguments = (examples.rows, order, self._parts[0].W, seen, board)
-        thread = Thread(target=learn.scout, args=arguments)
-        thread.start()
-        try:
-            yield board
-        finally:
-            board[learn.PLACE] = len(order)
-            thread.join()
+        shown = [p.shown(W, self.n_features) for p, W in zip(self._parts, arrays, strict=True)]
+        return shown[0] if len(shown) == 1 else np.concatenate(shown)

@@ -35,22 +35,14 @@ class Log:
         return int(self.rows.size)
 
     def __getitem__(self, chosen: Any) -> Log:
-        return Log(
-            self.problems[chosen], self.rows[chosen], self.taus[chosen], self.times[chosen]
-        )  # fmt: skip
+        lines = (self.problems, self.rows, self.taus, self.times)
+        return Log(*(column[chosen] for column in lines))
 
     @classmethod
     def joined(cls, logs: list[Log]) -> Log:
         """Several logs, one after the other."""
-        parts = [log for log in logs if len(log)]
-        if not parts:
-            return cls()
-        return cls(
-            np.concatenate([log.problems for log in parts]),
-            np.concatenate([log.rows for log in parts]),
-            np.concatenate([log.taus for log in parts]),
-            np.concatenate([log.times for log in parts]),
-        )
+        parts = [(log.problems, log.rows, log.taus, log.times) for log in logs if len(log)]
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def updates(self, n_problems: int) -> Array:
         """The updates of each problem: one for each copy of a row that it learned from."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.kernels._memory import zeros
+from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.weights import State
 
 
 @dataclass
@@ -22,12 +24,93 @@ class Part:
 
     classes: tuple[int, int]
     problems: int
+    dense: bool
     W: Array
     U: Array
     book: Array
     moves: Array
     before: Array = field(default_factory=lambda: np.empty(0))
     before_bias: Array = field(default_factory=lambda: np.empty(0))
+
+    def mark(self) -> None:
+        """Remember the weights."""
+        self.before, self.before_bias = self.W.copy(), self.book[learn.BIAS].copy()
+
+    def measure(self, n_features: int) -> Array:
+        """The squared length of each problem's weights, and of their change (problems, 2).
+
+        The change is that since the last mark or measure. Problem by problem, so that the sums do
+        not depend on how parts divide them.
+        """
+        W, bias = self._without_room(self.W, n_features), self.book[learn.BIAS]
+        if self.before.shape != W.shape:
+            self.before = taller(self.before[: len(W)], len(W))
+        if W.ndim == 1:
+            moved = np.array([learn.norm_and_change(W, self.before)])
+        elif self.dense:
+            pairs = zip(W, self.before, strict=True)
+            moved = np.array([learn.norm_and_change(now, then) for now, then in pairs])
+        else:
+            moved = np.zeros((self.problems, 2))
+            learn.norms_and_changes(W, self.before, moved)
+        moved += np.column_stack([bias, bias - self.before_bias]) ** 2
+        self.before_bias = bias.copy()
+        return moved
+
+    def correct(
+        self, examples: Examples, order: Array, coefficients: Array, eta: float, rates: Array,
+        rule: Array, averaging: bool,
+    ) -> None:  # fmt: skip
+        """Add rows times their coefficients (rows, problems) and the rate, all at once."""
+        clock, heap = float(self.book[learn.CLOCK, 0]), np.zeros_like(self.W)
+        wide = heap.reshape((self.problems, -1) if self.dense else (-1, self.problems))
+        learn.add_rows(examples.rows, order, coefficients, wide, rates)
+        self.W += self.W.dtype.type(eta) * heap
+        change = eta * rule[learn.PADDING] * coefficients.sum(axis=0)
+        self.book[learn.BIAS] += change
+        if averaging:
+            self.sums()[...] += clock * eta * heap.astype(np.float64)
+            self.book[learn.BIAS_SUM] += clock * change
+
+    def sums(self) -> Array:
+        """The averaging sums, as tall as the weights."""
+        if self.U.shape != self.W.shape:
+            self.U = taller(self.U, len(self.W), self.W.shape[1:], np.float64)
+        return self.U
+
+    def mean(self, n_features: int) -> tuple[Array, Array]:
+        """The mean of the weights after each step, and of the biases."""
+        steps = max(float(self.book[learn.CLOCK, 0]), 1e-300)
+        W, U = (self._without_room(array, n_features) for array in (self.W, self.sums()))
+        out = np.empty_like(W)
+        learn.mean_weights(W.reshape(-1), U.reshape(-1), steps, out.reshape(-1))
+        return out, self.book[learn.BIAS] - self.book[learn.BIAS_SUM] / steps
+
+    def _without_room(self, array: Array, n_features: int) -> Array:
+        """The part of an array that belongs to features met so far."""
+        return array if self.dense else array[:n_features]
+
+    def shown(self, array: Array, n_features: int) -> Array:
+        """An array in the layout of ``W`` as (problems, features), without the room for more."""
+        array = self._without_room(array, n_features)
+        return array[None] if array.ndim == 1 else array if self.dense else array.T
+
+    def restore(self, state: State, own: slice, averaging: bool) -> None:
+        """Take up what a state holds of these problems; its arrays are copied."""
+        self.W = self._laid_out(state.weights[own], self.W.dtype)
+        if averaging and state.sums.size:
+            self.U = self._laid_out(state.sums[own], np.float64)
+        self.book[learn.BIAS], self.book[learn.BIAS_SUM] = state.bias[own], state.bias_sums[own]
+        self.book[learn.CLOCK, 0] = state.clock[own][0]
+        if state.before is not None:
+            self.before = self._laid_out(state.before.weights[own], self.W.dtype)
+            self.before_bias = state.before.bias[own].copy()
+
+    def _laid_out(self, weights: Array, dtype: Any) -> Array:
+        """A copy of (problems, features) weights in the layout of ``W``."""
+        if self.W.ndim == 1:
+            return np.array(weights[0], dtype=dtype)
+        return np.array(weights if self.dense else weights.T, dtype=dtype, order="C")
 
 
 def tally_of(classes: tuple[int, int], limits: Limits) -> Array:

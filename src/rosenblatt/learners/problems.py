@@ -70,11 +70,15 @@ class Problems:
             scores = votes(scores, self.n_classes)
         return scores.argmax(axis=1).astype(np.int32)
 
+    def is_mistaken(self, scores: Array, codes: Array) -> Array:
+        """Which rows are predicted wrong."""
+        return self.decide(scores) != codes
+
     def is_wrong(self, scores: Array, codes: Array) -> Array:
         """Which rows are on the wrong side; for two classes the notes' set ``y·s <= 0``."""
         if self.n_classes <= 2:
             return (2 * codes - 1) * scores[:, 0] <= 0
-        return self.decide(scores) != codes
+        return self.is_mistaken(scores, codes)
 
     def is_corrected(self, scores: Array, codes: Array) -> Array:
         """Which rows with these scores would be corrected in any problem."""

@@ -212,26 +212,14 @@ def trace(
     {0: Fraction(1, 1), 1: Fraction(1, 1), 2: Fraction(1, 1), 3: Fraction(1, 1)}
     """
     problem = TraceProblem.of(
-        X,
-        y,
-        feature_names=feature_names,
-        row_names=row_names,
-        padding=intercept_scaling if fit_intercept else None,
-        threshold=threshold,
-        mistake=mistake,
-    )
+        X, y, feature_names=feature_names, row_names=row_names, threshold=threshold,
+        padding=intercept_scaling if fit_intercept else None, mistake=mistake,
+    )  # fmt: skip
     start = tuple(weights) if weights is not None else None
     if start is not None and len(start) != len(problem.X[0]):
         raise ValueError(f"{len(start)} weights do not fit {len(problem.X[0])} features")
-    return Trace(
-        TraceRun(
-            problem,
-            update=update,
-            eta=eta,
-            order=order,
-            weights=start,
-            bias=bias,
-            max_epochs=max_epochs,
-            seed=seed,
-        )
-    )
+    run = TraceRun(
+        problem, update=update, eta=eta, order=order, weights=start, bias=bias,
+        max_epochs=max_epochs, seed=seed,
+    )  # fmt: skip
+    return Trace(run)

@@ -144,19 +144,12 @@ class TraceRun:
     def _reference(
         self, eta: Rate, order: Order, max_epochs: int, seed: int | None
     ) -> Iterator[reference.Step | reference.BatchStep]:
-        weights, bias = self.start
-        rule = {
-            "weights": weights,
-            "bias": bias,
-            "threshold": self.problem.threshold,
-            "mistake": self.problem.mistake,
-            "padding": self.problem.padding,
-            "eta": eta,
-            "max_epochs": max_epochs,
-        }
+        (weights, bias), problem = self.start, self.problem
+        rule = {name: getattr(problem, name) for name in ("threshold", "mistake", "padding")}
+        rule |= {"weights": weights, "bias": bias, "eta": eta, "max_epochs": max_epochs}
         if self.update == "batch":
-            return reference.batch(self.problem.X, self.problem.signs, **rule)
-        return reference.online(self.problem.X, self.problem.signs, order=order, seed=seed, **rule)
+            return reference.batch(problem.X, problem.signs, **rule)
+        return reference.online(problem.X, problem.signs, order=order, seed=seed, **rule)
 
     def _close_epoch(self) -> None:
         epoch = self.steps[self._epoch_start :]
@@ -179,14 +172,8 @@ class TraceRun:
         for step in self.steps[before:]:
             for row in step.mistaken:
                 added[row] += Fraction(step.eta)
-        columns = zip(*(self.problem.padded(row) for row in added), strict=True)
-        if all(
-            sum(
-                share * Fraction(value) for share, value in zip(added.values(), column, strict=True)
-            )
-            == 0
-            for column in columns
-        ):
+        columns = zip(*(map(Fraction, self.problem.padded(row)) for row in added), strict=True)
+        if all(reference.dot(added.values(), column) == 0 for column in columns):
             self.stop_reason = "cycle"
             self.contradiction = dict(sorted(added.items()))
 
@@ -199,16 +186,7 @@ def _step(record: reference.Step | reference.BatchStep, previous: TraceStep | No
         row, score, prediction = record.row, record.score, record.prediction
         mistaken = (row,) if record.mistake else ()
     return TraceStep(
-        number + 1,
-        record.epoch,
-        row,
-        mistaken,
-        score,
-        prediction,
-        record.eta,
-        record.weights_before,
-        record.bias_before,
-        record.weights_after,
-        record.bias_after,
+        number + 1, record.epoch, row, mistaken, score, prediction, record.eta,
+        record.weights_before, record.bias_before, record.weights_after, record.bias_after,
         corrected + len(mistaken),
-    )
+    )  # fmt: skip

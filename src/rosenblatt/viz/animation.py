@@ -7,6 +7,7 @@ import html
 import os
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,17 @@ def animate(
         raise ValueError(f"the ending of {target.name!r} must be .gif or .mp4")
     if target.suffix == ".mp4" and shutil.which("ffmpeg") is None:
         raise ValueError("writing .mp4 needs the program ffmpeg; .gif needs nothing")
+    base = np.array(trace.problem.X if lift is None else points, dtype=float)
+    animation = _animation(trace, base, lift, max_frames)
+    with tempfile.TemporaryDirectory() as folder:
+        finished = Path(folder) / target.name
+        animation.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
+        with replacing(target) as file:
+            file.write(finished.read_bytes())
+    return target
+
+
+def _animation(trace: Any, points: Any, lift: Any, most: int) -> Any:
     pyplot()
     from matplotlib.animation import FuncAnimation
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -87,20 +99,9 @@ def animate(
     # A figure without pyplot opens no window, so this also works in a server thread.
     figure = Figure(figsize=(6, 4.8))
     FigureCanvasAgg(figure)
-    ax = figure.subplots()
-    base = np.array(trace.problem.X if lift is None else points, dtype=float)
-    animation = FuncAnimation(
-        figure,
-        lambda at: _draw(trace, ax, at, base, lift),
-        frames=_frames(trace, max_frames),
-        repeat=False,
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        finished = Path(folder) / target.name
-        animation.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
-        with replacing(target) as file:
-            file.write(finished.read_bytes())
-    return target
+    ax, frames = figure.subplots(), _frames(trace, most)
+    draw = partial(_draw, trace, ax, points=points, lift=lift)
+    return FuncAnimation(figure, draw, frames=frames, repeat=False)
 
 
 def _frames(trace: Any, most: int) -> list[int]:
@@ -124,8 +125,8 @@ def _draw(trace: Any, ax: Any, at: int, points: Any, lift: Any) -> list[Any]:
     if step.row is not None:
         x, y = points[step.row]
         ax.scatter([x], [y], s=330, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5)
-        (left, right), (bottom, top) = frame(points)
-        ax.set(xlim=(left, right), ylim=(bottom, top))
+        xlim, ylim = frame(points)
+        ax.set(xlim=xlim, ylim=ylim)
     outcome = "update" if step.mistake else "no update"
     ax.set_title(f"epoch {step.epoch}, step {step.number}: {outcome}", loc="left")
     ax.set_title(counted(step.updates, "update"), loc="right")

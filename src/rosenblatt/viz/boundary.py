@@ -7,20 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import (
-    INK,
-    PALETTE,
-    SOFT,
-    Display,
-    class_names,
-    frame,
-    named_rows,
-    ring,
-    scatter,
-)
+from rosenblatt.viz import style
 
 
-class BoundaryDisplay(Display):
+class BoundaryDisplay(style.Display):
     """Points, the decision boundary, its margins; misclassified points are ringed.
 
     Data of more than two dimensions are shown in a plane through them: two chosen features with
@@ -98,7 +88,7 @@ class BoundaryDisplay(Display):
                 "A precomputed kernel has no values between the rows. Fit with a "
                 "kernel that takes the rows themselves to draw a boundary."
             )
-        rows, names = named_rows(X)
+        rows, names = style.named_rows(X)
         labels = np.asarray(y)
         classes = np.searchsorted(estimator.classes_, labels)
         mistaken = estimator.predict(X) != labels
@@ -115,9 +105,8 @@ class BoundaryDisplay(Display):
             signed = np.where(classes == 1, 1, -1) * estimator.decision_function(X)
             margin = float(signed.min() / max(np.linalg.norm(estimator.coef_), 1e-300))
             margin = margin if margin > 0 and features is None else None
-        display = cls(
-            to_plane(rows), classes, class_names(estimator.classes_), axes, score, mistaken, margin
-        )
+        names = style.class_names(estimator.classes_)
+        display = cls(to_plane(rows), classes, names, axes, score, mistaken, margin)
         return display.plot(ax=ax, **options)
 
     @classmethod
@@ -159,15 +148,10 @@ class BoundaryDisplay(Display):
 
         least = float((signs * score(points)).min())
         straight = lift is None and least > 0 and w.any()
-        display = cls(
-            points,
-            (signs > 0).astype(int),
-            class_names(problem.classes),
-            problem.feature_names[:2],
-            score,
-            np.where(score(points) > 0, 1, -1) != signs,
-            least / float(np.linalg.norm(w)) if straight else None,
-        )
+        margin = least / float(np.linalg.norm(w)) if straight else None
+        classes, mistaken = (signs > 0).astype(int), (score(points) > 0) != (signs > 0)
+        names, axes = style.class_names(problem.classes), problem.feature_names[:2]
+        display = cls(points, classes, names, axes, score, mistaken, margin)
         return display.plot(ax=ax, **options)
 
     def plot(
@@ -175,48 +159,41 @@ class BoundaryDisplay(Display):
     ) -> BoundaryDisplay:
         """Draw into `ax`, or into a new figure; scores are taken at `grid` by `grid` places."""
         ax = self._prepare(ax)
-        (x0, x1), (y0, y1) = frame(self.points)
+        (x0, x1), (y0, y1) = style.frame(self.points)
         mesh = np.meshgrid(np.linspace(x0, x1, grid), np.linspace(y0, y1, grid))
         flat = np.column_stack([axis.ravel() for axis in mesh])
         scores = np.asarray(self.score(flat))
         regions = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         if shade:
-            ax.contourf(
-                *mesh, regions.reshape(mesh[0].shape), alpha=0.13,
-                levels=np.arange(len(self.names) + 1) - 0.5, colors=PALETTE[: len(self.names)],
-            )  # fmt: skip
+            levels, colors = np.arange(len(self.names) + 1) - 0.5, style.PALETTE[: len(self.names)]
+            shaded = regions.reshape(mesh[0].shape)
+            ax.contourf(*mesh, shaded, alpha=0.13, levels=levels, colors=colors)
         self._draw_lines(ax, mesh, scores, regions)
-        self.points_ = scatter(ax, self.points, self.classes, self.names)
-        self.ring_ = ring(ax, self.points[self.mistaken], "wrong") if any(self.mistaken) else None
+        self.points_ = style.scatter(ax, self.points, self.classes, self.names)
+        wrong = self.points[self.mistaken]
+        self.ring_ = style.ring(ax, wrong, "wrong") if len(wrong) else None
         ax.set(xlim=(x0, x1), ylim=(y0, y1), xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:
             ax.legend(loc="best", framealpha=0.9)
         return self
 
     def _draw_lines(self, ax: Any, grid: Any, scores: Any, regions: Any) -> None:
-        shape = grid[0].shape
-        self.lines_ = []
-        if scores.ndim == 1:
-            if scores.min() < 0 < scores.max():
-                surface = scores.reshape(shape)
-                self.lines_.append(
-                    ax.contour(*grid, surface, levels=[0], colors=INK, linewidths=1.8)
-                )
-                if self.margin:
-                    across = self.margin * _slope(surface, grid)
-                    self.lines_.append(
-                        ax.contour(
-                            *grid, surface, levels=[-across, across], colors=SOFT,
-                            linestyles="dashed", linewidths=1.1,
-                        )
-                    )  # fmt: skip
-        else:
+        def draw(surface: Any, levels: list[float], **look: Any) -> None:
+            surface = surface.reshape(grid[0].shape)
+            self.lines_.append(ax.contour(*grid, surface, levels=levels, **look))
+
+        self.lines_: list[Any] = []
+        if scores.ndim > 1:
             for k in np.unique(regions):
                 lead = scores[:, k] - np.delete(scores, k, axis=1).max(axis=1)
                 if lead.min() < 0 < lead.max():
-                    self.lines_.append(
-                        ax.contour(*grid, lead.reshape(shape), levels=[0], colors=INK, linewidths=1)
-                    )
+                    draw(lead, [0], colors=style.INK, linewidths=1)
+        elif scores.min() < 0 < scores.max():
+            draw(scores, [0], colors=style.INK, linewidths=1.8)
+            if self.margin:
+                across = self.margin * _slope(scores.reshape(grid[0].shape), grid)
+                look = {"linestyles": "dashed", "linewidths": 1.1}
+                draw(scores, [-across, across], colors=style.SOFT, **look)
 
 
 def _slope(surface: Any, grid: Any) -> float:

@@ -100,13 +100,9 @@ def _separable(trace: Any, widest: Any) -> dict[str, float]:
         least = float((Z @ vector).min())
         if least > 0:
             found[f"{name}, for {whose}"] = general_bound(
-                float(problem.sqradius) ** 0.5,
-                vector,
-                least,
-                start=start if start.any() else None,
-                threshold=float(problem.threshold),
-                eta=float(trace[0].eta),
-            )
+                float(problem.sqradius) ** 0.5, vector, least, start=start,
+                threshold=float(problem.threshold), eta=float(trace[0].eta),
+            )  # fmt: skip
     return found
 
 
@@ -123,24 +119,13 @@ def _first_pass(trace: Any) -> dict[str, float]:
     rows = [problem.X[step.row] for step in first]
     signs = [problem.signs[step.row] for step in first]
     end = problem.padded_weights(first[-1].weights_after, first[-1].bias_after)
-    bounds = [
-        nonseparable_bounds(
-            rows,
-            signs,
-            u,
-            float(b),
-            rho=rho,
-            updated=[i for i, step in enumerate(first) if step.mistake],
-            final_norm=float(np.linalg.norm(np.array(end, dtype=float))),
-            fit_intercept=problem.padding is not None,
-            padding=float(problem.padding or 1),
-        )
-        for rho in np.geomspace(1e-3, 1e1, 60) * float(problem.sqradius) ** 0.5
-    ]
-    return {
-        "losses, squared": min(bound.l2 for bound in bounds),
-        "losses, summed": min(bound.l1 for bound in bounds),
-        "losses, and ‖w‖ at the end": min(
-            bound.after for bound in bounds if bound.after is not None
-        ),
+    run = {
+        "updated": [i for i, step in enumerate(first) if step.mistake],
+        "final_norm": float(np.linalg.norm(np.array(end, dtype=float))),
+        "fit_intercept": problem.padding is not None,
+        "padding": float(problem.padding or 1),
     }
+    margins = np.geomspace(1e-3, 1e1, 60) * float(problem.sqradius) ** 0.5
+    bounds = [nonseparable_bounds(rows, signs, u, float(b), rho=rho, **run) for rho in margins]
+    names = ("losses, squared", "losses, summed", "losses, and ‖w‖ at the end")
+    return dict(zip(names, map(min, zip(*bounds, strict=True)), strict=True))

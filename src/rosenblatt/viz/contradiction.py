@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import (
-    GOOD,
-    INK,
-    PALETTE,
-    Display,
-    class_names,
-    frame,
-    named_rows,
-    ring,
-    scatter,
-)
+from rosenblatt.viz import style
 
 
-class ContradictionDisplay(Display):
+class ContradictionDisplay(style.Display):
     """Two convex combinations, one of rows of each class, that are the same point.
 
     The contradicting rows are ringed and labelled with their shares. The convex hulls of the two
@@ -77,7 +67,7 @@ class ContradictionDisplay(Display):
         problem = trace.problem
         points, axes = _view(np.array(problem.X, dtype=float), problem.feature_names, features)
         classes = (np.array(problem.signs) > 0).astype(int)
-        names = class_names(problem.classes)
+        names = style.class_names(problem.classes)
         display = cls(points, classes, names, axes, trace.contradiction)
         return display.plot(ax=ax, **options)
 
@@ -107,7 +97,7 @@ class ContradictionDisplay(Display):
             raise ValueError(
                 f"this certificate is {certificate.verdict!r} and has no contradicting rows"
             )
-        rows, names = named_rows(X)
+        rows, names = style.named_rows(X)
         points, axes = _view(rows, names, features)
         labels = [str(label) for label in np.asarray(y).tolist()]
         classes = np.array([int(label in certificate.positive) for label in labels])
@@ -132,26 +122,26 @@ class ContradictionDisplay(Display):
         """Draw into `ax`, or into a new figure."""
         ax = self._prepare(ax)
         self.hulls_ = [self._draw_hull(ax, k) for k in (0, 1)]
-        self.points_ = scatter(ax, self.points, self.classes, self.names)
+        self.points_ = style.scatter(ax, self.points, self.classes, self.names)
         for drawn in self.points_:
             drawn.set_alpha(0.35 if len(self.points) > len(self.shares) else 1)
         rows = list(self.shares)
-        self.ring_ = ring(ax, self.points[rows], "contradict each other")
+        self.ring_ = style.ring(ax, self.points[rows], "contradict each other")
         meeting = self.meeting_points
         for row in rows if len(rows) <= 12 else []:
             across, up = self._outward(row, meeting)
             ax.annotate(
                 _written(self.shares[row]), self.points[row], xytext=(17 * across, 17 * up),
-                textcoords="offset points", color=INK, va="center",
+                textcoords="offset points", color=style.INK, va="center",
                 ha="left" if across > 0 else "right",
             )  # fmt: skip
         if np.ptp(meeting, axis=0).max() > 1e-9 * (1 + np.abs(self.points).max()):
-            ax.axline((0, 0), meeting[0], color=GOOD, linestyle=":", linewidth=1.2)
+            ax.axline((0, 0), meeting[0], color=style.GOOD, linestyle=":", linewidth=1.2)
         self.cross_ = ax.scatter(
-            *meeting.T, s=120, marker="X", color=GOOD, edgecolors="white", zorder=5,
+            *meeting.T, s=120, marker="X", color=style.GOOD, edgecolors="white", zorder=5,
             label="the same point from both sides",
         )  # fmt: skip
-        limits = frame(np.vstack([self.points, meeting]), margin=0.18)
+        limits = style.frame(np.vstack([self.points, meeting]), margin=0.18)
         ax.set(xlim=limits[0], ylim=limits[1], xlabel=self.axes[0], ylabel=self.axes[1])
         if legend:
             ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
@@ -160,7 +150,7 @@ class ContradictionDisplay(Display):
     def _outward(self, row: int, meeting: Any) -> tuple[float, float]:
         """The direction from the common point to a row, as it is drawn, where its share fits."""
         away = self.points[row] - meeting.mean(axis=0)
-        (x0, x1), (y0, y1) = frame(self.points)
+        (x0, x1), (y0, y1) = style.frame(self.points)
         away = away / [x1 - x0, y1 - y0]
         length = float(np.hypot(*away))
         return (away[0] / length, away[1] / length) if length else (0.8, 0.6)
@@ -170,11 +160,10 @@ class ContradictionDisplay(Display):
         if len(corners) < 2:
             return None
         around = corners[_around(corners)]
-        style = "--" if k == 0 else "-"
-        color = PALETTE[k]
+        color, line = style.PALETTE[k], "--" if k == 0 else "-"
         closed = np.vstack([around, around[:1]]) if len(around) > 2 else around
         ax.fill(*closed.T, color=color, alpha=0.12, linewidth=0)
-        (hull,) = ax.plot(*closed.T, color=color, linestyle=style, linewidth=1.4)
+        (hull,) = ax.plot(*closed.T, color=color, linestyle=line, linewidth=1.4)
         return hull
 
 

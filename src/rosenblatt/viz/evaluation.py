@@ -78,15 +78,10 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
         axes[0].plot(found["false_positive_rate"], recall, label=result.classes[c])
         axes[1].plot(recall, found["precision"], label=f"{result.classes[c]} {areas[-1]:.4f}")
     mean = "mean area" if len(positives) > 1 else "area"
-    axes[0].set(
-        xlabel="false positive rate",
-        ylabel="true positive rate",
-        title=f"ROC, {mean} {np.mean(areas):.4f}",
-    )
-    one = f"for {result.classes[positives[0]]}"
-    axes[1].set(
-        xlabel="recall", ylabel="precision", title="each class" if len(positives) > 1 else one
-    )
+    title = f"ROC, {mean} {np.mean(areas):.4f}"
+    axes[0].set(xlabel="false positive rate", ylabel="true positive rate", title=title)
+    title = "each class" if len(positives) > 1 else f"for {result.classes[positives[0]]}"
+    axes[1].set(xlabel="recall", ylabel="precision", title=title)
     if 1 < len(positives) <= _MOST_NAMED:
         axes[1].legend(title="area under ROC", fontsize="small")
 

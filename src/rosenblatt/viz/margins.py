@@ -68,18 +68,10 @@ class MarginsDisplay(Display):
         # An edge at zero keeps wrong and right rows in different bars.
         edges = np.union1d(edges, [0.0]) if edges[0] < 0 < edges[-1] else edges
         right, wrong = self.margins[self.margins > 0], self.margins[self.margins <= 0]
-        style = {"edgecolor": "white", "linewidth": 0.6}
-        self.wrong_ = ax.hist(
-            wrong,
-            bins=edges,
-            color=NEGATIVE,
-            hatch="///",
-            label=f"wrong side: {len(wrong)}",
-            **style,
-        )
-        self.right_ = ax.hist(
-            right, bins=edges, color=GOOD, label=f"right side: {len(right)}", **style
-        )
+        style = {"bins": edges, "edgecolor": "white", "linewidth": 0.6}
+        label = f"wrong side: {len(wrong)}"
+        self.wrong_ = ax.hist(wrong, color=NEGATIVE, hatch="///", label=label, **style)
+        self.right_ = ax.hist(right, color=GOOD, label=f"right side: {len(right)}", **style)
         ax.axvline(0, color=INK, linewidth=1.2)
         least = float(self.margins.min())
         ax.axvline(least, color=SOFT, linestyle="--", linewidth=1.2, label=f"smallest: {least:.3g}")

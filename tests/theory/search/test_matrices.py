@@ -31,13 +31,8 @@ def numbers(seed, size):
 
 @settings(deadline=None)
 @given(seeds, st.booleans())
-def test_products_are_the_same(seed, wide):
+def test_gram_matrices_are_the_same(seed, wide):
     dense, thin = twins(seed, wide)
-    n, d = dense.shape
-    for A in (dense, thin):
-        np.testing.assert_array_equal(matrices.times(A, numbers(seed, d)), dense @ numbers(seed, d))
-        pulled = matrices.combine(A, numbers(seed, n))
-        np.testing.assert_array_equal(pulled, numbers(seed, n) @ dense)
     np.testing.assert_array_equal(matrices.gram(thin), dense.T @ dense)
     np.testing.assert_array_equal(matrices.gram(thin.T), dense @ dense.T)
     np.testing.assert_array_equal(matrices.gram(dense), dense.T @ dense)

@@ -18,7 +18,7 @@ from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.decision import Contradiction
 from rosenblatt.theory.search.exact_alternatives import separate
 from rosenblatt.theory.search.exact_table import ExactTable
-from rosenblatt.theory.search.matrices import Floats, Indices
+from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
 # Rows scaling putting back one by one, each at the price of a linear program; steps of a pocket.
@@ -129,12 +129,9 @@ class _Search:
         self.sets: list[Combination] = []
         self.weights = [0] * problem.width
         self.mistaken: Indices = np.arange(problem.n)
-        self.offer(problem.exact_weights(self._mean_difference()))
-
-    def _mean_difference(self) -> Floats:
-        lengths = np.maximum(self.problem.norms, 1e-300)
-        v = self.problem.combine(1.0 / lengths)
-        return v / max(float(np.abs(v).max()), 1e-300)
+        self.lengths = np.maximum(problem.norms, 1e-300)
+        v = problem.combine(1.0 / self.lengths)  # the difference of the means, nearly
+        self.offer(problem.exact_weights(v / max(float(np.abs(v).max()), 1e-300)))
 
     @property
     def closed(self) -> bool:
@@ -200,15 +197,12 @@ class _Search:
     def pocket(self, n_starts: int, generator: np.random.Generator) -> None:
         """Batch perceptrons from several starts; the best weights of each are offered."""
         problem = self.problem
-        lengths = np.maximum(problem.norms, 1e-300)
         for start in range(n_starts):
             if self.closed:
                 return
-            v = (
-                problem.scaled_weights(self.weights)
-                if any(self.weights)
-                else np.zeros(problem.width)
-            )
+            v = np.zeros(problem.width)
+            if any(self.weights):
+                v = problem.scaled_weights(self.weights)
             if start:
                 v = v + generator.normal(size=problem.width) * np.abs(v).max() / 2
             best, fewest = v, problem.n + 1
@@ -220,7 +214,7 @@ class _Search:
                     best, fewest = v, count
                 if count == 0:
                     break
-                pull = problem.combine(np.where(wrong, 1.0 / lengths, 0.0))
+                pull = problem.combine(np.where(wrong, 1.0 / self.lengths, 0.0))
                 size = float(np.linalg.norm(pull)) or 1.0
                 v = v + pull * (float(np.linalg.norm(v)) or 1.0) / (size * (step + 2))
             self.offer(problem.exact_weights(best))

@@ -222,24 +222,18 @@ def risk_report(
     """
     n, guessing = len(np.asarray(y)), _guessing(y)
     train = empirical_risk(y, estimator.predict(X))
+    remark = "Too low as an estimate: the model was chosen to make it small."
     found = [
-        RiskEstimate(
-            "training", train, None, False,
-            "Too low as an estimate: the model was chosen to make it small.",
-        ),
+        RiskEstimate("training", train, None, False, remark),
         _validation(estimator, X_val, y_val, guessing, confidence),
-    ]  # fmt: skip
+    ]
     if len(np.unique(np.asarray(y))) == 2:
         found.append(_vc(estimator, train, n, guessing, confidence))
     updates = getattr(estimator, "n_updates_", None)
     if updates is not None and getattr(estimator, "n_iter_", None) == 1:
         value = online_to_batch(int(updates), n)
-        found.append(
-            RiskEstimate(
-                "online to batch", value, None, value >= guessing,
-                "In expectation, for weights drawn at random from the one pass.",
-            )
-        )  # fmt: skip
+        remark = "In expectation, for weights drawn at random from the one pass."
+        found.append(RiskEstimate("online to batch", value, None, value >= guessing, remark))
     if updates is not None and train == 0.0 and len(np.unique(np.asarray(y))) == 2:
         found.append(_leave_one_out(estimator, X, y, int(updates), n, guessing))
     return RiskReport(tuple(found))
@@ -251,30 +245,22 @@ def _guessing(y: Any) -> float:
     return 1.0 - float(counts.max()) / float(counts.sum())
 
 
-def _validation(
-    estimator: Any, X: Any, y: Any, guessing: float, confidence: float
-) -> RiskEstimate:  # fmt: skip
+def _validation(estimator: Any, X: Any, y: Any, guessing: float, confidence: float) -> RiskEstimate:
     truth = np.asarray(y)
     errors, n = int(np.sum(np.asarray(estimator.predict(X)) != truth)), len(truth)
     interval = holdout_interval(errors, n, confidence)
     unsettled = interval[0] < guessing < interval[1]
     advice = "Too few to tell it from guessing" if unsettled else "Believe this one"
-    return RiskEstimate(
-        "validation", errors / n, interval, unsettled,
-        f"{advice}: {n:,} rows it never saw, {confidence:.0%} interval.",
-    )  # fmt: skip
+    remark = f"{advice}: {n:,} rows it never saw, {confidence:.0%} interval."
+    return RiskEstimate("validation", errors / n, interval, unsettled, remark)
 
 
-def _vc(
-    estimator: Any, train: float, n: int, guessing: float, confidence: float
-) -> RiskEstimate:  # fmt: skip
+def _vc(estimator: Any, train: float, n: int, guessing: float, confidence: float) -> RiskEstimate:
     offset = bool(getattr(estimator, "fit_intercept", True))
     dimension = int(estimator.n_features_in_) + int(offset)
     value = vc_bound(train, n, dimension, confidence)
-    return RiskEstimate(
-        "VC bound", value, None, value >= guessing,
-        f"Upper bound, {confidence:.0%}, for any data; dimension {dimension:,}.",
-    )  # fmt: skip
+    remark = f"Upper bound, {confidence:.0%}, for any data; dimension {dimension:,}."
+    return RiskEstimate("VC bound", value, None, value >= guessing, remark)
 
 
 def _leave_one_out(
@@ -283,10 +269,8 @@ def _leave_one_out(
     offset = bool(getattr(estimator, "fit_intercept", True))
     margin = max_margin(X, y, fit_intercept=offset).lower
     value = leave_one_out(updates, n, radius(X, 1.0 if offset else None), max(margin, 0.0))
-    return RiskEstimate(
-        "leave one out", value, None, value >= guessing,
-        "In expectation, for training until nothing is mistaken.",
-    )  # fmt: skip
+    remark = "In expectation, for training until nothing is mistaken."
+    return RiskEstimate("leave one out", value, None, value >= guessing, remark)
 
 
 def _probability(confidence: float) -> None:

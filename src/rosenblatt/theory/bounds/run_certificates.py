@@ -12,14 +12,9 @@ import numpy as np
 from rosenblatt.theory.bounds.geometry import pad as pad_rows
 from rosenblatt.theory.bounds.geometry import premultiply, radius
 from rosenblatt.theory.bounds.mistake_bounds import general_bound, margin_gap
+from rosenblatt.theory.checker import input_data
 from rosenblatt.theory.checker.certificate import Certificate
 from rosenblatt.theory.checker.fingerprint import fingerprint
-from rosenblatt.theory.checker.input_data import (
-    binary_signs,
-    check_labels,
-    check_matrix,
-    label_name,
-)
 from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.search.certify import assemble
 from rosenblatt.theory.search.clock import ENDLESS, Clock
@@ -161,8 +156,10 @@ def run_certificate(
 
 def _separates(X: Any, y: Any, w: Any, bias: float, fit_intercept: bool) -> bool:
     """Whether the weights have every row strictly on its side, exactly."""
-    values = check_matrix(X)
-    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
+    values = input_data.check_matrix(X)
+    problem = BinaryProblem(
+        ExactTable(values, fit_intercept), input_data.binary_signs(y, values.shape[0])
+    )
     exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
     return any(exact) and bool((problem.exact_signs(exact) > 0).all())
 
@@ -174,12 +171,7 @@ def _hinge_bound(counts: Any, margins: Any, length: float) -> float:
 
 
 def cycle_certificate(
-    X: Any,
-    y: Any,
-    row_updates: Any,
-    *,
-    fit_intercept: bool = True,
-    time_limit: float | None = None,
+    X: Any, y: Any, row_updates: Any, *, fit_intercept: bool = True, time_limit: float | None = None
 ) -> Certificate:
     """Turn a cycle of the perceptron into a certificate that no hyperplane separates the rows.
 
@@ -205,19 +197,18 @@ def cycle_certificate(
     >>> cycle_certificate([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0], [3, 3, 3, 3]).verdict
     'inseparable'
     """
-    values = check_matrix(X)
-    classes, codes = check_labels(y, values.shape[0])
-    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
+    values = input_data.check_matrix(X)
+    classes, codes = input_data.check_labels(y, values.shape[0])
+    problem = BinaryProblem(
+        ExactTable(values, fit_intercept), input_data.binary_signs(y, values.shape[0])
+    )
     counts = np.asarray(row_updates)
     if counts.shape != (problem.n,) or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ValueError("row_updates must be one nonnegative integer per row")
     rows = np.flatnonzero(counts)
     factors = problem.table.row_factors(rows)
-    weights = primitive(
-        clear_denominators(
-            [Fraction(int(k)) / f for k, f in zip(counts[rows], factors, strict=True)]
-        )
-    )
+    ratios = [Fraction(int(k)) / f for k, f in zip(counts[rows], factors, strict=True)]
+    weights = primitive(clear_denominators(ratios))
     if len(rows) == 0 or not vanishes(problem.integers(rows), weights):
         raise ValueError("the updates do not add up to zero: this is not a cycle")
     contradiction = minimal(problem, rows, weights, ENDLESS)
@@ -230,6 +221,6 @@ def cycle_certificate(
         fingerprint=fingerprint(values, classes, codes),
         n_rows=problem.n,
         exact=True,
-        negative=(label_name(classes[0]),),
-        positive=(label_name(classes[1]),),
+        negative=(input_data.label_name(classes[0]),),
+        positive=(input_data.label_name(classes[1]),),
     )

@@ -241,13 +241,17 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
-        """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
-        y = self.problem.y[rows]
+    def _block(self, rows: Indices) -> tuple[Floats, Floats, Indices]:
+        """The signs of some rows, their values, and the columns of these, which are not empty."""
         part, columns = self.X[rows], np.arange(self.d)
         if sparse.issparse(part):
             columns = np.unique(part.indices)
             part = part[:, columns].toarray()
+        return self.problem.y[rows], part, columns
+
+    def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
+        """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
+        y, part, columns = self._block(rows)
         free = self.kind == "geometric"
         pad, mean = self.pad, np.zeros(len(columns))
         if free:
@@ -282,11 +286,7 @@ class _Plane:
 
     def level(self, rows: Indices) -> tuple[Floats, float]:
         """The shortest weights under which all these rows have the same margin."""
-        y, part = self.problem.y[rows], self.X[rows]
-        columns = np.arange(self.d)
-        if sparse.issparse(part):
-            columns = np.unique(part.indices)
-            part = part[:, columns].toarray()
+        y, part, columns = self._block(rows)
         w = np.zeros(self.d)
         if self.kind == "geometric":
             w[columns] = _lstsq(part[1:] - part[0], y[1:] - y[0])
@@ -298,12 +298,9 @@ class _Plane:
 
     def weigh(self, rows: Indices, w: Floats, b: float) -> Floats:
         """λ >= 0 whose combination of these rows is nearest to the weights that level them."""
-        y, part = self.problem.y[rows], self.X[rows]
-        if sparse.issparse(part):
-            columns = np.unique(part.indices)
-            part, w = part[:, columns].toarray(), w[columns]
+        y, part, columns = self._block(rows)
         size = float(np.abs(part).max(initial=0.0)) or 1.0
-        A, right = (part * y[:, None]).T / size, w / size
+        A, right = (part * y[:, None]).T / size, w[columns] / size
         if self.kind == "geometric":
             A, right = np.vstack([A, y]), np.append(right, 0.0)
         elif self.padded and self.pad > 0:
@@ -380,12 +377,6 @@ def _certified(
     rows = rows[kept][order]
     ratios = [Fraction(x) for x in weights[kept][order].tolist()]
     coefficients = primitive(clear_denominators(ratios))
-    return MarginInterval(
-        kind,
-        lower,
-        upper_end(problem, kind, rows, coefficients),
-        tuple(plane[:d]),
-        plane[d] if problem.table.padded else 0,
-        tuple(rows.tolist()),
-        tuple(coefficients),
-    )
+    upper, bias = upper_end(problem, kind, rows, coefficients), (*plane, 0)[d]
+    witness = tuple(rows.tolist()), tuple(coefficients)
+    return MarginInterval(kind, lower, upper, tuple(plane[:d]), bias, *witness)

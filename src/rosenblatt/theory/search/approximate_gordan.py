@@ -28,17 +28,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.search.matrices import (
-    Floats,
-    column_lengths,
-    column_top,
-    combine,
-    scale_columns,
-    scale_rows,
-    squared_lengths,
-    take_rows,
-    times,
-)
+from rosenblatt.theory.search import matrices
+from rosenblatt.theory.search.matrices import Floats
 from rosenblatt.theory.search.verified_cholesky import Factor, verified_factor
 
 # Beyond this, the Gram matrix takes too much memory.
@@ -96,12 +87,12 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
         return None
     scale = np.broadcast_to(scale, len(given))[rows]
     weights = given[rows] / scale
-    B = scale_rows(take_rows(Z, rows), weights)
-    top, lengths = column_top(B), column_lengths(B)
+    B = matrices.scale_rows(Z[rows], weights)
+    top, lengths = matrices.column_top(B), matrices.column_lengths(B)
     if lengths.min() == 0:
         return None
-    B = scale_columns(B, 1.0 / lengths)
-    tilt, rest = _tilt(B, combine(B, np.ones(m)), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
+    B = matrices.scale_columns(B, 1.0 / lengths)
+    tilt, rest = _tilt(B, B.T @ np.ones(m), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
     if not tilt.max() < _FAR:
         return None
     # The checker scales columns differently: their largest entry is one.
@@ -112,8 +103,8 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     # Leaving out rows only makes B'B smaller, and saves most of the time. Keep those that matter
     # most to their columns.
     few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
-    held = np.argpartition(squared_lengths(B), few)[few:]
-    part = take_rows(B, held)
+    held = np.argpartition(matrices.squared_lengths(B), few)[few:]
+    part = B[held]
     factor = verified_factor(part, least / longer**2)
     for _ in range(_MOVES if factor is not None else 0):
         assert factor is not None
@@ -122,7 +113,7 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
         change = found[rows] / scale / weights
         if change.min() <= 0:
             return None
-        rest = combine(B, change)
+        rest = B.T @ change
         if _is_little(rest * longer, change, least, room):
             return found
     return None
@@ -175,12 +166,12 @@ def _tilt(
     direction = near = solve(left)
     size = float(left @ near)
     for _ in range(steps):
-        slopes = times(B, direction)
+        slopes = B @ direction
         curvature = float(slopes @ slopes)
         if not curvature > 0:
             break
         tilt += (size / curvature) * slopes
-        left = left - (size / curvature) * combine(B, slopes)
+        left = left - (size / curvature) * (B.T @ slopes)
         if done(tilt, left):
             break
         near = solve(left)

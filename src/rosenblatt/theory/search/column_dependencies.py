@@ -20,19 +20,13 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.optimize import linprog
 
+from rosenblatt.theory.search import rounded_dependencies as rounded
 from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS
 from rosenblatt.theory.search.clock import ENDLESS, Clock
 from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate, gram, scale_columns
 from rosenblatt.theory.search.problem import BinaryProblem, primitive
-from rosenblatt.theory.search.rounded_dependencies import (
-    CLEAR,
-    EXACT_WORK,
-    REFINEMENTS,
-    NullVector,
-    Residual,
-    refine,
-)
+from rosenblatt.theory.search.rounded_dependencies import NullVector, Residual
 
 # The largest denominator of a coefficient, and how closely a double must match it.
 _DENOMINATOR, _PRECISION = 1000, 1e-7
@@ -128,10 +122,7 @@ class Reduced:
     """
 
     def __init__(
-        self,
-        problem: BinaryProblem,
-        vectors: Sequence[NullVector],
-        residuals: dict[int, Residual],
+        self, problem: BinaryProblem, vectors: Sequence[NullVector], residuals: dict[int, Residual]
     ) -> None:
         self.vectors, self.width, self.residuals = tuple(vectors), problem.width, residuals
         held = problem.table.values.dtype.kind == "f" or problem.table.integral
@@ -170,8 +161,8 @@ class Reduced:
 def reduce_columns(
     problem: BinaryProblem,
     clock: Clock = ENDLESS,
-    tries: int = REFINEMENTS,
-    clear: float = CLEAR,
+    tries: int = rounded.REFINEMENTS,
+    clear: float = rounded.CLEAR,
 ) -> Reduced | None:
     """The problem without columns that are combinations of others, if there are any.
 
@@ -189,10 +180,10 @@ def reduce_columns(
             continue
         if not _vanishes(problem, b):
             work = problem.n * sum(x != 0 for x in b.vector)
-            if work > EXACT_WORK:
+            if work > rounded.EXACT_WORK:
                 return None
             clock.allow(_SECONDS * work)
-            b, residual = refine(problem, b, basis, some.rows, some.fit, tries, clear)
+            b, residual = rounded.refine(problem, b, basis, some.rows, some.fit, tries, clear)
             if residual.column.any():
                 residuals[b.lead] = residual
         vectors.append(b)

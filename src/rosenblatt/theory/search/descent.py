@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.search.matrices import Floats, column_lengths, combine, times
+from rosenblatt.theory.search.matrices import Floats, column_lengths
 from rosenblatt.theory.search.squared_hinge_newton import Descent, newton_step
 
 # The fewest and the most steps; in between, as many as read this many numbers.
@@ -56,9 +56,9 @@ def descend(
     'separated'
     """
     w = np.zeros(Z.shape[1]) if start is None else start
-    deficits = 1.0 - times(Z, w) if w.any() else np.ones(Z.shape[0])
+    deficits = 1.0 - Z @ w if w.any() else np.ones(Z.shape[0])
     losses = np.maximum(deficits, 0.0)
-    gradient = -combine(Z, losses)
+    gradient = -(Z.T @ losses)
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
     scaling = _column_scaling(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
     memory = _Memory(scaling)
@@ -70,7 +70,7 @@ def descend(
             direction = newton_step(Z, w, 1.0 - deficits)
         else:
             direction = memory.direction(gradient)
-        slopes = times(Z, direction)
+        slopes = Z @ direction
         size = float(gradient @ (scaling * gradient))
         if size < again and _is_near(losses, slopes, share):
             found = balanced(losses)
@@ -82,7 +82,7 @@ def descend(
         w = w + step
         if deficits.max() < 1.0 - CLEAR:
             return Descent("separated", w, losses)
-        last, gradient = gradient, -combine(Z, losses)
+        last, gradient = gradient, -(Z.T @ losses)
         memory.add(step, gradient - last)
     return Descent("unsure", w, losses)
 

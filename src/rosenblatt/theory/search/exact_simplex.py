@@ -216,16 +216,14 @@ class _Basis:
         self.denominator = abs(determinant)
         scale = self.denominator // denominator
         self.inverse = [[x * scale for x in row] for row in numerators.tolist()]
-        while (place := self._negative()) is not None:
+        while negative := [r for r, row in enumerate(self.inverse) if row[-1] < 0]:
+            place = negative[0]
             if self.labels[place] is not None:
                 self._spare(place, clock)
             self.inverse[place] = [-x for x in self.inverse[place]]
             self.columns[place] = [-x for x in self.columns[place]]
         self.first = list(self.columns)
         return True
-
-    def _negative(self) -> int | None:
-        return next((r for r, row in enumerate(self.inverse) if row[-1] < 0), None)
 
     def _spare(self, place: int, clock: Clock) -> None:
         """Replace a basic variable by an artificial one, which is as negative."""

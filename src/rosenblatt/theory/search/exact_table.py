@@ -28,6 +28,8 @@ from rosenblatt.theory.search.matrices import (
 # Columns and rows whose largest entry lies within these bounds need no scaling: their squares and
 # their products with weights of ordinary size stay within the range of doubles.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
+# Below every exponent there is: that of zero.
+_NOTHING = -(10**9)
 
 
 class ExactTable:
@@ -75,7 +77,8 @@ class ExactTable:
     def _needs_scaling(self) -> bool:
         if not np.isfinite(self.norms).all() or (self.norms < _SMALL).any():
             return True
-        return not _moderate(self.column_top[self.column_top > 0])
+        top = self.column_top[self.column_top > 0]
+        return bool(((top < _SMALL) | (top > _LARGE)).any())
 
     @cached_property
     def integral(self) -> bool:
@@ -111,30 +114,28 @@ class ExactTable:
             mantissa, e = np.frexp(A.data)
             e = e - self.column_exponent[A.indices]
             rows = np.repeat(np.arange(self.n), np.diff(A.indptr))
-            self._set_row_exponent(_maximum_at(rows, e, A.data != 0, self.n))
-            assert self.row_exponent is not None
-            A.data = _ldexp(mantissa, e - self.row_exponent[rows])
+            largest = np.full(self.n, _NOTHING)
+            np.maximum.at(largest, rows[A.data != 0], e[A.data != 0])
+            A.data = _ldexp(mantissa, e - self._set_row_exponent(largest)[rows])
             self.approx = A
         else:
             mantissa, e = np.frexp(A)
             e = e - self.column_exponent
-            lowest = np.where(A != 0, e, np.iinfo(np.int32).min).max(axis=1)
-            self._set_row_exponent(lowest)
-            assert self.row_exponent is not None
-            self.approx = _ldexp(mantissa, e - self.row_exponent[:, None])
+            largest = np.where(A != 0, e, _NOTHING).max(axis=1)
+            self.approx = _ldexp(mantissa, e - self._set_row_exponent(largest)[:, None])
         self.norms = self._norms()
 
-    def _set_row_exponent(self, top: NDArray[np.int64]) -> None:
-        top = np.where(top < -(10**8), 0, top)
+    def _set_row_exponent(self, top: NDArray[np.int64]) -> NDArray[np.int64]:
+        top = np.where(top < _NOTHING // 2, 0, top)
         self.row_exponent = np.maximum(top, 0) if self.padded else top
+        return self.row_exponent
 
     def _scale_fractions(self) -> None:
         exponents = np.array([[_exponent(q) for q in row] for row in self.values], dtype=np.int64)
         top = exponents.max(axis=0)
-        self.column_exponent = np.where(top < -(10**8), 0, top)
-        self._set_row_exponent((exponents - self.column_exponent).max(axis=1))
-        assert self.row_exponent is not None
-        shifts = (self.row_exponent[:, None] + self.column_exponent).tolist()
+        self.column_exponent = np.where(top < _NOTHING // 2, 0, top)
+        rows = self._set_row_exponent((exponents - self.column_exponent).max(axis=1))
+        shifts = (rows[:, None] + self.column_exponent).tolist()
         self.approx = np.array(
             [
                 [scaled_double(q, e) for q, e in zip(row, row_shifts, strict=True)]
@@ -216,10 +217,6 @@ class ExactTable:
         return [Fraction(1 << -e) for e in lowest.tolist()]
 
 
-def _moderate(sizes: Floats) -> bool:
-    return sizes.size == 0 or bool(sizes.min() >= _SMALL and sizes.max() <= _LARGE)
-
-
 def integer_rows(block: Floats) -> list[list[int]]:
     """Doubles as integers: each row times the smallest power of two that makes it integral.
 
@@ -263,7 +260,7 @@ def clear_denominators(row: Sequence[Fraction]) -> list[int]:
 def _exponent(q: Fraction) -> int:
     """About log2 of |q|; very low for zero."""
     if q == 0:
-        return -(10**9)
+        return _NOTHING
     return abs(q.numerator).bit_length() - q.denominator.bit_length()
 
 
@@ -272,12 +269,6 @@ def scaled_double(q: Fraction, exponent: int) -> float:
     if exponent >= 0:
         return float(Fraction(q.numerator, q.denominator << exponent))
     return float(Fraction(q.numerator << -exponent, q.denominator))
-
-
-def _maximum_at(rows: Indices, e: Any, where: Any, n: int) -> NDArray[np.int64]:
-    top = np.full(n, -(10**9), dtype=np.int64)
-    np.maximum.at(top, rows[where], e[where])
-    return top
 
 
 def _ldexp(mantissa: Floats, exponent: Any) -> Floats:

@@ -6,12 +6,11 @@ solved for in integers by FLINT and checked in integers against every equation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
 import flint
-import numpy as np
 
 from rosenblatt.theory.search.clock import ENDLESS, Clock
 from rosenblatt.theory.search.problem import primitive
@@ -105,33 +104,46 @@ def null_space(rows: Matrix, width: int, clock: Clock = ENDLESS) -> Matrix:
     return [primitive([int(x) for x in column]) for column in columns]
 
 
-def positive_combination(
-    rows: Matrix, guess: Sequence[float], clock: Clock = ENDLESS
+def _relation(
+    rows: Matrix, choose: Callable[[list[int]], Sequence[int] | None], clock: Clock
 ) -> list[int] | None:
-    """Positive whole numbers λ with Σ λ_i·row_i = 0, near the guess; None if that fails.
+    """Whole numbers c with Σ c_i·row_i = 0, up to a factor as chosen; None if that fails.
 
-    The rows outside a basis keep the guessed coefficients; those of the basis follow exactly.
+    `choose` gets the numbers of the rows outside a basis and returns their coefficients, or None to
+    give up; those of the basis follow exactly.
     """
     for prime in PRIMES:
         basis, columns = pivots(rows, prime, clock)
         free = sorted(set(range(len(rows))) - set(basis))
-        if not free:
+        fixed = choose(free)
+        if fixed is None:
             return None
-        top = max(guess)
-        fixed = [max(1, round(guess[i] / top * 2**40)) if len(free) > 1 else 1 for i in free]
-        right = [-sum(c * rows[i][j] for c, i in zip(fixed, free, strict=True)) for j in columns]
+        chosen = [(i, c) for i, c in zip(free, fixed, strict=True) if c]
+        right = [-sum(c * rows[i][j] for i, c in chosen) for j in columns]
         solved = solve([[rows[i][j] for i in basis] for j in columns], right, clock)
         if solved is None:
             continue
         numerators, denominator = solved
-        coefficients = [0] * len(rows)
-        for i, c in zip(free, fixed, strict=True):
-            coefficients[i] = c * denominator
-        for i, c in zip(basis, numerators, strict=True):
-            coefficients[i] = c
+        found = {i: c * denominator for i, c in chosen} | dict(zip(basis, numerators, strict=True))
+        coefficients = [found.get(i, 0) for i in range(len(rows))]
         if vanishes(rows, coefficients):
-            return primitive(coefficients) if min(coefficients) > 0 else None
+            return coefficients
     return None
+
+
+def positive_combination(
+    rows: Matrix, guess: Sequence[float], clock: Clock = ENDLESS
+) -> list[int] | None:
+    """Positive whole numbers λ with Σ λ_i·row_i = 0, near the guess; None if that fails."""
+    top = max(guess)
+
+    def choose(free: list[int]) -> list[int] | None:
+        if len(free) < 2:
+            return [1] * len(free) or None
+        return [max(1, round(guess[i] / top * 2**40)) for i in free]
+
+    found = _relation(rows, choose, clock)
+    return primitive(found) if found is not None and min(found) > 0 else None
 
 
 def minimal_combination(
@@ -148,55 +160,22 @@ def minimal_combination(
     """
     kept, weights = list(range(len(rows))), list(coefficients)
     while True:
-        part = [rows[i] for i in kept]
-        relation = _second_relation(part, clock)
+        relation = _relation([rows[i] for i in kept], _first_of_several, clock)
         if relation is None:
             return kept, primitive(weights)
         if max(relation) <= 0:
             relation = [-x for x in relation]
         # The row with the smallest ratio weights/relation reaches zero first.
-        best = min(
-            (i for i, r in enumerate(relation) if r > 0),
-            key=lambda i: _Ratio(weights[i], relation[i]),
-        )
-        p, q = weights[best], relation[best]
+        pairs = [(w, r) for w, r in zip(weights, relation, strict=True) if r > 0]
+        p, q = min(pairs, key=lambda pair: flint.fmpq(*pair))
         weights = [q * w - p * r for w, r in zip(weights, relation, strict=True)]
         kept = [i for i, w in zip(kept, weights, strict=True) if w]
         weights = primitive([w for w in weights if w])
 
 
-def _second_relation(rows: Matrix, clock: Clock) -> list[int] | None:
-    """A relation of the rows if they have at least two independent ones, else None."""
-    for prime in PRIMES:
-        basis, columns = pivots(rows, prime, clock)
-        if len(rows) - len(basis) < 2:
-            # The rank modulo a prime is at most the true rank: there is at most one relation.
-            return None
-        free = sorted(set(range(len(rows))) - set(basis))[0]
-        solved = solve(
-            [[rows[i][j] for i in basis] for j in columns],
-            [-rows[free][j] for j in columns],
-            clock,
-        )
-        if solved is None:
-            continue
-        relation = [0] * len(rows)
-        relation[free] = solved[1]
-        for i, c in zip(basis, solved[0], strict=True):
-            relation[i] = c
-        if vanishes(rows, relation):
-            return relation
-    return None
-
-
-class _Ratio:
-    """p/q with q > 0, ordered without dividing."""
-
-    def __init__(self, p: int, q: int) -> None:
-        self.p, self.q = p, q
-
-    def __lt__(self, other: _Ratio) -> bool:
-        return self.p * other.q < other.p * self.q
+def _first_of_several(free: list[int]) -> list[int] | None:
+    # The rank modulo a prime is at most the true rank: with one free row, there is one relation.
+    return [1] + [0] * (len(free) - 1) if len(free) > 1 else None
 
 
 def orthogonal_vector(
@@ -206,18 +185,6 @@ def orthogonal_vector(
 
     The columns outside a basis keep the guessed weights; those of the basis follow exactly.
     """
-    width = len(guess)
-    for prime in PRIMES:
-        basis, columns = pivots(rows, prime, clock)
-        free = np.setdiff1d(np.arange(width), columns).tolist()
-        right = [-sum(rows[i][j] * guess[j] for j in free) for i in basis]
-        solved = solve([[rows[i][j] for j in columns] for i in basis], right, clock)
-        if solved is None:
-            continue
-        numerators, denominator = solved
-        v = [x * denominator for x in guess]
-        for j, x in zip(columns, numerators, strict=True):
-            v[j] = x
-        if all(sum(map(int.__mul__, row, v)) == 0 for row in rows):
-            return primitive(v)
-    return None
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    found = _relation(columns, lambda free: [guess[j] for j in free], clock)
+    return None if found is None else primitive(found)

@@ -105,11 +105,8 @@ def _solve(
             v = _spread(w * scale, columns, problem.width)
             return v, weights * rows_scale, outcome == "contradicted"
     x, t, weights = _program(Z, len(working), clock)
-    return (
-        _spread(x * scale, columns, problem.width),
-        weights * rows_scale[: len(working)],
-        t <= 1e-9,
-    )
+    v = _spread(x * scale, columns, problem.width)
+    return v, weights * rows_scale[: len(working)], t <= 1e-9
 
 
 def _spread(part: Floats, columns: Indices, width: int) -> Floats:
@@ -124,23 +121,13 @@ def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
     k, held = Z.shape[1], Z.shape[0] - m
     A = _with_column(-Z[:m], 1.0)
     E = _with_column(Z[m:], 0.0) if held else None
-    options: dict[str, Any] = {
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-    }
+    options = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
     left = clock.left()
     if left is not None:
         options["time_limit"] = left
-    result = linprog(
-        np.append(np.zeros(k), -1.0),
-        A_ub=A,
-        b_ub=np.zeros(m),
-        A_eq=E,
-        b_eq=np.zeros(held) if held else None,
-        bounds=[(-1.0, 1.0)] * k + [(0.0, None)],
-        method="highs-ds",
-        options=options,
-    )
+    goal, bounds = np.append(np.zeros(k), -1.0), [(-1.0, 1.0)] * k + [(0.0, None)]
+    zeros = np.zeros(m), np.zeros(held) if held else None
+    result = linprog(goal, A, zeros[0], E, zeros[1], bounds, "highs-ds", options=options)
     if result.x is None:
         clock.left()
         return np.zeros(k), 0.0, np.ones(m)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,54 +14,20 @@ Indices = NDArray[np.intp]
 CHUNK = 1 << 16
 # Narrow rows are compared side by side until they are this wide.
 _WIDE = 128
-# Products of entries that are added to a Gram matrix at a time: they stay in the cache.
-_PAIRS = 1 << 15
-# From this density on, dense blocks of so many numbers are multiplied instead.
+# From this density on, a Gram matrix is computed from dense blocks of so many numbers.
 _FILLED, _BLOCK = 1 / 16, 1 << 22
 
 
-def times(A: Any, x: Floats) -> Floats:
-    """``Ax``."""
-    return np.asarray(A @ x)
-
-
-def combine(A: Any, weights: Floats) -> Floats:
-    """``A'weights``: the sum of the rows, each multiplied by its weight."""
-    return np.asarray(A.T @ weights)
-
-
 def gram(A: Any) -> Floats:
-    """``A'A`` as a dense array.
-
-    The products of all pairs of entries of a row are added to it, many rows at a time: for the few
-    rows that Gram matrices are computed from here, twice as fast as SciPy's sparse product.
-    """
+    """``A'A`` as a dense array."""
     if not sparse.issparse(A):
         return np.asarray(A.T @ A)
-    A, (n, k) = A.tocsr(), A.shape
-    if A.nnz > _FILLED * n * k:
-        step = max(1, _BLOCK // k)
-        blocks = (A[start : start + step].toarray() for start in range(0, n, step))
-        return np.asarray(sum(block.T @ block for block in blocks))
-    found = np.zeros(k * k)
-    for entries in _rows_of_equal_length(A):
-        columns, values = A.indices[entries].astype(np.int64), A.data[entries]
-        places = k * columns[:, :, None] + columns[:, None, :]
-        np.add.at(found, places.ravel(), (values[:, :, None] * values[:, None, :]).ravel())
-    return found.reshape(k, k)
-
-
-def _rows_of_equal_length(A: Any) -> Iterator[Indices]:
-    """The positions of the entries of rows with the same number of them, one line per row."""
-    counts = np.diff(A.indptr)
-    order = np.argsort(counts, kind="stable")
-    ends = np.flatnonzero(np.diff(counts[order], append=-1)) + 1
-    for group in np.split(order, ends[:-1]):
-        count = int(counts[group[0]]) if len(group) else 0
-        step = max(1, _PAIRS // max(count * count, 1))
-        for start in range(0, len(group) if count else 0, step):
-            first = A.indptr[group[start : start + step]]
-            yield first[:, None] + np.arange(count)
+    n, k = A.shape
+    if A.nnz <= _FILLED * n * k:
+        return np.asarray((A.T @ A).toarray())
+    A, step = A.tocsr(), max(1, _BLOCK // k)
+    blocks = (A[start : start + step].toarray() for start in range(0, n, step))
+    return np.asarray(sum(block.T @ block for block in blocks))
 
 
 def take_rows(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
@@ -100,16 +65,8 @@ def squared_lengths(A: Any) -> Floats:
     """The squared norm of each row."""
     if not sparse.issparse(A):
         return np.asarray(np.einsum("ij,ij->i", A, A))
-    found, ones = np.empty(A.shape[0]), np.ones(A.shape[1])
-    for start in range(0, A.shape[0], CHUNK):
-        ends = A.indptr[start : start + CHUNK + 1]
-        inside, shape = slice(ends[0], ends[-1]), (len(ends) - 1, A.shape[1])
-        values = A.data[inside]
-        squares = sparse.csr_array(
-            (values * values, A.indices[inside], ends - ends[0]), shape=shape
-        )
-        found[start : start + CHUNK] = squares @ ones
-    return found
+    squares = sparse.csr_array((A.data * A.data, A.indices, A.indptr), shape=A.shape)
+    return np.asarray(squares @ np.ones(A.shape[1]))
 
 
 def column_lengths(A: Any) -> Floats:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.theory.search import exact_sign_products as limbs
 from rosenblatt.theory.search.exact_table import ExactTable, scaled_double
-from rosenblatt.theory.search.matrices import CHUNK, Floats, Indices, combine, scale_rows, times
+from rosenblatt.theory.search.matrices import CHUNK, Floats, Indices, scale_rows
 
 Signs = NDArray[np.int8]
 # From this many rows on, their exact signs are computed together.
@@ -45,7 +45,7 @@ class BinaryProblem:
         """``Zv`` in doubles, for scaled weights."""
         t = self.table
         with np.errstate(all="ignore"):
-            s = times(t.approx, v[: t.d])
+            s = t.approx @ v[: t.d]
             if t.padded:
                 s += v[t.d] * t.pad_column()
             s *= self.y
@@ -55,8 +55,8 @@ class BinaryProblem:
         """``Z'weights`` in doubles, in the scaled coordinates."""
         t = self.table
         pulls = weights * self.y
-        inner = combine(t.approx, pulls)
-        return np.append(inner, np.sum(pulls * t.pad_column())) if t.padded else np.asarray(inner)
+        inner = np.asarray(t.approx.T @ pulls)
+        return np.append(inner, np.sum(pulls * t.pad_column())) if t.padded else inner
 
     def slack(self, v: Floats) -> Floats:
         """A bound for the rounding error of each of `scores`.

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rosenblatt.theory.search.matrices import Floats, gram, scale_rows
@@ -133,9 +132,9 @@ def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Descent:
         total = float(losses.sum())
         if float(np.linalg.norm(Z.T @ losses)) <= 1e-8 * total:
             found = _thin_out(Z, losses / total)
-            return (
-                Descent("unsure", w, losses) if found is None else Descent("contradicted", w, found)
-            )
+            if found is None:
+                return Descent("unsure", w, losses)
+            return Descent("contradicted", w, found)
         value = float(losses @ losses + penalty * (w @ w))
         if value > (1.0 - 1e-4) * last:
             if penalty < 1e-13:
@@ -161,19 +160,15 @@ def _thin_out(Z: Any, weights: Floats) -> Floats | None:
     basis, surplus = order[:rank], order[rank:]
     tableau = linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]).T
     tableau = tableau * weight[basis] / weight[surplus][:, None]
-    return _exchange(rows, basis, surplus, tableau, weight, len(weights))
+    basis = _exchange(basis.copy(), surplus, tableau, weight)
+    found = np.zeros(len(weights))
+    found[rows[basis]] = np.maximum(-tableau[-1], 0.0)
+    found[rows[surplus[-1]]] = 1.0
+    return found / found.sum()
 
 
-def _exchange(
-    rows: NDArray[np.intp],
-    basis: Any,
-    surplus: Any,
-    tableau: Floats,
-    weight: Floats,
-    n: int,
-) -> Floats:
-    """Exchange steps until one surplus row and its expansion in the basis are left."""
-    basis = basis.copy()
+def _exchange(basis: Any, surplus: Any, tableau: Floats, weight: Floats) -> Any:
+    """Exchange steps until one surplus row and its expansion in the basis are left: its basis."""
     for k in range(len(surplus) - 1):
         j, row = surplus[k], tableau[k]
         falling = np.flatnonzero(row < -1e-11)
@@ -192,7 +187,4 @@ def _exchange(
         later[:, out] = column / pivot
         weight[basis[out]] = 0.0
         basis[out] = j
-    found = np.zeros(n)
-    found[rows[basis]] = np.maximum(-tableau[-1], 0.0)
-    found[rows[surplus[-1]]] = 1.0
-    return found / found.sum()
+    return basis

@@ -50,7 +50,9 @@ def explore(
     v = np.zeros(problem.width)
     if not problem.norms.any():
         return Proposal(v, False, np.empty(0, dtype=np.intp), np.empty(0))
-    count = _first_size(problem)
+    table = problem.table
+    numbers = table.values.nnz if table.is_sparse else problem.n * table.d
+    count = max(_FIRST * problem.n // max(numbers, 1), 4 * problem.width)
     working = np.arange(problem.n)
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
@@ -59,7 +61,7 @@ def explore(
     for _ in range(_ROUNDS):
         part = _WorkingSet(problem, working, clock)
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
-        more = (thorough or problem.table.is_sparse) and len(working) < problem.n
+        more = (thorough or table.is_sparse) and len(working) < problem.n
         if outcome == "unsure" and (hard or not more):
             better = None if looked else reduce_columns(problem, clock)
             looked = True
@@ -85,13 +87,6 @@ def explore(
         working = np.concatenate([working, _hardest(problem, scores, working, wrong, count)])
         count, hard = 2 * count, True
     return here
-
-
-def _first_size(problem: BinaryProblem) -> int:
-    """The number of rows to begin with."""
-    table = problem.table
-    numbers = table.values.nnz if table.is_sparse else problem.n * table.d
-    return max(_FIRST * problem.n // max(numbers, 1), 4 * problem.width)
 
 
 def _hardest(
