@@ -27,6 +27,11 @@ from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
 
 _MOST_CLASSES = 1000
+_TOO_MANY = (
+    f"there are more than {_MOST_CLASSES:,} different labels, and a model holds a weight for each "
+    "feature and label; if this column holds names or amounts rather than classes, name another "
+    "one as the label, else put rare labels together, or train one model per group of labels"
+)
 
 
 @dataclass(frozen=True)
@@ -321,8 +326,7 @@ class Source:
             if self._closed:
                 raise self._foreign(name, prepared)
             if len(self.classes) >= _MOST_CLASSES:
-                message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
-                raise DataError(message, path=self.files[0], column=self.features.label)
+                raise DataError(_TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
         return [known[name] for name in prepared.names]
