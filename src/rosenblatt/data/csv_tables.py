@@ -26,6 +26,7 @@ _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_ROWS = 50
 # So many bytes at a time, and what Arrow does with them stays in the processor's cache.
 _BITE = 1 << 19
+_BITE_PER_COLUMN = 1 << 10
 # Arrow compares a missing number before it takes the blanks around it away.
 _NO_NUMBERS = [blank + word for blank in ("", " ") for word in MISSING_WORDS]
 
@@ -171,7 +172,8 @@ def parse_csv(
 
 def _by_arrow(block: Block, dialect: Dialect, types: dict[str, pa.DataType]) -> pa.Table | None:
     """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
-    for bite in (_BITE, len(block.array) + 1):
+    # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger bites.
+    for bite in (max(_BITE, _BITE_PER_COLUMN * len(dialect.names)), len(block.array) + 1):
         try:
             return _table(block, dialect, types, bite)
         except pa.ArrowInvalid as error:
@@ -230,8 +232,8 @@ def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool)
             bad += 1
         else:
             raise DataError(fault[0], path=block.path, line=line, column=fault[1])
-    places = [dialect.names.index(name) for name in columns]
-    arrays = [pa.array([row[j] for row in rows], pa.string()) for j in places]
+    places = {name: j for j, name in enumerate(dialect.names)}
+    arrays = [pa.array([row[places[name]] for row in rows], pa.string()) for name in columns]
     return Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__, bad)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from operator import add
@@ -17,11 +18,12 @@ from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, pa
 from rosenblatt.data.files import STDIN, detect_format, fingerprint
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse
-from rosenblatt.errors import DataError, listed
+from rosenblatt.errors import DataError, listed, shown
 
 SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
 _BATCH_ROWS = 8192
+_MANY_COLUMNS = 10_000
 
 Piece = Callable[[], tuple[Chunk | Lines, int]]
 
@@ -173,7 +175,10 @@ class Reader:
 
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
         start = dialect.start if dialect else 0
-        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else ""):
+        size = self._block_bytes
+        if dialect and len(dialect.names) > _MANY_COLUMNS:  # let a block have some hundred rows
+            size = max(size, 512 * len(dialect.names))
+        for block in read_blocks(source, size, dialect.quoting if dialect else ""):
             rows = block.after(min(start, len(block.array))) if start else block
             start -= len(block.array) - len(rows.array)
             # The second look, at all of them, is for a long blank beginning.
@@ -232,9 +237,11 @@ class _Begun(NamedTuple):
 
 def _must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         hint = "; if the first row is data, say --no-header (header=False)" if is_detected else ""
-        raise DataError(f"the column name {twice!r} occurs twice in the header{hint}", path=path)
+        raise DataError(
+            f"the column name {shown(twice)} occurs twice in the header{hint}", path=path
+        )
 
 
 def _sample(source: ByteSource) -> bytes:
