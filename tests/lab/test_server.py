@@ -92,7 +92,7 @@ def test_a_further_host_can_be_allowed():
 
 def sessions():
     gc.collect()
-    return sum(isinstance(thing, Session) for thing in gc.get_objects())
+    return sum(type(thing) is Session for thing in gc.get_objects())
 
 
 def test_sessions_are_given_back_after_visits(monkeypatch):
