@@ -1,6 +1,7 @@
 # make demo   set everything up and watch a perceptron learn
 # make test   set everything up and run the tests, the same examples every time
 # make test-random   the property tests with newly drawn examples (nightly)
+# make test-lowest   the tests on the oldest dependencies that pyproject.toml allows
 # make check  lint, types, import order
 # make docs   build the documentation into docs/_build/html
 # make bench  print the speed ratios against the peers
@@ -10,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-random check docs bench house clean
+.PHONY: demo test test-random test-lowest check docs bench house clean
 
 demo: .venv/core
 	$(BIN)/rosenblatt demo
@@ -21,6 +22,11 @@ test: .venv/dev
 # New examples each time; a failure prints the @reproduce_failure line that repeats it.
 test-random: .venv/dev
 	HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+# TESTS=tests/kernels runs a part of them.
+test-lowest: .venv-lowest/dev
+	ROSENBLATT_CACHE_DIR=$(CURDIR)/.venv-lowest/kernels \
+		.venv-lowest/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 check: .venv/dev
 	$(BIN)/ruff check src tests benchmarks docs
@@ -39,7 +45,7 @@ house: .venv/dev
 	$(BIN)/python benchmarks/house.py
 
 clean:
-	rm -rf .venv docs/_build docs/gallery docs/reference/generated
+	rm -rf .venv .venv-lowest docs/_build docs/gallery docs/reference/generated
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -51,3 +57,22 @@ clean:
 .venv/dev: .venv/bin/python pyproject.toml
 	$(PIP) -e ".[dev]"
 	touch $@ .venv/core
+
+# Each requirement of the library, its extras and its tests, at exactly its lower bound.
+.venv-lowest/dev: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) -c "$$LOWEST" > .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+		-r .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+define LOWEST
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+extras = project["optional-dependencies"]
+tools = ("ruff", "mypy", "import-linter", "pre-commit", "sphinx", "myst", "pydata", "numpydoc")
+wanted = project["dependencies"] + [one for name in ("plot", "lab", "onnx", "dev") for one in extras[name]]
+print("\n".join(one.replace(">=", "==") for one in wanted if not one.startswith(("rosenblatt", *tools))))
+endef
+export LOWEST

@@ -73,7 +73,9 @@ def measure(X, y, epochs: int, shuffle: bool) -> tuple[float, float, float, floa
 def main() -> None:
     console = Console(width=130)
     console.print(machine("scikit-learn"))
-    compiling = seconds(lambda: Ours(max_iter=1, tol=None).fit(np.eye(4, dtype=np.float32), [0, 1, 0, 1]))
+    compiling = seconds(
+        lambda: Ours(max_iter=1, tol=None).fit(np.eye(4, dtype=np.float32), [0, 1, 0, 1])
+    )
     console.print(f"first fit in this process (compiled, or read from disk): {compiling:.2f} s")
     X, y = mnist()
     flat = X.reshape(-1)

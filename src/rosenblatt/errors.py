@@ -63,7 +63,7 @@ class DataError(ValueError):
         place = [
             *([os.fspath(path)] if path is not None else []),
             *([f"line {line}"] if line is not None else []),
-            *([f"column {column!r}"] if column is not None else []),
+            *([f"column {shown(column)}"] if column is not None else []),
         ]
         if len(message) > _LONGEST:
             message = message[: _LONGEST - 3] + "..."

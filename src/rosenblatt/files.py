@@ -242,6 +242,23 @@ def write_private(path: Path, content: bytes, siblings: str = "") -> None:
         path.chmod(0o600)
 
 
+def is_shared(folder: Path) -> bool:
+    """Whether a folder is there in which somebody other than this user and root may write.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> is_shared(folder), folder.chmod(0o777), is_shared(folder), is_shared(folder / "none")
+    (False, None, True, False)
+    """
+    try:
+        _check_private(folder.stat())
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _check_private(found: os.stat_result) -> None:
     if hasattr(os, "geteuid") and (found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022):
         raise PermissionError("others may write here")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -68,3 +71,31 @@ def test_tables_in_memory_give_the_rows_of_a_file(tmp_path):
         data.open(table().slice(0, 0), label="label")
     with pytest.raises(DataError, match="line 2, column 'label': the label is missing"):
         read({"label": ["a", None], "x": [1, 2]})
+
+
+@pytest.mark.parametrize("name", ["a.arrow", "stream.arrow", "a.parquet"])
+def test_a_file_cut_short_while_it_is_read_is_an_error_and_not_a_signal(tmp_path, name):
+    """A memory map would end the process with SIGBUS; the reading is in a process of its own."""
+    n = 400_000
+    table = pa.table({"x": np.random.default_rng(0).random(n), "label": ["a", "b"] * (n // 2)})
+    path = tmp_path / name
+    if name == "a.parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=50_000)
+    else:
+        make = pa.ipc.new_file if name == "a.arrow" else pa.ipc.new_stream
+        with make(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=50_000)
+    code = f"""
+import os
+from rosenblatt import data
+batches = iter(data.open({str(path)!r}))
+next(batches)
+os.truncate({str(path)!r}, 4096)
+try:
+    print(sum(len(batch) for batch in batches))
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be read" in done.stdout or int(done.stdout) < n

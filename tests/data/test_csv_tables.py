@@ -126,12 +126,64 @@ def test_lines_of_rows_count_blank_lines_and_line_breaks_within_values():
         (b"p,x,x\ne,x,s\np,b,s\n", False),
         (b"p,x,x\n1,2,3\n", True),
         (b"p,x,x\n", True),
+        (b"spam,win\nham,hi\nspam,now\n", False),
+        (b"2019,label\n1,x\n", True),
     ],
 )
 def test_a_header_is_a_first_row_without_numbers(head, header):
     dialect = detect_dialect(head, "csv", "a.csv")
     assert dialect.header == header
     assert head[: dialect.start].strip() == (head.split(b"\n1")[0].strip() if header else b"")
+
+
+@pytest.mark.parametrize(
+    ("head", "header", "is_certain"),
+    [
+        (b"spam,win now\nham,see you\n", True, False),
+        (b"spam,win now\nham,see you\nspam,now\n", False, False),
+        (b"kind,text\nham,see you\n", True, True),
+        (b"kind,text\nkind,text\n", True, True),
+        (b"a,b\n1,x\n", True, True),
+        (b"1,b\n1,x\n", False, True),
+    ],
+)
+def test_a_first_row_that_may_be_data_is_not_taken_silently(
+    tmp_path, capsys, monkeypatch, head, header, is_certain
+):
+    monkeypatch.delenv("ROSENBLATT_QUIET", raising=False)
+    (tmp_path / "a.csv").write_bytes(head)
+    label = "kind" if b"kind" in head else 1
+    rows = sum(len(batch) for batch in data.open(tmp_path / "a.csv", label=label))
+    assert rows == head.count(b"\n") - header
+    said = capsys.readouterr().err
+    what = "the header; if that is wrong, say --no-header" if header else "data"
+    assert (f"a.csv: the first row was taken for {what}" in said) is not is_certain
+
+
+def test_a_line_of_any_length_is_read(tmp_path):
+    """Finding 6: 131,072 characters are the csv module's own limit for a value."""
+    rows = "pos,good\nneg,bad\n" * 20 + "pos," + "word " * 60_000 + "\n"
+    (tmp_path / "a.csv").write_text("label,text\n" + rows)
+    assert sum(len(batch) for batch in data.open(tmp_path / "a.csv")) == 41
+
+
+def test_names_that_occur_twice_are_refused_and_never_data(tmp_path):
+    (tmp_path / "a.csv").write_text("a,a,label\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n")
+    with pytest.raises(DataError, match="name 'a' occurs twice in the header"):
+        data.open(tmp_path / "a.csv", label=3)
+
+
+def test_a_table_of_very_many_columns_is_read_in_few_chunks(tmp_path):
+    n = 20_000
+    names = ",".join(f"c{j}" for j in range(n))
+    row = ",".join("7" for _ in range(n))
+    text = f"{names},label\n" + "".join(f"{row},{'xy'[i % 2]}\n" for i in range(40))
+    (tmp_path / "wide.csv").write_text(text)
+    source = data.open(tmp_path / "wide.csv")
+    assert [len(batch) for batch in source] == [40]
+    assert source.first_table()["c0"].num_chunks == 1
+    again = data.open(tmp_path / "wide.csv", features=source.features)
+    assert sum(len(batch) for batch in again) == 40
 
 
 def test_quotes_of_an_unquoted_tsv_are_plain_characters():

@@ -172,6 +172,13 @@ def test_messages_are_cut_to_a_readable_length(tmp_path):
     assert len(str(caught.value)) < 600
 
 
+def test_more_labels_than_a_model_can_hold_are_refused_with_what_to_do(tmp_path):
+    rows = "".join(f"{i},good\n" for i in range(1001))
+    path = write(tmp_path, "a.csv", b"label,text\n" + rows.encode())
+    with pytest.raises(DataError, match=r"more than 1,000 different labels.*put rare labels"):
+        list(data.open(path))
+
+
 def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
     lines = b"__label__pos good\n__label__n\345g bad\nno label\n\n__label__neg bad\n"
     path = write(tmp_path, "a.ft", lines)

@@ -1,6 +1,7 @@
 """What a kernel is given arrives, what it answers comes back, and its code is kept safely."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -407,6 +408,7 @@ def test_machine_code_is_not_taken_from_where_others_may_write(warm, place, mode
     path = warm.kept() if place == "the file" else warm.kept().parent
     path.chmod(path.stat().st_mode | mode)
     assert warm.run() == (1.0, True)
+    assert ("others may write in" in warm.said) == (place == "the folder")
 
 
 @pytest.mark.skipif(
@@ -449,12 +451,42 @@ def test_only_the_newest_folders_are_kept(cold):
     assert cold.run() == (1.0, False)
 
 
+HOSTILE = """
+import os, pathlib, pickle, sys
+class Code:
+    def __reduce__(self):
+        return pathlib.Path.touch, (pathlib.Path("PWNED"),)
+bomb = pickle.dumps(Code())
+for module, name in [("probe", "probe"), ("compiler", "entry"), ("jit", "entry")]:
+    for folder in ("numba_cache", "numba_cache/kernels_", "__pycache__"):
+        os.makedirs(folder, exist_ok=True)
+        for end in (".nbi", ".1.nbc"):
+            (pathlib.Path(folder) / f"{module}.{name}-1.py311{end}").write_bytes(bomb)
+"""
+
+
 def test_a_hostile_working_folder_has_no_say(cold):
     """Numba reads its settings, and would unpickle its cache, from there."""
-    (cold.folder / ".numba_config.yaml").write_text("cache_dir: numba_cache\n")
+    (cold.folder / ".numba_config.yaml").write_text(
+        "cache_dir: numba_cache\ndisable_jit: 1\nopt: 0\n"
+    )
+    subprocess.run([sys.executable, "-c", HOSTILE], cwd=cold.folder, check=True)
     before = {path.name for path in cold.folder.iterdir()}
     assert cold.run(NUMBA_CACHE_DIR=str(cold.folder / "numba_cache")) == (1.0, True)
     assert {path.name for path in cold.folder.iterdir()} == before | {"cache"}
+    assert ".numba_config.yaml in this folder is ignored" in cold.said
+    assert "Numba config file" not in cold.said
+    program = CALL + "import numba; assert not numba.config.DISABLE_JIT\n"
+    program += "import yaml; assert yaml.safe_load('1') == 1\n"
+    shutil.rmtree(cold.cache)
+    assert cold.run(program) == (1.0, True)
+
+
+def test_no_kernel_is_compiled_with_the_cache_of_pickles():
+    """So no pickle is read, wherever Numba's cache may be."""
+    source = Path(rosenblatt.__file__).parent
+    for path in source.rglob("*.py"):
+        assert "cache=True" not in path.read_text("utf-8"), path
 
 
 def test_a_setting_of_numba_for_other_code_is_no_obstacle(cold):

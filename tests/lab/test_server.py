@@ -1,20 +1,27 @@
 """The lab is for this machine alone, and for its own page."""
 
+import base64
+import gc
 import http.client
 import socket
 import subprocess
 import sys
+import time
+import zlib
 from urllib.parse import urlsplit
 
 import pytest
 
 from rosenblatt import lab
 from rosenblatt.errors import DataError, MissingExtraError
+from rosenblatt.lab import server as server_module
 from rosenblatt.lab.component import Lab
-from rosenblatt.lab.server import serve
+from rosenblatt.lab.server import free_port, serve
+from rosenblatt.lab.session import Session
+from rosenblatt.lab.state import Data, LabSettings, encode
 
 
-def upgrade(address, origin):
+def upgrade(address, origin, **more):
     """The status of a websocket handshake of a page from `origin`."""
     at = urlsplit(address)
     connection = http.client.HTTPConnection(at.hostname, at.port, timeout=10)
@@ -25,6 +32,7 @@ def upgrade(address, origin):
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
         "Sec-WebSocket-Protocol": "bokeh, token",
         "Origin": origin,
+        **more,
     }
     connection.request("GET", "/ws", headers=headers)
     status = connection.getresponse().status
@@ -36,6 +44,76 @@ def test_the_websocket_of_a_page_from_elsewhere_is_refused(address):
     assert upgrade(address, "http://evil.example") == 403
     assert upgrade(address, "http://127.0.0.1:1") == 403
     assert upgrade(address, address.rstrip("/")) != 403
+
+
+def got(address, host):
+    at = urlsplit(address)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=10)
+    connection.request("GET", "/", headers={"Host": host})
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode()
+    connection.close()
+    return found
+
+
+def test_a_host_name_that_is_not_the_labs_is_refused(address):
+    """DNS rebinding: a foreign name that points here, with an Origin that fits it."""
+    port = urlsplit(address).port
+    for name in (
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "evil-localhost",
+        "localhost.",
+        "2130706433",
+    ):
+        assert upgrade(address, f"http://{name}:{port}", Host=f"{name}:{port}") == 403
+        status, page = got(address, f"{name}:{port}")
+        assert status == 403
+        assert "--origin" in page
+    for name in ("127.0.0.1", "localhost", "LOCALHOST"):
+        assert got(address, f"{name}:{port}")[0] == 200
+    assert upgrade(address, f"http://localhost:{port}", Host=f"localhost:{port}") != 403
+
+
+def test_a_further_host_can_be_allowed():
+    port = free_port()
+    server = serve(
+        port=port, origins=["lab.example", "proxy.example:443"], show=False, threaded=True
+    )
+    try:
+        at = f"http://127.0.0.1:{port}/"
+        for name in (f"lab.example:{port}", "proxy.example:443", "proxy.example"):
+            assert got(at, name)[0] == 200
+        assert upgrade(at, f"http://lab.example:{port}", Host=f"lab.example:{port}") != 403
+        assert got(at, f"other.example:{port}")[0] == 403
+    finally:
+        server.stop()
+
+
+def sessions():
+    gc.collect()
+    return sum(type(thing) is Session for thing in gc.get_objects())
+
+
+def test_sessions_are_given_back_after_visits(monkeypatch):
+    monkeypatch.setattr(server_module, "SECONDS_UNCONNECTED", 0.5)
+    port, before = free_port(), sessions()
+    server = serve(port=port, show=False, threaded=True)
+    try:
+        for _ in range(20):
+            assert got(f"http://127.0.0.1:{port}/", f"127.0.0.1:{port}")[0] == 200
+        end = time.monotonic() + 20
+        while sessions() > before and time.monotonic() < end:
+            time.sleep(0.2)
+        assert sessions() <= before
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("port", [-1, 65_536, 99_999, 10**30])
+def test_a_port_that_cannot_be_is_a_plain_message(port):
+    with pytest.raises(OSError, match="a port is a number from 0 to 65535"):
+        serve(port=port, show=False)
 
 
 def test_it_listens_on_loopback_only(address):
@@ -85,19 +163,42 @@ def test_a_notebook_takes_rows_of_its_own():
     assert not shown.in_page
 
 
+def link(text):
+    return base64.urlsafe_b64encode(zlib.compress(text.encode())).decode()
+
+
 @pytest.mark.parametrize(
     "message",
     [None, 7, "step", [], {}, {"do": "sudo"}, {"do": "move"}, {"do": "move", "row": 0, "to": 3},
      {"do": "add", "at": [None, 1], "sign": 1}, {"do": "configure", "changes": 5},
      {"do": "step", "count": "many"}, {"do": "export"}, {"do": "csv"},
-     {"do": "example", "name": {}}],
+     {"do": "example", "name": {}}, {"do": []}, {"do": "step", "count": float("inf")},
+     {"do": "add", "at": [10**400, 1], "sign": 1}, {"do": "add", "at": [1, 2], "sign": True},
+     {"do": "move", "row": 10**400, "to": [1, 2]}, {"do": "move", "row": 0, "to": [1e308, 10**400]},
+     {"do": "configure", "changes": {"eta": 10**400}},
+     {"do": "configure", "changes": {"threshold": float("inf")}},
+     {"do": "configure", "changes": {"seed": [[]] * 3}},
+     {"do": "restore", "link": 10**400}, {"do": "restore", "link": link("[" * 100_000)},
+     {"do": "restore", "link": link('{"data": {"X": [[1' + "0" * 400 + "]]}}")},
+     {"do": "restore", "link": link("Infinity")}],
 )  # fmt: skip
 def test_a_request_that_makes_no_sense_gives_a_message(message):
     shown = Lab()
     before = shown.session.data
     shown.do(message)
     assert shown.view["message"]
+    assert len(shown.view["message"]) <= 1000
     assert shown.session.data == before
+
+
+def test_a_link_whose_lift_is_too_large_changes_nothing():
+    wide = Data(tuple(f"x{j}" for j in range(60)), ((1.0,) * 60, (2.0,) * 60), (-1, 1))
+    shown = Lab()
+    before = shown.session.data, shown.session.settings
+    text = encode(wide, LabSettings(lift="polynomial", degree=4), 0)
+    shown.do({"do": "restore", "link": text})
+    assert "choose a lower degree" in shown.view["message"]
+    assert (shown.session.data, shown.session.settings) == before
 
 
 def test_every_request_is_answered_by_a_new_view():

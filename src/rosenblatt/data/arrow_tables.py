@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from rosenblatt.errors import DataError
 
+_BUFFER = 1 << 18
+
 
 class Chunk(NamedTuple):
     """Rows of a table, where they stand in the file, and how many were left out as bad."""
@@ -86,14 +88,20 @@ def _batches(
     if format == "parquet":
         from pyarrow import parquet
 
-        # Else all of a row group's column is copied to memory of its own before it is unpacked.
-        with parquet.ParquetFile(path, memory_map=True) as file:
+        # Not a memory map: a file that another program cuts short would end the process. With a
+        # buffer, a column of a row group is read bit by bit, not all of it at once.
+        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
         return
-    with pa.memory_map(path) as file:
+    with pa.OSFile(path) as file:
         is_file = file.read(6) == b"ARROW1"
         file.seek(0)
-        opened = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+        kind = pa.ipc.open_file if is_file else pa.ipc.open_stream
+        opened = kind(file)
+        if columns is not None:
+            places = [opened.schema.get_field_index(name) for name in columns]
+            file.seek(0)
+            opened = kind(file, options=pa.ipc.IpcReadOptions(included_fields=places))
         batches = (
             (opened.get_batch(i) for i in range(opened.num_record_batches)) if is_file else opened
         )

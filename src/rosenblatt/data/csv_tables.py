@@ -26,6 +26,7 @@ _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_ROWS = 50
 # So many bytes at a time, and what Arrow does with them stays in the processor's cache.
 _BITE = 1 << 19
+_BITE_PER_COLUMN = 1 << 10
 # Arrow compares a missing number before it takes the blanks around it away.
 _NO_NUMBERS = [blank + word for blank in ("", " ") for word in MISSING_WORDS]
 
@@ -34,13 +35,17 @@ csv.field_size_limit(2**31 - 1)
 
 
 class Dialect(NamedTuple):
-    """How a file of separated values is written; `start` is the byte after the header."""
+    """How a file of separated values is written; `start` is the byte after the header.
+
+    `is_certain` is false where the first row could as well be what it was not taken for.
+    """
 
     delimiter: str
     quote: bool
     names: tuple[str, ...]
     header: bool
     start: int = 0
+    is_certain: bool = True
 
     @property
     def quoting(self) -> str:
@@ -53,15 +58,23 @@ class Dialect(NamedTuple):
         return csv.reader(lines, delimiter=self.delimiter, quoting=quoting)
 
 
-def detect_dialect(head: bytes, format: str, path: str, header: bool | None = None) -> Dialect:
+def detect_dialect(
+    head: bytes,
+    format: str,
+    path: str,
+    header: bool | None = None,
+    mentioned: Collection[str] = (),
+) -> Dialect:
     """Detect delimiter, quoting and column names from the beginning of a file.
 
-    TSV is separated by tabs, and quoted only if it looks like it. A first row without numbers is
-    a header, unless `header` says otherwise; where names occur twice in it, only if the rows below
-    do not show the opposite. Columns without a header are named by their place: "1", "2", ...
+    TSV is separated by tabs, and quoted only if it looks like it. Whether the first row is a header
+    is detected unless `header` says it; a name that was `mentioned` by the user settles it.
+    Columns without a header are named by their place: "1", "2", ...
 
-    >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult")
-    Dialect(delimiter=';', quote=True, names=('1', '2', '3'), header=False, start=0)
+    >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult").names
+    ('1', '2', '3')
+    >>> detect_dialect(b"job;pay\\ntech;high\\n", "csv", "jobs", mentioned=["pay"]).is_certain
+    True
     """
     if b"\0" in head:
         message = "expected a table in UTF-8, found a zero byte; is this a binary file?"
@@ -79,7 +92,8 @@ def detect_dialect(head: bytes, format: str, path: str, header: bool | None = No
         raise DataError("the file is empty", path=path)
     first = [cell.strip() for cell in rows[0]]
     if header is None:
-        header = _is_header(first, rows[1:])
+        header, is_certain = _is_header(first, rows[1:], mentioned)
+        dialect = dialect._replace(is_certain=is_certain)
     if not header:
         return dialect._replace(names=tuple(str(i + 1) for i in range(len(first))))
     names = tuple(name.encode(errors="surrogateescape").decode(errors="replace") for name in first)
@@ -108,28 +122,35 @@ def _is_quoted(text: str, delimiter: str) -> bool:
     )
 
 
-def _is_header(first: list[str], rows: list[list[str]]) -> bool:
-    """Whether the first row holds names.
+def _is_header(
+    first: list[str], rows: list[list[str]], mentioned: Collection[str] = ()
+) -> tuple[bool, bool]:
+    """Whether the first row holds names, and whether that is certain.
 
-    Numbers are not names. The same name twice is a mistake in a header and common among data: it
-    is a header if numbers stand below a name, or if no name is a value of its own column.
+    A name that was mentioned, or "label", is one. Numbers are not names, and what stands above
+    numbers is one. Else it is taken for data if a value occurs again in its own column.
 
     >>> _is_header(["a", "a", "label"], [["1", "2", "x"], ["3", "4", "y"]])
-    True
+    (True, True)
     >>> _is_header(["p", "x", "x"], [["e", "x", "s"], ["p", "b", "s"]])
-    False
+    (False, True)
+    >>> _is_header(["spam", "win now"], [["ham", "see you"]])
+    (True, False)
     """
+    names = {name for name in (*mentioned, "label") if not _is_number(name)}
+    if names & set(first):
+        return True, True
     if any(_is_number(cell) for cell in first):
-        return False
-    if len(set(first)) == len(first):
-        return True
+        return False, True
     columns = [
         {row[j].strip() for row in rows if j < len(row)} - set(MISSING_WORDS)
         for j in range(len(first))
     ]
     if any(values and all(map(_is_number, values)) for values in columns):
-        return True
-    return not any(name in values for name, values in zip(first, columns, strict=True))
+        return True, True
+    repeated = sum(name in values for name, values in zip(first, columns, strict=True))
+    # Names that occur twice are a mistake in a header, and common among data.
+    return not repeated, repeated > 0 and (repeated > 1 or len(set(first)) < len(first))
 
 
 def _header_size(text: str, dialect: Dialect) -> int:
@@ -171,7 +192,8 @@ def parse_csv(
 
 def _by_arrow(block: Block, dialect: Dialect, types: dict[str, pa.DataType]) -> pa.Table | None:
     """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
-    for bite in (_BITE, len(block.array) + 1):
+    # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger bites.
+    for bite in (max(_BITE, _BITE_PER_COLUMN * len(dialect.names)), len(block.array) + 1):
         try:
             return _table(block, dialect, types, bite)
         except pa.ArrowInvalid as error:
@@ -230,8 +252,8 @@ def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool)
             bad += 1
         else:
             raise DataError(fault[0], path=block.path, line=line, column=fault[1])
-    places = [dialect.names.index(name) for name in columns]
-    arrays = [pa.array([row[j] for row in rows], pa.string()) for j in places]
+    places = {name: j for j, name in enumerate(dialect.names)}
+    arrays = [pa.array([row[places[name]] for row in rows], pa.string()) for name in columns]
     return Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__, bad)
 
 

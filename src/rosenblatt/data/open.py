@@ -27,6 +27,11 @@ from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
 
 _MOST_CLASSES = 1000
+_TOO_MANY = (
+    f"there are more than {_MOST_CLASSES:,} different labels, and a model holds a weight for each "
+    "feature and label; if this column holds names or amounts rather than classes, name another "
+    "one as the label, else put rare labels together, or train one model per group of labels"
+)
 
 
 @dataclass(frozen=True)
@@ -136,13 +141,22 @@ def open(
             from rosenblatt.data.row_folder import RowFolder
 
             return RowFolder(files[0], features, classes)
-        reader = Reader(files, format, header, skip_bad_rows, block_bytes)
+        names = _mentioned(label, text, columns, features)
+        reader = Reader(files, format, header, skip_bad_rows, block_bytes, mentioned=names)
     else:
         reader = TableReader(table_of(paths))
     if features is not None:
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
     found = detect_features(reader, label, text, columns, ngrams or Ngrams())
     return Source(reader, found, True, classes, skip_bad_rows)
+
+
+def _mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
+    """The names of columns that somebody has mentioned."""
+    texts = [text] if isinstance(text, str) else text or ()
+    known = () if features is None else (features.label, *(c.name for c in features.columns))
+    named = [label, *texts, *(columns or ()), *known]
+    return [name for name in named if isinstance(name, str)]
 
 
 def named_files(paths: Any, format: str | None) -> list[str]:
@@ -272,8 +286,11 @@ class Source:
         if self.features.origin == "vw":
             return self._reader.first_lines()
         for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
-            found = self._prepare(*piece()).found
-            return None if isinstance(found, Lines) else found.table
+            found, _ = piece()
+            if isinstance(found, Lines):
+                return None
+            label = self.features.label if self.labelled else None
+            return check_chunk(found, self.features.columns, label, self._skip).table
         return None
 
     def _wanted(self) -> list[str] | None:
@@ -321,8 +338,7 @@ class Source:
             if self._closed:
                 raise self._foreign(name, prepared)
             if len(self.classes) >= _MOST_CLASSES:
-                message = f"there are more than {_MOST_CLASSES} labels; are they classes?"
-                raise DataError(message, path=self.files[0], column=self.features.label)
+                raise DataError(_TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
         return [known[name] for name in prepared.names]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from operator import add
@@ -17,11 +20,12 @@ from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, pa
 from rosenblatt.data.files import STDIN, detect_format, fingerprint
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse
-from rosenblatt.errors import DataError, listed
+from rosenblatt.errors import DataError, listed, shown
 
 SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
 _BATCH_ROWS = 8192
+_MANY_COLUMNS = 10_000
 
 Piece = Callable[[], tuple[Chunk | Lines, int]]
 
@@ -29,7 +33,8 @@ Piece = Callable[[], tuple[Chunk | Lines, int]]
 class Reader:
     """The files of one source, all of one format, cut into pieces that threads can work on.
 
-    Where a `stream` is read, the only file's name is what messages call it.
+    Where a `stream` is read, the only file's name is what messages call it. Names of columns that
+    the user `mentioned` tell a header from data.
     """
 
     def __init__(
@@ -40,8 +45,10 @@ class Reader:
         skip: bool,
         block_bytes: int,
         stream: BinaryIO | None = None,
+        mentioned: Collection[str] = (),
     ) -> None:
         self.files = files
+        self._mentioned = mentioned
         self.header = header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
         self._first: ByteSource | None = ByteSource(files[0], stream)
@@ -161,11 +168,15 @@ class Reader:
         source = self._take(path)
         if self.format not in ("csv", "tsv"):
             return None, self._blocks(source, None)
-        dialect = detect_dialect(_sample(source), self.format, source.path, self.header)
+        dialect = detect_dialect(
+            _sample(source), self.format, source.path, self.header, self._mentioned
+        )
         names = list(dialect.names)
         _must_differ(names, source.path, self.header is None)
         if self._head is None:
             self.header = dialect.header
+            if not dialect.is_certain:
+                _say_what_was_taken(dialect.header, source.path)
         elif names != self._head.table.column_names:
             message = f"the columns are {listed(names)}, not as in the first file"
             raise DataError(message, path=source.path, line=1)
@@ -173,7 +184,10 @@ class Reader:
 
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
         start = dialect.start if dialect else 0
-        for block in read_blocks(source, self._block_bytes, dialect.quoting if dialect else ""):
+        size = self._block_bytes
+        if dialect and len(dialect.names) > _MANY_COLUMNS:  # let a block have some hundred rows
+            size = max(size, 512 * len(dialect.names))
+        for block in read_blocks(source, size, dialect.quoting if dialect else ""):
             rows = block.after(min(start, len(block.array))) if start else block
             start -= len(block.array) - len(rows.array)
             # The second look, at all of them, is for a long blank beginning.
@@ -232,9 +246,23 @@ class _Begun(NamedTuple):
 
 def _must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         hint = "; if the first row is data, say --no-header (header=False)" if is_detected else ""
-        raise DataError(f"the column name {twice!r} occurs twice in the header{hint}", path=path)
+        raise DataError(
+            f"the column name {shown(twice)} occurs twice in the header{hint}", path=path
+        )
+
+
+def _say_what_was_taken(header: bool, path: str) -> None:
+    """One line to standard error where the first row could be names or data."""
+    if os.environ.get("ROSENBLATT_QUIET"):
+        return
+    what, option = ("the header", "--no-header") if header else ("data", "--header")
+    print(
+        f"rosenblatt: {path}: the first row was taken for {what}; if that is wrong, say {option} "
+        f"(header={not header})",
+        file=sys.stderr,
+    )
 
 
 def _sample(source: ByteSource) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from rosenblatt.data.column_kinds import guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.errors import DataError, listed
+from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels.text import Ngrams
 
 
@@ -31,11 +31,11 @@ def detect_features(
     only = texts or None
     if columns is not None:
         only = None if isinstance(columns, Mapping) else [*columns, *texts]
-    for key in [*(only or ()), *texts, *kinds]:
-        _must_have(key, names, path)
+    _must_have([*(only or ()), *texts, *kinds], names, path)
     kinds |= dict.fromkeys(texts, "text")
     if only is not None:
-        kinds |= {key: "ignore" for key in names if key not in only}
+        chosen = set(only)
+        kinds |= {key: "ignore" for key in names if key not in chosen}
     found = guess_columns(head, name, kinds)
     if not found:
         raise DataError("no column is left to learn from", path=path)
@@ -51,8 +51,7 @@ def fit_features(reader: Reader, features: Features) -> bool:
     if origin != "table":
         return True
     names = reader.head().column_names
-    for c in features.columns:
-        _must_have(c.name, names, reader.files[0])
+    _must_have([c.name for c in features.columns], names, reader.files[0])
     return features.label in names
 
 
@@ -76,17 +75,19 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
     try:
         place = int(label)
     except ValueError:
-        _must_have(str(label), names, path)
+        _must_have([str(label)], names, path)
         raise
     if place == 0:
         message = "the label cannot be column 0: columns are counted from 1, and from -1 backwards"
         raise DataError(message, path=path)
     if abs(place) > len(names):
-        _must_have(str(label), names, path)
+        _must_have([str(label)], names, path)
     return names[place - 1 if place > 0 else place]
 
 
-def _must_have(name: str, names: list[str], path: str) -> None:
-    if name not in names:
-        message = f"there is no column {name!r}; the columns are {listed(names)}"
-        raise DataError(message, path=path)
+def _must_have(wanted: list[str], names: list[str], path: str) -> None:
+    known = set(names)
+    for name in wanted:
+        if name not in known:
+            message = f"there is no column {shown(name)}; the columns are {listed(names)}"
+            raise DataError(message, path=path)

@@ -19,20 +19,22 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from rosenblatt.files import read_private, write_private
+from rosenblatt.files import is_shared, read_private, write_private
 from rosenblatt.kernels.arguments import Entry, take_apart
 
 # Let sums be reordered, so that a dot product runs in vector lanes. Nothing here lets the compiler
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
 REORDER = {"reassoc", "contract"}
+_SETTINGS = ".numba_config.yaml"
 
 _LOCK = RLock()
 _undeclared: list[tuple[Any, Callable, Any, str]] = []  # what Numba has not been told yet
@@ -99,6 +101,8 @@ class Kernel:
             if made is None:
                 made = _compile(self, entry)
                 if path:
+                    if is_shared(path.parent):
+                        _say_once(f"others may write in {path.parent}: no code is taken from there")
                     write_private(path, made, siblings="kernels-*")
             results, code = made.split(b"\n", 1)
             function = entry.prototype()(_load(code))
@@ -176,13 +180,14 @@ def _compile(kernel: Kernel, entry: Entry) -> bytes:
     """The format of a kernel's results, a newline, and its object code."""
     global _seconds
     started, collecting = time.perf_counter(), gc.isenabled()
-    if _announce is not None:
-        _announce(kernel.py_func.__name__)
-    elif _seconds == 0.0 and not os.environ.get("ROSENBLATT_QUIET"):
-        print("rosenblatt: compiling, once on this machine ...", file=sys.stderr, flush=True)
     gc.disable()  # Numba makes many objects and little garbage: looking for it is 15 % of its time
     try:
-        from rosenblatt.kernels import compiler
+        with _without_settings_of_the_folder():
+            if _announce is not None:
+                _announce(kernel.py_func.__name__)
+            else:
+                _say_once("compiling, once on this machine ...")
+            from rosenblatt.kernels import compiler
 
         compiler.declare(_undeclared)
         return compiler.compile_kernel(kernel.py_func, kernel.fastmath, entry)
@@ -190,6 +195,34 @@ def _compile(kernel: Kernel, entry: Entry) -> bytes:
         _seconds += time.perf_counter() - started
         if collecting:
             gc.enable()
+
+
+@cache
+def _say_once(line: str) -> None:
+    if not os.environ.get("ROSENBLATT_QUIET"):
+        print(f"rosenblatt: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _without_settings_of_the_folder() -> Iterator[None]:
+    """Let Numba be imported without the reader of its settings file.
+
+    Numba obeys a file in the working folder, which may have come out of an archive, when it is
+    imported and whenever it compiles; but not if PyYAML was missing when it was imported.
+    """
+    if Path(_SETTINGS).exists():
+        _say_once(f"the file {_SETTINGS} in this folder is ignored")
+        warnings.filterwarnings("ignore", "A Numba config file is found")
+    if "numba" in sys.modules:
+        yield
+        return
+    before = {name: sys.modules[name] for name in ("yaml",) if name in sys.modules}
+    sys.modules["yaml"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["yaml"]
+        sys.modules.update(before)
 
 
 def _load(code: bytes) -> int:

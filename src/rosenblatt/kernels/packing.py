@@ -15,6 +15,10 @@ from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.kernels.text import Rows
 
 PLACES_AHEAD = 32  # entries between the prefetch of a column's place and its use
+MOST_IN_A_TABLE = 1 << 24  # columns whose places stand in a table of all of them: 64 MB
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 class Numbering:
@@ -36,6 +40,10 @@ class Numbering:
     >>> len(numbering), numbering.columns.tolist()
     (3, [700, 3, 9])
     """
+
+    def __new__(cls, n_columns: int = 0, columns: np.ndarray | None = None) -> Numbering:
+        """A numbering by a table of all columns, or by a hash table where there are many."""
+        return super().__new__(HashedNumbering if n_columns > MOST_IN_A_TABLE else cls)
 
     def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
         self._places = zeros((n_columns,), np.uint32)
@@ -66,12 +74,7 @@ class Numbering:
             grown = np.empty(min(2 * most, len(self._places) + 1), dtype=np.uint32)
             grown[: self._count] = self.columns
             self._columns = grown
-        indptr, columns, values = rows
-        bits = room._replace(values=room.values.view(np.uint32), bases=room.bases.view(np.uint32))
-        count = np.uint32(self._count)
-        self._count = int(
-            pack(indptr, columns, values.view(np.uint32), self._places, self._columns, count, bits)
-        )
+        self._count = _pack(rows, room, self._places, self._columns, self._count)
         return room.filled()
 
     def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
@@ -85,6 +88,84 @@ class Numbering:
         out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
         score(rows.indptr, rows.indices, rows.values, self._places, W, bias, out)
         return out
+
+
+class HashedNumbering(Numbering):
+    """The same for so many columns that a table of all would be far larger than what occurs.
+
+    A hash table holds each column beside its place, which takes 12 to 24 bytes per column that has
+    one. Rows are numbered by it first; what then packs or scores them gets a table in which the
+    place of each number is that number. Numbering(n) chooses this class where n is large.
+
+    Examples
+    --------
+    >>> numbering = Numbering(1 << 31, columns=np.array([1 << 30, 5], np.uint32))
+    >>> numbering.places_of(np.array([5, 6, 1 << 30], np.uint32)).tolist()
+    [1, -1, 0]
+    """
+
+    def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
+        self._n_columns = n_columns
+        self._count = 0
+        self._make_room(16)
+        if columns is not None:
+            self._make_room(len(columns))
+            self._numbered(np.array(columns, dtype=np.uint32))
+
+    def _make_room(self, count: int) -> None:
+        """Let there be room for so many columns: half of the hash table stays empty."""
+        size = 2 << max(4, (2 * count - 1).bit_length() - 1)
+        columns = self.columns.copy() if self._count else np.empty(0, dtype=np.uint32)
+        self._table = zeros((size,), np.uint64)
+        self._columns = np.empty(size // 2 + 1, dtype=np.uint32)
+        self._identity = np.arange(size // 2 + 1, dtype=np.uint32)
+        _, self._count = number_columns(
+            columns, 0, self._table, self._columns, 0, np.empty_like(columns)
+        )
+
+    def _numbered(self, columns: np.ndarray) -> np.ndarray:
+        """The places of columns, new ones getting the next."""
+        if len(columns) and int(columns.max()) >= min(self._n_columns, 1 << 32):
+            raise IndexError(f"column {columns.max()} of {self._n_columns}, and of 2^32 at most")
+        columns = np.ascontiguousarray(columns, dtype=np.uint32)
+        out, done = np.empty(len(columns), dtype=np.uint32), 0
+        while True:
+            done, self._count = number_columns(
+                columns, done, self._table, self._columns, self._count, out
+            )
+            if done == len(columns):
+                return out
+            self._make_room(2 * self._count)
+
+    def _found(self, columns: np.ndarray) -> np.ndarray:
+        """One more than the place of each column; 0 where it has none."""
+        columns = np.ascontiguousarray(columns, dtype=np.uint32)
+        out = np.empty(len(columns), dtype=np.uint32)
+        find_columns(columns, self._table, out)
+        return out
+
+    def places_of(self, columns: np.ndarray) -> np.ndarray:
+        """The place of each of some columns; -1 where it has none."""
+        return self._found(columns).astype(np.int64) - 1
+
+    def pack(self, rows: Rows, room: Packed) -> Packed:
+        """Pack rows into a room, columns as their places; new ones get the next."""
+        numbered = rows._replace(indices=self._numbered(rows.indices))
+        _pack(numbered, room, self._identity[1:], np.empty(1, np.uint32), 0)
+        return room.filled()
+
+    def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        """Scores (rows, problems) with the weights of numbered columns; others weigh nothing."""
+        out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
+        found = self._found(rows.indices)
+        score(rows.indptr, found, rows.values, self._identity, W, bias, out)
+        return out
+
+
+def _pack(rows: Rows, room: Packed, places: np.ndarray, met: np.ndarray, count: int) -> int:
+    indptr, columns, values = rows
+    bits = room._replace(values=room.values.view(np.uint32), bases=room.bases.view(np.uint32))
+    return int(pack(indptr, columns, values.view(np.uint32), places, met, np.uint32(count), bits))
 
 
 class Rarity:
@@ -187,6 +268,50 @@ def pack(indptr, columns, bits, places, met, count, rows):
             end += one - shared
         pointers[row + 1, 0], pointers[row + 1, 1], pointers[row + 1, 2] = near_end, far_end, end
     return count
+
+
+@kernel
+def slot_of(column, size):
+    """Where to look first for a column in a hash table of a size that is a power of two."""
+    mixed = np.uint64(column) * _MIX
+    return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1)
+
+
+@kernel
+def number_columns(columns, start, table, met, count, out):
+    """Write the places of columns to `out`; where it stopped, and how many have places then.
+
+    Open addressing: a slot is 0, or a column in its upper half and one more than its place in the
+    lower. It stops at a new column when half of the slots are taken.
+    """
+    one, half, last = np.uint64(1), np.uint64(32), np.uint64(table.size - 1)
+    for j in range(start, columns.size):
+        if j + PLACES_AHEAD < columns.size:
+            prefetch(table, slot_of(columns[j + PLACES_AHEAD], table.size))
+        column, slot = np.uint64(columns[j]), slot_of(columns[j], table.size)
+        while table[slot] != 0 and table[slot] >> half != column:
+            slot = (slot + one) & last
+        if table[slot] == 0:
+            if 2 * count >= table.size:
+                return j, count
+            met[count] = columns[j]
+            count += 1
+            table[slot] = (column << half) | np.uint64(count)
+        out[j] = np.uint32((table[slot] & _LOW) - one)
+    return columns.size, count
+
+
+@kernel
+def find_columns(columns, table, out):
+    """Write one more than the places of columns to `out`, or 0."""
+    one, half, last = np.uint64(1), np.uint64(32), np.uint64(table.size - 1)
+    for j in range(columns.size):
+        if j + PLACES_AHEAD < columns.size:
+            prefetch(table, slot_of(columns[j + PLACES_AHEAD], table.size))
+        column, slot = np.uint64(columns[j]), slot_of(columns[j], table.size)
+        while table[slot] != 0 and table[slot] >> half != column:
+            slot = (slot + one) & last
+        out[j] = np.uint32(table[slot] & _LOW)
 
 
 @kernel

@@ -15,6 +15,8 @@ from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import MOST_CHARACTERS
 from rosenblatt.lab.view import frame_for, holds, view
 
+MOST_OF_A_MESSAGE = 1000
+
 _STATIC = files("rosenblatt.lab") / "static"
 
 
@@ -60,17 +62,28 @@ class Lab(JSComponent):
         self.do(data)
 
     def do(self, request: Any) -> None:
-        """Carry out a request of the page; a request that fails becomes a message on the page."""
-        message = None
+        """Carry out a request of the page; one that fails becomes a message and changes nothing."""
+        before = dict(vars(self.session)), self._frame
         try:
             if not isinstance(request, dict) or request.get("do") not in _REQUESTS:
                 raise ValueError("the page sent a request that the lab does not know")
             _REQUESTS[request["do"]](self, request)
-        except (ValueError, ImportError) as error:
-            message = str(error)
-        except (KeyError, TypeError):
-            message = "the page sent a request that the lab does not understand"
-        self.view = self._view(message)
+            answer = self._view(None)
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            ImportError,
+            ArithmeticError,
+            RecursionError,
+        ) as e:
+            vars(self.session).clear()
+            vars(self.session).update(before[0])
+            self._frame = before[1]
+            is_plain = isinstance(e, ValueError | ImportError)
+            unclear = "the page sent a request that the lab does not understand"
+            answer = self._view(str(e)[:MOST_OF_A_MESSAGE] if is_plain else unclear)
+        self.view = answer
 
     def _view(self, message: str | None) -> dict[str, Any]:
         # The number makes each view differ from the last, so that each request is answered.

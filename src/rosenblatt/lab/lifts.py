@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
 
 LIFTS = ("none", "products", "polynomial", "rbf")
 LANDMARKS = 20
+MOST_LIFTED = 5_100  # all products of two of the 100 features that a session may have
 
 
 class FeatureMap:
@@ -38,6 +40,9 @@ class FeatureMap:
         if self.kind == "none":
             self.names = names
             return self
+        made = 0 if self.kind == "rbf" else comb(len(names) + self._degree, self._degree) - 1
+        if made > MOST_LIFTED + len(names):
+            raise ValueError(f"the lift would make {made:,} features; choose a lower degree")
         self._map = _transformer(self.kind, self.degree, self.gamma, len(X)).fit(X)
         if self.kind == "rbf":
             self.names = tuple(f"near {i + 1}" for i in range(self._map.n_components))
@@ -45,6 +50,10 @@ class FeatureMap:
             spelled = self._map.get_feature_names_out([f"<{j}>" for j in range(len(names))])
             self.names = tuple(_spell(name, names) for name in spelled)
         return self
+
+    @property
+    def _degree(self) -> int:
+        return 2 if self.kind == "products" else self.degree
 
     def __call__(self, X: Any) -> Any:
         """Map rows to the new features."""
@@ -60,8 +69,7 @@ class FeatureMap:
             made = f"Nystroem(gamma={self.gamma!r}, n_components={count}, random_state=0)"
             return ["from sklearn.kernel_approximation import Nystroem", f"lift = {made}.fit(X)"]
         products = self.kind == "products"
-        degree = 2 if products else self.degree
-        options = f"degree={degree}, interaction_only={products}, include_bias=False"
+        options = f"degree={self._degree}, interaction_only={products}, include_bias=False"
         made = f"PolynomialFeatures({options})"
         return ["from sklearn.preprocessing import PolynomialFeatures", f"lift = {made}.fit(X)"]
 

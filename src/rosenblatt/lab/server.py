@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import MOST_CHARACTERS, Data, LabSettings
 
 LOOPBACK = ("127.0.0.1", "localhost")
+# A page that was asked for connects within a moment; what is not connected for so long is closed.
+SECONDS_UNCONNECTED = 10.0
 
 # {% extends base %} brings Panel's own scripts, from this server: the page needs no network.
 _PAGE = """
@@ -65,34 +69,77 @@ def serve(
     address
         The address to listen at. The default, loopback, cannot be reached from other machines.
     origins
-        Further hosts, as ``name`` or ``name:port``, whose pages may connect. Websockets of pages
-        from any other origin are refused.
+        Further hosts, as ``name`` or ``name:port``, whose pages may connect and under whose names
+        the lab may be visited. Websockets of pages from any other origin are refused, and so is
+        every request for another host: a name that an attacker's server lets point here.
     show
         Whether to open a browser.
     threaded
         Whether to return immediately, with the server running in a thread.
     """
-    import panel as pn
-
     port = free_port(address, port)
-    hosts = [f"{host}:{port}" for host in LOOPBACK]
+    names = list(LOOPBACK)
     if address not in ("0.0.0.0", "::", *LOOPBACK):
-        hosts.append(f"{address}:{port}")
+        names.append(f"[{address.strip('[]')}]" if ":" in address else address)
+    # Bokeh's list takes no IPv6 addresses; Tornado accepts their own pages before it asks for it.
+    hosts = [f"{name}:{port}" for name in names if "[" not in name]
     hosts += [origin if ":" in origin else f"{origin}:{port}" for origin in origins]
-    server = pn.serve(
-        {"/": lambda: page(data, settings)},
+    start = partial(
+        _start,
+        lambda: page(data, settings),
+        [*names, *(origin.partition(":")[0] for origin in origins)],
         port=port,
         address=address,
         websocket_origin=hosts,
         # An upload travels as JSON, in which a character may take six bytes.
         websocket_max_message_size=6 * MOST_CHARACTERS + 10_000,
+        check_unused_sessions_milliseconds=int(200 * SECONDS_UNCONNECTED),
+        unused_session_lifetime_milliseconds=int(1000 * SECONDS_UNCONNECTED),
         show=show,
-        threaded=threaded,
+        verbose=True,
         title="Perceptron lab",
     )
-    if threaded:
-        _wait_until_open(address, port)
+    if not threaded:
+        return start()
+    from panel.io.server import StoppableThread
+    from tornado.ioloop import IOLoop
+
+    loop = IOLoop(make_current=False)
+    server = StoppableThread(loop, owns_loop=True, target=start, kwargs={"loop": loop}, daemon=True)
+    server.start()
+    _wait_until_open(address, port)
     return server
+
+
+def _start(app: Callable[[], Any], names: Sequence[str], **options: Any) -> Any:
+    """Serve an app under some host names, until the loop of the server is stopped."""
+    from panel.io.server import get_server
+
+    server = get_server({"/": app}, start=False, **options)
+    # Tornado accepts a websocket whose Origin is its Host before it asks for allowed origins, so a
+    # foreign Host must not get that far. Host patterns come before those of any host.
+    others = rf"(?!(?:{'|'.join(map(re.escape, names))})$).*"
+    server._tornado.add_handlers(others, [(".*", _refusal(names[0], options["port"]))])
+    server.start()
+    with suppress(RuntimeError):  # a notebook runs the loop already
+        server.io_loop.start()
+    return server
+
+
+def _refusal(name: str, port: int) -> Any:
+    """A handler that refuses requests for a host that is not the lab's."""
+    from tornado.web import RequestHandler
+
+    class Refusal(RequestHandler):
+        def prepare(self) -> None:
+            self.set_status(403)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(
+                f"The lab is served at http://{name}:{port}. To serve it under another name, "
+                "start it with --origin NAME.\n"
+            )
+
+    return Refusal
 
 
 def _wait_until_open(address: str, port: int, seconds: float = 10.0) -> None:
@@ -106,6 +153,8 @@ def _wait_until_open(address: str, port: int, seconds: float = 10.0) -> None:
 
 def free_port(address: str = "127.0.0.1", port: int = 0) -> int:
     """The port if it is free, or any free one for 0."""
+    if not 0 <= port <= 65_535:
+        raise OSError(f"cannot listen at {address}:{port}: a port is a number from 0 to 65535")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -286,6 +286,8 @@ class Session:
 
     def restore(self, link: str) -> None:
         """Load the session of a link."""
-        self.data, self.settings, position = decode(link)
-        self._begin()
-        self.step(position)
+        data, settings, position = decode(link)
+        restored = Session(data, settings)
+        restored.step(position)
+        vars(self).clear()
+        vars(self).update(vars(restored))

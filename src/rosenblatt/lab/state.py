@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import json
-import math
 import os
+import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,6 +18,7 @@ from scipy.sparse import issparse
 
 from rosenblatt import examples
 from rosenblatt.data import Arrays, read_arrays
+from rosenblatt.errors import listed, shown
 from rosenblatt.lab.lifts import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
 
@@ -82,7 +82,7 @@ class LabSettings:
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ValueError(f"there is no setting called {unknown[0]!r}")
+            raise ValueError(f"there is no setting called {shown(unknown[0])}")
         return cls(**values)
 
 
@@ -113,7 +113,7 @@ class Data:
         names = self.row_names
         if len(self.signs) != len(self.X) or (names is not None and len(names) != len(self.X)):
             raise ValueError("rows, labels and names differ in number")
-        if any(sign not in (-1, 1) for sign in self.signs):
+        if any(sign not in (-1, 1) or not _is_number(sign) for sign in self.signs):
             raise ValueError("labels must be -1 or +1")
         for row in self.X:
             if len(row) != width:
@@ -157,8 +157,8 @@ class Data:
     def _table(cls, table: Arrays, title: str) -> Data:
         kinds = np.unique(table.y).tolist()
         if len(kinds) != 2:
-            shown = ", ".join(str(kind) for kind in kinds[:4])
-            raise ValueError(f"expected labels of two classes, found {len(kinds)}: {shown}")
+            first = listed([str(kind) for kind in kinds], most=4)
+            raise ValueError(f"expected labels of two classes, found {len(kinds)}: {first}")
         signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
         X = table.X.toarray() if issparse(table.X) else table.X
         rows = tuple(tuple(row) for row in X.astype(float).tolist())
@@ -193,7 +193,7 @@ class Data:
 
     def _checked(self, row: int) -> int:
         if not isinstance(row, int) or not 0 <= row < len(self.X):
-            raise ValueError(f"there is no point {row!r}")
+            raise ValueError(f"there is no point {shown(row)}")
         return row
 
     def _replaced(self, **changes: Any) -> Data:
@@ -239,12 +239,14 @@ def decode(text: str) -> tuple[Data, LabSettings, int]:
             title=str(given["title"]),
         )
         return data, LabSettings.of(content["settings"]), max(0, int(content["position"]))
-    except (ValueError, KeyError, TypeError, IndexError, zlib.error, binascii.Error):
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error):
         raise ValueError("this link does not contain a session of the lab") from None
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return abs(value) <= sys.float_info.max  # an integer may be beyond all floats; NaN is not
 
 
 def _one_of(what: str, value: Any, choices: Sequence[str]) -> None:
