@@ -1,6 +1,6 @@
 """Torture of long runs: kills at random moments, and mutated checkpoints, stores and models.
 
-    python -m benchmarks.torture_runs --count 100
+    python -m benchmarks.torture runs --count 100
 
 A killed run must end in the file that an undisturbed one writes, byte for byte, whatever the format
 of its input. What is read back after a mutation must be refused by name, or be what was written;
@@ -46,14 +46,17 @@ train(source, max_epochs=5, memory=1 << 16, checkpoint=folder, checkpoint_rows=3
 """
 
 
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="torture_runs", description=__doc__.splitlines()[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``python -m benchmarks.torture runs``."""
     parser.add_argument(
         "--count", type=int, default=100, help="Kills, and ten times the mutations."
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=["kills", "files"], default=None)
-    options = parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Kill and damage runs, count what came of it, and return the exit code."""
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         if options.only != "files":
@@ -293,7 +296,3 @@ def _changed(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     else:
         array = array.astype(np.float64 if array.dtype != np.float64 else np.int64)
     return np.ascontiguousarray(array)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
