@@ -25,9 +25,10 @@ def dense_keys(rows, chosen, multipliers, out):
     words = rows.X
     for i in range(chosen.size):
         h = multipliers.dtype.type(0)
-        start = np.int64(chosen[i]) * multipliers.size
+        # Unsigned: an index that may be negative is checked, which is four times slower.
+        start = chosen[i] * np.uint64(multipliers.size)
         for j in range(multipliers.size):
-            h += folded(words, start + j) * multipliers[j]
+            h += folded(words, start + np.uint64(j)) * multipliers[j]
         out[i] = h
 
 

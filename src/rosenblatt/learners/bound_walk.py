@@ -40,8 +40,9 @@ class BoundWalk:
 
     def __call__(self) -> Array:
         """Learn; the scores before it, (rows, problems), good until the next call."""
-        for part in self._parts:
-            part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
+        if self._settles:
+            for part in self._parts:
+                part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
         for walk in self._walks:
             walk()
         for settle in self._settles:
