@@ -72,12 +72,13 @@ class Kernel:
         return unpack(out)
 
     def bound(self, *arguments: Any) -> Callable[[], Any]:
-        """A call with these arrays, whose addresses are looked up once: 1 instead of 10 µs."""
+        """A call with these arrays, whose addresses are looked up and converted once."""
         (function, slots, unpack), passed = self._called(arguments)
         out = slots()
+        converted = [kind(value) for kind, value in zip(function.argtypes, passed, strict=False)]
 
         def call(held: Any = arguments) -> Any:
-            function(*passed, out)
+            function(*converted, out)
             return unpack(out)
 
         return call
