@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import rosenblatt
-
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs/index.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -21,8 +19,6 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     pytest.importorskip("panel")
     monkeypatch.chdir(tmp_path)
-    if "rosenblatt.train(" in "".join(_blocks(page)) and "train" not in dir(rosenblatt):
-        pytest.skip("rosenblatt.train does not exist yet")
     namespace = {"__name__": "__main__"}
     for block in _blocks(page):
         exec(compile(block, str(page), "exec"), namespace)
