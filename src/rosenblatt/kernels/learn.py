@@ -206,8 +206,9 @@ def answer_each(s, label, weight, eta, sqnorm, rule, time, moves):
     for c in range(s.size):
         sign, threshold = (1.0, rule[ABOVE]) if c == label else (-1.0, rule[BELOW])
         tau = step(sign * s[c], threshold, eta, weight, sqnorm)
-        moves[0, c], moves[1, c] = sign * tau, sign * lag(tau, eta, time)
+        moves[0, c], moves[1, c] = sign * tau, 0.0
         if tau != 0.0:
+            moves[1, c] = sign * lag(tau, eta, time)
             updates += copies(tau, eta)
     return updates
 
@@ -351,7 +352,7 @@ def norm_and_change(new, old):
 
 @kernel
 def norms_and_changes(new, old, out):
-    """The same for each column of `new` (features, problems), into ``out`` (problems, 2).
+    """The same for each column of `new` (features, problems), into ``out`` (2, problems).
 
     Each sum has an order of its own, so that it does not depend on the other columns.
     """
@@ -359,8 +360,8 @@ def norms_and_changes(new, old, out):
         for c in range(new.shape[1]):
             value = np.float64(new[j, c])
             difference = value - old[j, c]
-            out[c, 0] += value * value
-            out[c, 1] += difference * difference
+            out[0, c] += value * value
+            out[1, c] += difference * difference
             old[j, c] = new[j, c]
 
 

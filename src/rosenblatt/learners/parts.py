@@ -51,9 +51,10 @@ class Part:
             pairs = zip(W, self.before, strict=True)
             moved = np.array([learn.norm_and_change(now, then) for now, then in pairs])
         else:
-            moved = np.zeros((self.problems, 2))
-            learn.norms_and_changes(W, self.before, moved)
-        moved += np.column_stack([bias, bias - self.before_bias]) ** 2
+            sums = np.zeros((2, self.problems))
+            learn.norms_and_changes(W, self.before, sums)
+            moved = sums.T
+        moved = moved + np.column_stack([bias, bias - self.before_bias]) ** 2
         self.before_bias = bias.copy()
         return moved
 
