@@ -150,7 +150,7 @@ def _save_figures(folder: Path, name: str) -> list[str]:
         return []
     from matplotlib import pyplot
 
-    saved = []
+    saved: list[str] = []
     for number in pyplot.get_fignums():
         folder.mkdir(parents=True, exist_ok=True)
         saved.append(f"{name}{'abcdefgh'[len(saved)] if saved else ''}.png")
