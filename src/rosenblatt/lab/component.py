@@ -44,7 +44,7 @@ class Lab(JSComponent):
     """
 
     view = param.Dict(default={}, doc="What the page draws.")
-    examples = param.List(default=list(examples.NAMES), doc="The examples to choose from.")
+    examples = param.List(default=list(examples.TWO_CLASSES), doc="The examples to choose from.")
     upload_limit = param.Integer(default=MOST_CHARACTERS, doc="The largest upload in bytes.")
     picture_css = param.String(default=_static("picture.css"), doc="The style of the picture.")
     in_page = param.Boolean(default=False, doc="Whether the lab may write to the address bar.")

@@ -66,7 +66,6 @@ def python_code(session: Session) -> str:
         f"    seed={s.seed!r},",
         f"    max_epochs={s.max_epochs!r},",
         ")",
-        f"steps = run[:{session.position}]",
         *_kept(session),
         "print(run.stop_reason, w, b)",
         *_estimator(session),
@@ -111,17 +110,11 @@ def _kept(session: Session) -> list[str]:
     if not session.position:
         return ["w, b = run.path[0]"]
     if session.settings.keep == "last":
-        return ["w, b = steps[-1].weights_after, steps[-1].bias_after"]
+        last = f"run[{session.position - 1}]"
+        return [f"w, b = {last}.weights_after, {last}.bias_after"]
     if session.settings.keep == "average":
-        return [
-            "w = np.mean([step.weights_after for step in steps], axis=0)",
-            "b = np.mean([step.bias_after for step in steps])",
-        ]
-    return [
-        "seen = [run.path[0], *((step.weights_after, step.bias_after) for step in steps)]",
-        "errors = [np.sum(np.where(X @ np.array(w) + b > 0, 1, -1) != y) for w, b in seen]",
-        "w, b = seen[int(np.argmin(errors))]",
-    ]
+        return [f"w, b = run.averages[{session.position - 1}]"]
+    return [f"pocket = run.pockets[{session.position - 1}]", "w, b = pocket.weights, pocket.bias"]
 
 
 def _trace(session: Session, write: str) -> bytes:

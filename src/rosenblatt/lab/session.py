@@ -14,7 +14,16 @@ from rosenblatt.lab.lifts import FeatureMap
 from rosenblatt.lab.state import Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
-from rosenblatt.tracing import Proof, Trace, TraceProblem, TraceRun, TraceStep, prove
+from rosenblatt.tracing import (
+    Pocket,
+    Proof,
+    RunningAverage,
+    Trace,
+    TraceProblem,
+    TraceRun,
+    TraceStep,
+    prove,
+)
 
 SECONDS_TO_DECIDE = 2.0
 STEPS_AT_ONCE = 200_000
@@ -55,11 +64,9 @@ class Session:
 
     def _begin(self) -> None:
         """Restart the run and drop everything computed from the old data."""
-        for name in ("lift", "problem", "run", "certificate"):
+        for name in ("lift", "problem", "run", "certificate", "_average", "_pocket"):
             self.__dict__.pop(name, None)
         self.position = 0
-        self._sums: list[tuple[Any, Any]] = []
-        self._pockets: list[tuple[int, int]] = []
 
     @cached_property
     def lift(self) -> FeatureMap:
@@ -102,6 +109,16 @@ class Session:
             seed=s.seed,
             max_epochs=s.max_epochs,
         )
+
+    @cached_property
+    def _average(self) -> RunningAverage:
+        assert self.run is not None
+        return RunningAverage(self.run.steps)
+
+    @cached_property
+    def _pocket(self) -> Pocket:
+        assert self.run is not None
+        return Pocket(self.run.problem, self.run.start, self.run.steps)
 
     @cached_property
     def certificate(self) -> Certificate | None:
@@ -206,27 +223,10 @@ class Session:
             return (0.0,) * len(self.data.feature_names), 0.0
         if not self.position or self.settings.keep == "last":
             return self.run.at(self.position)
-        return self._average() if self.settings.keep == "average" else self._best()
-
-    def _average(self) -> tuple[Vector, Any]:
-        assert self.run is not None
-        while len(self._sums) < self.position:
-            w, b = self.run.at(len(self._sums) + 1)
-            total, total_bias = self._sums[-1] if self._sums else (0.0, 0.0)
-            self._sums.append((total + np.array(w, dtype=float), total_bias + float(b)))
-        total, total_bias = self._sums[self.position - 1]
-        return tuple((total / self.position).tolist()), total_bias / self.position
-
-    def _best(self) -> tuple[Vector, Any]:
-        """The pocket: the first of all weights so far with the fewest errors."""
-        assert self.run is not None
-        while len(self._pockets) <= self.position:
-            at = len(self._pockets)
-            before = self._pockets[-1] if at else (len(self.data.X) + 1, 0)
-            changed = at == 0 or self.run.steps[at - 1].mistake
-            errors = int(self.wrong(*self.run.at(at)).sum()) if changed else before[0]
-            self._pockets.append(min(before, (errors, at)))
-        return self.run.at(self._pockets[self.position][1])
+        if self.settings.keep == "average":
+            return self._average.after(self.position)
+        state = self._pocket.after(self.position)
+        return state.weights, state.bias
 
     def scores(self, w: Vector, b: Any) -> Any:
         """The score of each row."""
