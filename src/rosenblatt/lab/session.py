@@ -90,8 +90,9 @@ class Session:
             threshold=s.threshold,
             mistake=s.mistake,
         )
-        named = self.data.class_names != ("-1", "+1")
-        return replace(problem, classes=self.data.class_names) if named else problem
+        minus, plus = self.data.class_names[:2]
+        named = (minus, plus) != ("-1", "+1")
+        return replace(problem, classes=(minus, plus)) if named else problem
 
     @cached_property
     def run(self) -> TraceRun | None:

@@ -101,7 +101,7 @@ class Data:
     X: tuple[tuple[float, ...], ...] = ()
     signs: tuple[int, ...] = ()
     row_names: tuple[str, ...] | None = None
-    class_names: tuple[str, str] = ("-1", "+1")
+    class_names: tuple[str, ...] = ("-1", "+1")
     title: str = "your points"
 
     def __post_init__(self) -> None:
