@@ -65,6 +65,7 @@ def python_code(session: Session) -> str:
         f"    order={order},",
         f"    seed={s.seed!r},",
         f"    max_epochs={s.max_epochs!r},",
+        *_start(session),
         ")",
         *_kept(session),
         "print(run.stop_reason, w, b)",
@@ -72,6 +73,13 @@ def python_code(session: Session) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _start(session: Session) -> list[str]:
+    if not session.settings.start or session.run is None:
+        return []
+    weights, bias = session.run.start
+    return [f"    weights={list(weights)},", f"    bias={bias},"]
 
 
 def _estimator(session: Session) -> list[str]:
@@ -82,6 +90,7 @@ def _estimator(session: Session) -> list[str]:
     """
     s = session.settings
     ended = session.run is not None and session.run.stop_reason in ("separated", "budget")
+    ended = ended and not any(s.start)  # an estimator starts at zero
     if not (session.ended and ended and s.order == "in order" and s.keep != "best"):
         return []
     return [
@@ -149,6 +158,8 @@ def _table(session: Session) -> bytes:
     for i, (row, sign) in enumerate(zip(data.X, data.signs, strict=True)):
         named = [] if data.row_names is None else [data.row_names[i]]
         label = data.class_names[sign > 0] if data.class_names != ("-1", "+1") else sign
+        if data.labels is not None:
+            label = data.all_classes[data.labels[i]]
         writer.writerow([*named, *row, label])
     return file.getvalue().encode()
 

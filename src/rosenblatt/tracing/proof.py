@@ -91,6 +91,7 @@ def prove(
     steps: Sequence[TraceStep],
     separator: Sequence[Any],
     start: Vector | None = None,
+    eta: float | None = None,
 ) -> Proof:
     """Follow the proof along the steps, for a separator of the padded rows.
 
@@ -102,6 +103,8 @@ def prove(
         Any vector with ``z·separator > 0`` for every padded row z; its length does not matter.
     start
         The padded weights that the run starts with; those before the first step unless given.
+    eta
+        The learning rate, for when no step has been taken yet.
     """
     length = math.hypot(*separator)
     u = tuple(float(value) / length for value in separator) if length else tuple(separator)
@@ -111,7 +114,8 @@ def prove(
     sqradius, delta = float(problem.sqradius), float(problem.threshold)
     batch = any(step.row is None for step in steps)
     most = len(problem.X) if batch else 1
-    rate = max((float(step.eta) for step in steps), default=1.0)
+    rates = {float(step.eta) for step in steps} or {1.0 if eta is None else float(eta)}
+    rate = max(rates)
     alpha = (delta + rate * most * sqradius) / margin
 
     if start is None and steps:
@@ -120,14 +124,14 @@ def prove(
     floor, ceiling, fall = float(dot(u, w)), float(dot(w, w)), 0.0
     points = [_point(0, u, w, alpha, floor, ceiling, fall)]
     for step in (step for step in steps if step.mistake):
-        m, eta = len(step.mistaken), float(step.eta)
-        floor += eta * m * margin
-        ceiling += 2 * eta * m * delta + (eta * m) ** 2 * sqradius
-        fall = 2 * eta * m * (alpha * margin - delta) - (eta * m) ** 2 * sqradius
+        added = float(step.eta) * len(step.mistaken)
+        floor += added * margin
+        ceiling += 2 * added * delta + added**2 * sqradius
+        fall = 2 * added * (alpha * margin - delta) - added**2 * sqradius
         w = problem.padded_weights(step.weights_after, step.bias_after)
         points.append(_point(step.updates, u, w, alpha, floor, ceiling, fall))
     bound = None
-    if not batch and len({step.eta for step in steps}) == 1 and rate > 0:
+    if not batch and len(rates) == 1 and rate > 0:
         from_zero = (sqradius + 2 * delta / rate) / margin**2
         moved = points[0].sqnorm != 0
         bound = points[0].potential / (rate**2 * sqradius) if moved else from_zero

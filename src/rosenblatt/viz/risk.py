@@ -89,8 +89,8 @@ class VCBoundDisplay(Display):
     --------
     >>> from rosenblatt.viz import VCBoundDisplay
     >>> display = VCBoundDisplay([3, 31]).plot()
-    >>> [len(line.get_xdata()) for line in display.lines_]
-    [200, 200]
+    >>> [line.get_label() for line in display.lines_]
+    ['h = 3', 'h = 31']
     """
 
     def __init__(
