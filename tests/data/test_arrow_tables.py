@@ -99,3 +99,13 @@ except ValueError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "cannot be read" in done.stdout or int(done.stdout) < n
+
+
+def test_strings_in_parquet_that_are_not_utf8_are_refused(tmp_path):
+    """Parquet's reader does not look at the bytes of a string."""
+    binary = pa.array([b"ok fine text", b"caf\xe9 more text"] * 5)
+    text = pa.StringArray.from_buffers(len(binary), *binary.buffers()[1:])
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pa.table({"label": ["a", "b"] * 5, "text": text}), path)
+    with pytest.raises(DataError, match="Parquet file cannot be read.*UTF8"):
+        list(data.open(path, skip_bad_rows=True))
