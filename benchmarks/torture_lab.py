@@ -28,7 +28,8 @@ _REQUESTS: list[Any] = [
     {"do": "step"}, {"do": "step", "count": 5}, {"do": "back"}, {"do": "restart"},
     {"do": "finish"}, {"do": "example", "name": "xor"}, {"do": "example", "name": "two-features"},
     {"do": "add", "at": [0.5, 1.5], "sign": 1}, {"do": "add", "at": [2.5, 0.5], "sign": -1},
-    {"do": "move", "row": 0, "to": [0.1, 0.2]}, {"do": "flip", "row": 1}, {"do": "delete", "row": 0},
+    {"do": "move", "row": 0, "to": [0.1, 0.2]}, {"do": "flip", "row": 1},
+    {"do": "delete", "row": 0},
     {"do": "configure", "changes": {"eta": 0.5}}, {"do": "configure", "changes": {"lift": "rbf"}},
     {"do": "csv", "text": "x1,x2,label\n0,1,a\n1,0,b\n2,2,a\n", "name": "t.csv"},
 ]  # fmt: skip
@@ -73,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
     for name, count in sorted(seen.items()):
         print(f"{name:<50}{count:>8,}")
     print(f"tracebacks written by the lab{tracebacks:>29,}")
-    print(f"slowest answer {slowest:.2f} s; memory {memory[0][1]:.0f} MB at the first visit, ", end="")
+    print(
+        f"slowest answer {slowest:.2f} s; memory {memory[0][1]:.0f} MB at the first visit, ", end=""
+    )
     print(f"at most {quarter:.0f} MB in the first quarter and {end:.0f} MB at the end")
     wrong = tracebacks + seen["WRONG: not answered"] + (end > 1.1 * quarter)
     if tracebacks:
