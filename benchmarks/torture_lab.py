@@ -21,7 +21,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from rosenblatt.lab.component import Lab
 from rosenblatt.lab.server import free_port
 
 _REQUESTS: list[Any] = [
@@ -50,6 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Visit the lab until the time is over; the exit code."""
+    from rosenblatt.lab.component import Lab  # needs the extra "lab", the other commands do not
+
     Lab().get_root()  # defines the Bokeh class of the component, which a visitor's document needs
     generator, seen, port = random.Random(options.seed), Counter[str](), free_port()
     memory: list[tuple[float, float]] = []

@@ -59,7 +59,9 @@ def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) 
     try:
         for batch in _batches(path, format, columns, rows):
             start = done + 1
-            yield Chunk(pa.Table.from_batches([batch]), path, partial(add, start))
+            # Names are decoded here, where one that is not UTF-8 is a fault of the file.
+            table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
+            yield Chunk(table, path, partial(add, start))
             done += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(format, error, path, done) from None
