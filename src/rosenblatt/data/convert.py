@@ -14,13 +14,13 @@ from rosenblatt.data.column_kinds import fit_types, to_numbers
 from rosenblatt.data.open import open
 from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.strings import plain_strings
-from rosenblatt.data.writers import writer
+from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 
 _CELLS = ("csv", "tsv", "fasttext")
-_TYPED = (".parquet", ".arrow")
-_FLAT = (".csv", ".tsv")
+_TYPED = ("parquet", "arrow")
+_FLAT = ("csv", "tsv", "text")
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -30,8 +30,8 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     ----------
     files : paths
     out : path
-        A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder, into which the rows
-        are hashed for training.
+        A .parquet, .arrow, .csv, .tsv or .jsonl file, also as .gz or .zst; or a .cache folder,
+        into which the rows are hashed for training.
     **reading
         Options of :func:`rosenblatt.data.open`.
 
@@ -49,24 +49,29 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     if source.features.origin != "table":
         raise DataError(f"{source.format} files are not tables", path=source.files[0])
     rows = bad = 0
-    suffix, schema, skip = Path(out).suffix.lower(), None, bool(reading.get("skip_bad_rows"))
-    with replacing(out) as file, writer(file, suffix, out) as write:
+    schema, skip = None, bool(reading.get("skip_bad_rows"))
+    format, packing = output_format(out)
+    with (
+        replacing(out) as file,
+        compressed(file, packing) as stream,
+        writer(stream, format) as write,
+    ):
         for chunk, kinds in source.chunks():
             typed = chunk._replace(table=_typed(chunk.table, kinds, source.format))
             schema = schema or without_nulls(typed.table.schema)
-            if suffix in _FLAT:
-                _must_be_flat(typed.table.schema, suffix, source.files[0])
-            fitting = fit_types(typed, schema, skip) if suffix in _TYPED else typed
+            if format in _FLAT:
+                _must_be_flat(typed.table.schema, format, source.files[0])
+            fitting = fit_types(typed, schema, skip) if format in _TYPED else typed
             write(fitting.table)
             rows, bad = rows + fitting.table.num_rows, bad + fitting.bad
     return rows, bad
 
 
-def _must_be_flat(schema: pa.Schema, suffix: str, path: str) -> None:
+def _must_be_flat(schema: pa.Schema, format: str, path: str) -> None:
     for field in schema:
         if pa.types.is_nested(field.type):
             message = (
-                f"a cell of a {suffix} file cannot hold {field.type}; write to a .jsonl, .parquet "
+                f"a cell of a .{format} file cannot hold {field.type}; write to a .jsonl, .parquet "
                 "or .arrow file, or take what is in it into columns of their own first"
             )
             raise DataError(message, path=path, column=field.name)

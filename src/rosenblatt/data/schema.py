@@ -32,6 +32,8 @@ def detect_features(
     if columns is not None:
         only = None if isinstance(columns, Mapping) else [*columns, *texts]
     _must_have([*(only or ()), *texts, *kinds], names, path)
+    if reader.format == "fasttext":
+        kinds = {"text": "text"} | kinds
     kinds |= dict.fromkeys(texts, "text")
     if only is not None:
         chosen = set(only)
