@@ -16,10 +16,12 @@ import pyarrow as pa
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
+from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
 from rosenblatt.data.files import STDIN, detect_format, fingerprint, named_format
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
+from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, NoRowsError, listed, shown
 
 SPARSE = ("svmlight", "vw")
@@ -34,8 +36,8 @@ class Reader:
     """The files of one source, all of one format, cut into pieces that threads can work on.
 
     Where a `stream` is read, the only file's name is what messages call it. Names of columns that
-    the user `mentioned` tell a header from data. Lines of plain text are a column named `text`. A
-    `live` standard input is read as its lines come.
+    the user `mentioned` tell a header from data; `missing` words are missing values. Lines of
+    plain text are a column named `text`. A `live` standard input is read as its lines come.
     """
 
     text = "text"
@@ -49,9 +51,10 @@ class Reader:
         block_bytes: int,
         stream: BinaryIO | None = None,
         mentioned: Collection[str] = (),
+        missing: Words = MISSING_WORDS,
         live: bool = False,
     ) -> None:
-        self.files = files
+        self.files, self.missing = files, missing
         self._mentioned = mentioned
         self.header = header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
@@ -97,8 +100,16 @@ class Reader:
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
 
-    def may_be_text(self) -> bool:
-        """Whether neither the name nor a header says that lines are more than plain text."""
+    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
+        """Take lines for plain text where a model of one column of text is to read them.
+
+        Unless the format was given, or is told by the name of the file or by a header.
+        """
+        self.text = columns[0] if columns else self.text
+        if format is None and is_one_text and self._may_be_text():
+            self.format = "text"
+
+    def _may_be_text(self) -> bool:
         if self.format not in ("csv", "tsv") or named_format(self.files[0]) or self._first is None:
             return False
         if not (sample := _sample(self._first)).strip():
@@ -162,7 +173,7 @@ class Reader:
         size = len(block.array)
         if dialect is not None:
             wanted = list(dialect.names) if columns is None else columns
-            return parse_csv(block, dialect, wanted, skip, numbers), size
+            return parse_csv(block, dialect, wanted, skip, numbers, self.missing), size
         if self.format in SPARSE:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
@@ -228,6 +239,9 @@ class TableReader(Reader):
         self.files, self.format, self.header = ["<table>"], "table", True
         self._table = table
         _must_differ(table.column_names, self.files[0])
+
+    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
+        """A table has columns."""
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells the table from others: a digest of its first and last rows."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data import Batch, Source
-from rosenblatt.data.column_kinds import to_numbers
+from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.files import STDIN
 from rosenblatt.data.lines import LINE_FORMATS, header_of, lines_of
 from rosenblatt.data.strings import make_strings, plain_strings
