@@ -107,7 +107,7 @@ def test_strings_in_parquet_that_are_not_utf8_are_refused(tmp_path):
     text = pa.StringArray.from_buffers(len(binary), *binary.buffers()[1:])
     path = tmp_path / "rows.parquet"
     pyarrow.parquet.write_table(pa.table({"label": ["a", "b"] * 5, "text": text}), path)
-    with pytest.raises(DataError, match="Parquet file cannot be read.*UTF8"):
+    with pytest.raises(DataError, match=r"Parquet file cannot be read.*UTF8"):
         list(data.open(path, skip_bad_rows=True))
 
 
