@@ -15,32 +15,32 @@ X, Y = RANDOM.normal(size=(60, 3)), RANDOM.integers(0, 3, 60)
 @pytest.mark.filterwarnings("default")
 def test_a_fit_that_the_budget_ends_says_so():
     with pytest.warns(ConvergenceWarning, match="The 2 epochs of max_iter ended the fit"):
-        Perceptron(max_iter=2).fit(X, Y)
+        Perceptron.textbook(max_iter=2).fit(X, Y)
 
 
 def test_asking_for_a_number_of_epochs_is_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Perceptron(max_iter=2, tol=None).fit(X, Y)
+        Perceptron.textbook(max_iter=2, tol=None).fit(X, Y)
 
 
 @pytest.mark.parametrize("options", [{"keep": "best"}, {"max_updates": 5}])
 def test_threads_that_could_not_be_used_are_refused(options):
     with pytest.raises(ValueError, match="cannot be spread over n_jobs=2 threads"):
-        Perceptron(n_jobs=2, tol=None, max_iter=2, **options).fit(X, Y)
+        Perceptron.textbook(n_jobs=2, tol=None, max_iter=2, **options).fit(X, Y)
 
 
 def test_no_threads_at_all_are_refused():
     with pytest.raises(ValueError, match="n_jobs=0 has no meaning"):
-        Perceptron(n_jobs=0).fit(X, Y)
+        Perceptron.textbook(n_jobs=0).fit(X, Y)
 
 
 def test_parameters_are_named():
     with pytest.raises(TypeError, match="positional"):
-        Perceptron(1.0)
+        Perceptron.textbook(1.0)
 
 
 @pytest.mark.parametrize("rates", [[1.0, 2.0], [1.0, -1.0, 1.0], [1.0, np.inf, 1.0]])
 def test_feature_rates_that_do_not_fit_are_refused(rates):
     with pytest.raises(ValueError, match="feature_rates must be 3 finite numbers"):
-        Perceptron(feature_rates=rates, max_iter=1, tol=None).fit(X, Y)
+        Perceptron.textbook(feature_rates=rates, max_iter=1, tol=None).fit(X, Y)

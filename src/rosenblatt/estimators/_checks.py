@@ -23,8 +23,8 @@ from rosenblatt.training import Epoch, History, Progress
 FLOATS = [np.float64, np.float32]
 
 CONSTRAINTS: dict[str, list[Any]] = {
-    "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
-    "threshold": [Interval(Real, 0, None, closed="left")],
+    "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
+    "threshold": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "mistake": [StrOptions({"margin", "sign"})],
     "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -74,7 +74,7 @@ def checked_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **o
 
 def check_options(estimator: Any) -> None:
     """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
-    if estimator.mistake == "sign" and estimator.threshold != 0:
+    if estimator.mistake == "sign" and estimator.threshold not in (0, "auto"):
         raise ValueError(
             f"threshold={estimator.threshold} has no meaning with mistake='sign', which asks only "
             "for the predicted sign. Use mistake='margin', or threshold=0."

@@ -79,10 +79,10 @@ def learn_online(
     >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import Perceptron, learn_online
     >>> X, y = load_iris(return_X_y=True)
-    >>> run = learn_online(Perceptron(), X[:100, 2:], y[:100], classes=[0, 1])
+    >>> run = learn_online(Perceptron.textbook(), X[:100, 2:], y[:100], classes=[0, 1])
     >>> run.mistakes, float(run.curve[-1])
     (1, 0.01)
-    >>> learn_online(Perceptron(), zip(X[:100, 2:], y[:100]), classes=[0, 1]).mistakes
+    >>> learn_online(Perceptron.textbook(), zip(X[:100, 2:], y[:100]), classes=[0, 1]).mistakes
     1
     """
     if y is not None:
@@ -144,7 +144,7 @@ class OneByOne:
     --------
     >>> import numpy as np
     >>> from rosenblatt import OneByOne, Perceptron
-    >>> model = Perceptron()
+    >>> model = Perceptron.textbook()
     >>> with OneByOne(model, classes=["no", "yes"]) as learner:
     ...     learner.learn(np.array([2.0, 1.0]), "yes"), learner.learn(np.array([-1.0, 1.0]), "no")
     ('no', 'no')
@@ -200,6 +200,8 @@ class OneByOne:
         self._codes: dict[Any, int] = {}
         self._width, model = -1, self.model
         if not hasattr(model, "_learner") or len(model.classes_) < 2:
+            return
+        if model._square.rows is not None:  # the next row may change what "auto" stands for
             return
         model._unpack(dense=True)
         learner, self._names = model._learner, model.classes_.tolist()
