@@ -212,7 +212,7 @@ def test_class_weights_are_weights_of_rows():
         X, y
     )
     by_row = Perceptron.textbook(random_state=0, max_iter=9).fit(
-        X, y, sample_weight=np.where(y == 1, 3.0, 1.0)
+        X, y, sample_weight=np.where(y == 1, 1.0, 1 / 3)
     )
     assert np.array_equal(by_class.coef_, by_row.coef_)
     balanced = Perceptron.textbook(class_weight="balanced", random_state=0).fit(X[:120], y[:120])

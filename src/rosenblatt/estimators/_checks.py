@@ -143,11 +143,21 @@ def example_weights(
 
 def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     if class_weight != "balanced":
-        return compute_class_weight(class_weight, classes=classes, y=y)
+        by_class = compute_class_weight(class_weight, classes=classes, y=y)
+        return by_class / largest_weight(class_weight)
     by_class = np.zeros(len(classes))
     present = np.isin(classes, y)
     by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
-    return by_class
+    return by_class / by_class.max()
+
+
+def largest_weight(class_weight: dict[Any, float]) -> float:
+    """What the weights of classes are relative to, so that none is above 1.
+
+    A row of a larger weight is corrected only until it is past the threshold, which would leave
+    little of the difference between the classes.
+    """
+    return max(1.0, *map(float, class_weight.values())) if class_weight else 1.0
 
 
 def weighted_by_class(
@@ -156,7 +166,8 @@ def weighted_by_class(
     """The weights of rows times those of their classes, which may be given for some only."""
     if class_weight is None:
         return weights
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    largest = largest_weight(class_weight)
+    factors = np.array([float(class_weight.get(c, 1.0)) / largest for c in classes.tolist()])
     return np.broadcast_to(weights, codes.shape) * factors[codes]
 
 

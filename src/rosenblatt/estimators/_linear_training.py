@@ -105,7 +105,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             examples = examples_of(X, codes, omega_in)
             order, draw, merged = checks.order_of(self.shuffle, examples)
             examples = examples.packed().reweighted(merged)
-            self._settle_units(examples)
+            rows = checks.check_weights(sample_weight, len(y))
+            self._settle_units(examples, float(np.broadcast_to(rows, len(y)).sum()))
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
@@ -253,9 +254,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         self._validate_params()
         checks.check_options(self)
 
-    def _settle_units(self, examples: Examples) -> None:
+    def _settle_units(self, examples: Examples, rows: float) -> None:
         """Decide by all examples what ``"auto"`` stands for."""
-        rows = float(np.broadcast_to(examples.omega, len(examples)).sum())
         n_classes = len(self.classes_)
         self.multiclass_ = multiclass_of(self.multiclass, n_classes, rows, self.n_features_in_)
         self._square = MeanSquare()
@@ -267,11 +267,9 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         return self.threshold == "auto" or (self.fit_intercept and self.intercept_scaling == "auto")
 
     def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
-        """The thresholds and the padding that the parameters and the mean squared length ask for."""
-        eta, joint = (
-            float(self._plan().etas(1, 1)[0]),
-            self.multiclass_ == "joint" and n_classes > 2,
-        )
+        """The thresholds and the padding that the parameters ask for, in the present units."""
+        eta = float(self._plan().etas(1, 1)[0])
+        joint = self.multiclass_ == "joint" and n_classes > 2
         square = self._square.value
         padding = padding_of(self.intercept_scaling, square) if self.fit_intercept else 0.0
         threshold = 0.0

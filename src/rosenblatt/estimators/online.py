@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from rosenblatt.estimators._checks import weighted_by_class
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import examples_of
@@ -207,8 +208,9 @@ class OneByOne:
         learner, self._names = model._learner, model.classes_.tolist()
         self._codes = {name: code for code, name in enumerate(self._names)}
         self._two = len(self._names) == 2
-        weights = model.class_weight or {}
-        self._factors = [float(weights.get(name, 1.0)) for name in self._names]
+        codes = np.arange(len(self._names))
+        weights = weighted_by_class(np.ones(1), model.class_weight, model.classes_, codes)
+        self._factors = np.broadcast_to(weights, codes.shape).tolist()
         self._width = learner.n_features
         X = np.zeros((1, self._width), learner.dtype)
         self._row, self._weight, self._eta = X[0], np.ones(1), np.ones(1)

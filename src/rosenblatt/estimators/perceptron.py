@@ -18,7 +18,9 @@ class Perceptron(LinearTraining):
 
     Without options it is the perceptron that errs least on data it was not tuned for: averaged,
     with a threshold in units of the data, several classes told apart pair by pair (see *Which
-    settings?* in the guide). :meth:`textbook` is the algorithm of the notes. What counts as a mistake, a step, an update and an average is said in
+    settings?* in the guide). :meth:`textbook` is the algorithm of the notes.
+
+    What counts as a mistake, a step, an update and an average is said in
     :mod:`rosenblatt.reference`, which also is the specification: on integer-valued data this class
     takes exactly the same steps.
 
@@ -81,7 +83,8 @@ class Perceptron(LinearTraining):
     n_iter_no_change : int, default=5
         How long to wait for progress.
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes; they multiply the weights of their rows.
+        Weights of classes, relative to the largest of them (or to 1, if that is larger): the rows
+        of a class with half of it are learned from at half the learning rate.
     n_jobs : int or None, default=None
         Threads over which the classes (or pairs) are spread; with two classes a second thread
         scores rows ahead. The model is the same for any number. None is 1, -1 all cores.
