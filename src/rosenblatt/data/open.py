@@ -322,6 +322,10 @@ class Source:
             return self._checked(found, label).table
         return None
 
+    def first_rows(self) -> pa.Table | None:
+        """The first rows with all columns, as they stand; None where there are no columns."""
+        return self._reader.head() if self.features.origin == "table" else None
+
     def _wanted(self) -> list[str] | None:
         if self.keep_table or self.features.origin != "table":
             return None

@@ -170,6 +170,10 @@ class RowFolder(Source):
             raise DataError(message, path=self._folder) from None
         return table
 
+    def first_rows(self) -> pa.Table | None:
+        """The columns of the first rows that were hashed."""
+        return self.first_table() if self.features.origin == "table" else None
+
     def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on; each in memory of its own, lent or not."""
         foreign = set(self._classes) - set(self.classes)
