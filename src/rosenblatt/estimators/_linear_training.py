@@ -14,18 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt import rules, training
+from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
-from rosenblatt.estimators._units import (
-    MeanSquare,
-    change_rule,
-    multiclass_of,
-    padding_of,
-    threshold_of,
-)
+from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
@@ -56,14 +50,10 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
-class LinearTraining(LearnedWeights, BaseEstimator):
+class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
-    threshold_: float
-    intercept_scaling_: float
-    multiclass_: str
     _progress: Progress
-    _square: MeanSquare
 
     def fit(
         self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
@@ -212,8 +202,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         examples = examples_of(X, np.zeros(len(y), np.int32))
         if first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
-            self.multiclass_ = multiclass_of(self.multiclass, 0, 0.0, self.n_features_in_)
-            self._square = MeanSquare(rows=0 if self._has_auto() else None)
+            self._begin_units()
             self._learner = self._new_learner(examples, len(self.classes_))
             self._progress, self._places = Progress(), None
         else:
@@ -257,36 +246,6 @@ class LinearTraining(LearnedWeights, BaseEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         checks.check_options(self)
-
-    def _settle_units(self, examples: Examples, rows: float) -> None:
-        """Decide by all examples what ``"auto"`` stands for."""
-        n_classes = len(self.classes_)
-        self.multiclass_ = multiclass_of(self.multiclass, n_classes, rows, self.n_features_in_)
-        self._square = MeanSquare()
-        if self._has_auto():
-            self._square = MeanSquare.of(examples, self._rates(examples))
-        self._rule(n_classes)
-
-    def _has_auto(self) -> bool:
-        return self.threshold == "auto" or (self.fit_intercept and self.intercept_scaling == "auto")
-
-    def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
-        """The thresholds and the padding that the parameters ask for, in the present units."""
-        eta = float(self._plan().etas(1, 1)[0])
-        joint = self.multiclass_ == "joint" and n_classes > 2
-        square = self._square.value
-        padding = padding_of(self.intercept_scaling, square) if self.fit_intercept else 0.0
-        threshold = 0.0
-        if self.mistake == "margin":
-            threshold = threshold_of(self.threshold, square, padding, eta, joint)
-        self.threshold_, self.intercept_scaling_ = threshold, padding
-        return rules.thresholds(self.mistake, threshold), padding
-
-    def _use(self, square: MeanSquare) -> None:
-        """Go on learning in other units, if they are others."""
-        changed, self._square = square.value != self._square.value, square
-        if changed:
-            change_rule(self._learner, *self._rule(len(self.classes_)))
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
         threads = threads_of(self.n_jobs)
