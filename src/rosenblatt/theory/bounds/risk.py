@@ -215,7 +215,7 @@ def risk_report(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import Perceptron
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = Perceptron.textbook().fit(X[0:100:2], y[0:100:2])
+    >>> model = Perceptron().fit(X[0:100:2], y[0:100:2])
     >>> report = risk_report(model, X[0:100:2], y[0:100:2], X[1:100:2], y[1:100:2])
     >>> report["validation"].value, report["VC bound"].vacuous
     (0.0, True)
