@@ -123,21 +123,18 @@ def tune(
     draw = _Draw(first, fixed, rows.has_text, rows.n_classes, settings)
     trials: list[Trial] = []
     shares = _shares(rows.count)
-    while not clock.is_over() and draw.is_open:
-        group = draw.choices(_BRACKET, trials, rows.count)
+    while draw.is_open:
+        group = draw.choices(_BRACKET, trials)
         is_first = not trials
         for share in shares:
-            here = []
+            here: list[Trial] = []
             for choice in group:
-                if trials and clock.is_over(trials[-1].seconds):
-                    break
+                if not clock.allows(choice, max(1, int(share * rows.count)), trials, rows.count):
+                    return _best(trials).choice, trials
                 here.append(_tried(choice, rows, share, settings, threads))
                 trials.append(here[-1])
-                clock.left_for(here[-1], rows.count)
                 if report is not None:
                     report(here[-1])
-            if len(here) < len(group):
-                break
             best = sorted(here, key=lambda trial: trial.error)[: max(1, len(here) // _KEEP)]
             group = [trial.choice for trial in best]
             if is_first and first not in group:
@@ -162,14 +159,17 @@ class _Clock:
 
     def __init__(self, seconds: float) -> None:
         self.until = monotonic() + seconds
-        self._reserve = 0.0
 
-    def left_for(self, trial: Trial, rows: int) -> None:
-        """Learn from a trial how long training on all rows takes: the refit is one run more."""
-        self._reserve = max(self._reserve, 2.0 * trial.seconds * rows / max(1, trial.rows))
-
-    def is_over(self, seconds: float = 0.0) -> bool:
-        return monotonic() + seconds + self._reserve >= self.until
+    def allows(self, choice: Choice, rows: int, trials: list[Trial], all_rows: int) -> bool:
+        """Whether there is time to try a choice on so many rows, and to train the best after it."""
+        if not trials:
+            return True
+        own = [t for t in trials if t.choice == choice] or trials
+        trial = rows * min(t.seconds / t.rows for t in own)
+        best = _best(trials)
+        # Training reads the files again, and learns from the held-out rows in a second run.
+        last = 2.0 * all_rows * best.seconds / best.rows
+        return monotonic() + trial + last < self.until
 
 
 class _Draw:
@@ -196,7 +196,7 @@ class _Draw:
         """Whether some choices are left."""
         return len(self._seen) < self._size
 
-    def choices(self, count: int, trials: list[Trial], rows: int) -> list[Choice]:
+    def choices(self, count: int, trials: list[Trial]) -> list[Choice]:
         """So many new choices, or as many as are left."""
         found: list[Choice] = []
         if not trials:
