@@ -15,7 +15,6 @@ from rosenblatt.learners.protocol import Array
 MOST_COPIES = 10_000
 
 
-
 @dataclass(frozen=True)
 class Log:
     """The updates of a run, in the order they were made; one of many copies is one line.
