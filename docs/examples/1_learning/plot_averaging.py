@@ -18,7 +18,7 @@ X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0, stratify
 
 figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for keep, style in (("last", "s--"), ("average", "o-")):
-    model = Perceptron(keep=keep, random_state=0, max_iter=25, tol=None)
+    model = Perceptron.textbook(keep=keep, random_state=0, max_iter=25, tol=None)
     model.fit(X_train, y_train, X_val=X_val, y_val=y_val)
     color = NEGATIVE if keep == "last" else POSITIVE
     errors = model.history_["validation_error"]
