@@ -279,7 +279,8 @@ class ALMA(FamilyClassifier):
 
     _own: ClassVar[dict[str, Any]] = {"alpha": 0.9, "B": None, "C": 2**0.5, "normalize": True}
     _own_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="right")], "B": [POSITIVE, None], "C": [POSITIVE], "normalize": ["boolean"]
+        "alpha": [Interval(Real, 0, 1, closed="right")], "B": [POSITIVE, None],
+        "C": [POSITIVE], "normalize": ["boolean"],
     }  # fmt: skip
 
     def _rule(self) -> Any:

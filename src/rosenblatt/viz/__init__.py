@@ -8,6 +8,7 @@ or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``
 from rosenblatt.viz.animation import animate
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.bounds import BoundsDisplay
+from rosenblatt.viz.comparison import ComparisonDisplay
 from rosenblatt.viz.contradiction import ContradictionDisplay
 from rosenblatt.viz.epochs import EpochsDisplay
 from rosenblatt.viz.margins import MarginsDisplay
@@ -18,6 +19,7 @@ from rosenblatt.viz.words import TopWordsDisplay
 __all__ = [
     "BoundaryDisplay",
     "BoundsDisplay",
+    "ComparisonDisplay",
     "ContradictionDisplay",
     "EpochsDisplay",
     "MarginsDisplay",
