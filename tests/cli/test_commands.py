@@ -270,3 +270,45 @@ def test_going_on_from_a_model(folder, model):
 def test_a_file_that_is_no_model_of_files_is_named(folder):
     result = CliRunner().invoke(app, ["inspect", str(folder / "train.csv")])
     assert "train.csv" in str(result.exception)
+
+
+def test_chars_make_a_column_of_single_words_text(tmp_path):
+    generator = np.random.default_rng(0)
+    endings = {"nan": "ij", "NA": "ou", "fr": "aux"}
+    words = [
+        (name, "".join(generator.choice(list("abcdlmnrst"), 4)) + ending)
+        for name, ending in endings.items()
+        for _ in range(150)
+    ]
+    generator.shuffle(words)
+    path = tmp_path / "words.tsv"
+    path.write_text("".join(f"{word}\t{name}\n" for name, word in words))
+    out = tmp_path / "words.model"
+    run("train", path, "--no-header", "--label", 2, "--chars", "--epochs", 4, "--out", out)
+    model = load(out)
+    assert set(model.classes) == set(endings)
+    assert model.features.columns[0].kind == "text"
+    assert model.predict(["zzzaux", "xyzij"]).tolist() == ["fr", "nan"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--chars"], ["--ngrams", 2], ["--column", "a=category", "--ngrams", 3], ["--every", 5]],
+)
+def test_an_option_without_effect_exits_with_2(folder, options):
+    command = ["train", folder / "numbers.csv", "--label", "size", "--out", folder / "no.model"]
+    process = program(*command, *options)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "no column is text" in errors or "no effect" in errors
+    assert not (folder / "no.model").exists()
+
+
+def test_missing_words_are_set_and_kept_in_the_model(tmp_path):
+    rows = [f"{'-1' if i % 3 == 0 else i},{'ab'[i % 2]}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("x,label\n" + "\n".join(rows) + "\n")
+    told = json.loads(
+        run("train", tmp_path / "a.csv", "--missing", "-1", "--out", tmp_path / "m", "--json")
+    )
+    assert told["missing"] == {"x": 20}
+    assert load(tmp_path / "m").features.missing_words == ("", "-1")

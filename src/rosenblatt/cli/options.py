@@ -18,9 +18,7 @@ Text = Annotated[
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        help="NAME=KIND, with KIND text, category, number or ignore. Others are detected."
-    ),
+    typer.Option(help="NAME=KIND: text, category, number, date or ignore. Others are detected."),
 ]
 Format = Annotated[
     str | None,
@@ -40,6 +38,14 @@ Example = Annotated[
         help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor or iris."
     ),
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORD",
+        help="Cells that count as missing, beside empty ones (repeat for several). "
+        "Default: ? NA N/A NaN nan null NULL None. Labels are missing only where empty.",
+    ),
+]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip and count rows that cannot be read.")
 ]
@@ -54,6 +60,7 @@ def reading(
     format: str | None,
     header: bool | None,
     skip_bad_rows: bool,
+    missing: list[str] | None = None,
 ) -> dict[str, Any]:
     """The corresponding arguments of :func:`rosenblatt.data.open`."""
     kinds = {}
@@ -69,6 +76,7 @@ def reading(
         "format": format,
         "header": header,
         "skip_bad_rows": skip_bad_rows,
+        "missing": missing or None,
     }
 
 

@@ -64,6 +64,7 @@ def train(
     jobs: Annotated[int, typer.Option(help="Threads that learn; -1 is all cores.")] = -1,
     format: o.Format = None,
     header: o.Header = None,
+    missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -96,7 +97,7 @@ def train(
     try:
         model = run(
             files,
-            **o.reading(label, text, column, format, header, skip_bad_rows),
+            **o.reading(label, text, column, format, header, skip_bad_rows, missing),
             ngrams=(3, max(ngrams or 5, 5)) if chars else ngrams,
             analyzer="char" if chars else None,
             bits=bits,

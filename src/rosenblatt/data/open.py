@@ -14,14 +14,15 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.column_kinds import Column, check_chunk, guess_columns
+from rosenblatt.data.checks import check_chunk
+from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader, TableReader
-from rosenblatt.data.schema import detect_features, fit_features
+from rosenblatt.data.schema import detect_features, fit_features, missing_words
 from rosenblatt.data.sparse_lines import Lines
-from rosenblatt.data.strings import as_strings
+from rosenblatt.data.strings import MISSING_WORDS, label_strings
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
@@ -86,6 +87,8 @@ def open(
     features: Features | None = None,
     classes: Iterable[str] | None = None,
     header: bool | None = None,
+    missing: Iterable[str] | None = None,
+    expect_text: bool = False,
     skip_bad_rows: bool = False,
     block_bytes: int = BLOCK_BYTES,
 ) -> Source:
@@ -104,7 +107,7 @@ def open(
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
-        ``"category"``, ``"number"`` or ``"ignore"``; the others are detected.
+        ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; the others are detected.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
         written by `rosenblatt convert`; detected by default.
@@ -115,6 +118,13 @@ def open(
         `classes` is then an error.
     header : bool, optional
         Whether the first row of CSV and TSV holds the names; detected by default.
+    missing : words, optional
+        Cells that count as missing values of numbers, categories and dates, beside empty ones; by
+        default ``?``, ``NA``, ``N/A``, ``NaN``, ``nan``, ``null``, ``NULL`` and ``None``. A label
+        is missing only where its cell is empty.
+    expect_text : bool
+        Whether there has to be text: if no column looks like it, the likeliest column of strings
+        is taken for text, and it is an error if there is none.
     skip_bad_rows : bool
         Leave out and count rows that cannot be read, rather than raise.
     block_bytes : int
@@ -141,14 +151,32 @@ def open(
             from rosenblatt.data.row_folder import RowFolder
 
             return RowFolder(files[0], features, classes)
-        names = _mentioned(label, text, columns, features)
-        reader = Reader(files, format, header, skip_bad_rows, block_bytes, mentioned=names)
-    else:
-        reader = TableReader(table_of(paths))
+    words = missing_words(missing) if features is None else features.missing_words
+    names = _mentioned(label, text, columns, features)
+    reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words)
     if features is not None:
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
-    found = detect_features(reader, label, text, columns, ngrams or Ngrams())
+    chosen = ngrams or Ngrams()
+    found = detect_features(reader, label, text, columns, chosen, words, expect_text)
     return Source(reader, found, True, classes, skip_bad_rows)
+
+
+def reader_of(
+    paths: Any,
+    format: str | None,
+    header: bool | None,
+    skip: bool,
+    block_bytes: int = BLOCK_BYTES,
+    mentioned: Iterable[str] = (),
+    missing: tuple[str, ...] = MISSING_WORDS,
+) -> Reader:
+    """Files or a table in memory, as pieces."""
+    if is_frame(paths):
+        return TableReader(table_of(paths))
+    files = named_files(paths, format)
+    return Reader(
+        files, format, header, skip, block_bytes, mentioned=list(mentioned), missing=missing
+    )
 
 
 def _mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
@@ -262,14 +290,15 @@ class Source:
         """The rows as they stand in the file, all columns, and what each column is."""
         head, known = self._reader.head(), self.features.columns
         names = {c.name for c in known}
-        columns = known + guess_columns(head.drop_columns(names), None)
+        words = self.features.missing_words
+        columns = known + guess_columns(head.drop_columns(names), None, missing=words)
         kinds = {c.name: c.kind for c in columns}
         pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
 
         def checked(piece: Piece) -> Chunk:
             found, _ = piece()
             assert not isinstance(found, Lines), "sparse formats have no columns"
-            return check_chunk(found, columns, None, self._skip)
+            return check_chunk(found, columns, None, self._skip, words)
 
         # Arrow unpacks Parquet by threads of its own, and little is left to be checked.
         most = 1 if self.format == "parquet" else 8
@@ -290,7 +319,7 @@ class Source:
             if isinstance(found, Lines):
                 return None
             label = self.features.label if self.labelled else None
-            return check_chunk(found, self.features.columns, label, self._skip).table
+            return self._checked(found, label).table
         return None
 
     def _wanted(self) -> list[str] | None:
@@ -299,14 +328,18 @@ class Source:
         label = [self.features.label] if self.labelled and self.features.label is not None else []
         return [*label, *(c.name for c in self.features.columns)]
 
+    def _checked(self, found: Chunk, label: str | None) -> Chunk:
+        f = self.features
+        return check_chunk(found, f.columns, label, self._skip, f.missing_words)
+
     def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
         if isinstance(found, Lines):
             return self._prepare_lines(found, size)
         features, names, codes = self.features, [], None
         label = features.label if self.labelled else None
-        chunk = check_chunk(found, features.columns, label, self._skip)
+        chunk = self._checked(found, label)
         if label is not None:
-            coded = as_strings(chunk.table[label]).dictionary_encode()
+            coded = label_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
         return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
 

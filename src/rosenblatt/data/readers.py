@@ -16,10 +16,12 @@ import pyarrow as pa
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
+from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
 from rosenblatt.data.files import STDIN, detect_format, fingerprint
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse
+from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, listed, shown
 
 SPARSE = ("svmlight", "vw")
@@ -34,7 +36,7 @@ class Reader:
     """The files of one source, all of one format, cut into pieces that threads can work on.
 
     Where a `stream` is read, the only file's name is what messages call it. Names of columns that
-    the user `mentioned` tell a header from data.
+    the user `mentioned` tell a header from data; `missing` words are missing values.
     """
 
     def __init__(
@@ -46,8 +48,9 @@ class Reader:
         block_bytes: int,
         stream: BinaryIO | None = None,
         mentioned: Collection[str] = (),
+        missing: Words = MISSING_WORDS,
     ) -> None:
-        self.files = files
+        self.files, self.missing = files, missing
         self._mentioned = mentioned
         self.header = header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
@@ -149,7 +152,7 @@ class Reader:
         size = len(block.array)
         if dialect is not None:
             wanted = list(dialect.names) if columns is None else columns
-            return parse_csv(block, dialect, wanted, skip, numbers), size
+            return parse_csv(block, dialect, wanted, skip, numbers, self.missing), size
         if self.format in SPARSE:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":

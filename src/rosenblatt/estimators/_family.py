@@ -108,6 +108,9 @@ class FamilyClassifier(LinearTraining):
     def _is_full(self) -> bool:
         return getattr(self, "covariance", "diagonal") == "full"
 
+    def _screens(self) -> bool:
+        return False
+
     def _packed(self, examples: Examples) -> Examples:
         return examples if self._is_full() else examples.packed()
 

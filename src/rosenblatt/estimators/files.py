@@ -11,6 +11,7 @@ from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
+from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators._threads import threads_of
@@ -23,7 +24,7 @@ from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model, read_model
 from rosenblatt.training import run as run_epochs
 
-_OF_FEATURES = ("label", "text", "columns", "ngrams", "analyzer", "bits")
+_OF_FEATURES = ("label", "text", "columns", "ngrams", "analyzer", "bits", "missing")
 
 
 def train(
@@ -37,6 +38,7 @@ def train(
     bits: int | None = None,
     format: str | None = None,
     header: bool | None = None,
+    missing: Iterable[str] | None = None,
     skip_bad_rows: bool = False,
     valid: Any = None,
     holdout: float | None = None,
@@ -72,11 +74,12 @@ def train(
         Files, patterns such as ``"logs/*.csv.gz"``, ``"-"`` for standard input; or a table in
         memory (pandas, polars, pyarrow, dict of columns). See :func:`rosenblatt.data.open`, whose
         result will do, too.
-    label, text, columns, format, header, skip_bad_rows
+    label, text, columns, format, header, missing, skip_bad_rows
         How to read it, see :func:`rosenblatt.data.open`.
     ngrams, analyzer, bits
         How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
-        words, hashed to 2^22 columns.
+        words, hashed to 2^22 columns. Who gives `ngrams` or `analyzer` means text: a column of
+        words is then taken for text, and without one the call is refused.
     valid : as `source`, optional
         Rows that decide the number of epochs, instead of held-out ones.
     holdout : float, optional
@@ -134,9 +137,12 @@ def train(
         epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory
     )
     _check(settings, valid is not None, checkpoint is not None, resume)
+    if checkpoint is None and (checkpoint_rows is not None or checkpoint_seconds != 60.0):
+        raise OptionError("how often to save a checkpoint has no effect without its folder")
     reading = {
         "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
-        "bits": bits, "format": format, "header": header, "skip_bad_rows": skip_bad_rows,
+        "bits": bits, "format": format, "header": header, "missing": missing,
+        "skip_bad_rows": skip_bad_rows,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
     saved = None
@@ -179,6 +185,8 @@ def _check(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bo
     s = settings
     if resume and not has_checkpoint:
         raise OptionError("resume needs checkpoint, the folder that the run was saved in")
+    if s.epochs is not None and (s.max_epochs, s.patience) != (20, 3):
+        raise OptionError("max_epochs and patience have no effect where epochs says how many")
     if has_valid and s.holdout:
         raise OptionError("valid and holdout exclude each other: both decide the number of epochs")
     for name, low in (("epochs", 1), ("max_epochs", 1), ("patience", 1), ("seed", 0)):
@@ -216,6 +224,8 @@ def _open(
 ) -> Source:
     """A source; one for validation reads as the first one does, one to go on as the model does."""
     if isinstance(files, Source):
+        if first is None:
+            refuse_idle("opened", reading)
         return _with_finite_scales(files)
     options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
     of_features = {name: reading[name] for name in _OF_FEATURES}
@@ -228,8 +238,11 @@ def _open(
         return data.open(files, features=start.features, classes=start.classes, **options)
     if first is not None:
         return data.open(files, features=first.features, **options)
+    asked = of_features["ngrams"] is not None or of_features["analyzer"] is not None
     of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in ("ngrams", "analyzer", "bits")))
-    return _with_finite_scales(data.open(files, **of_features, **options))
+    source = data.open(files, **of_features, **options, expect_text=asked)
+    refuse_idle(source.format, reading)
+    return _with_finite_scales(source)
 
 
 def _with_finite_scales(source: Source) -> Source:

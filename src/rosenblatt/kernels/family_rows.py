@@ -205,6 +205,23 @@ shift = by_member(
 )  # fmt: skip
 
 
+@kernel
+def reads_zeros(rule):
+    """Whether an entry of zero is looked at: it changes nothing."""
+    return True
+
+
+@kernel
+def skips_zeros(rule):
+    """Whether it is: a weight is brought up to date when it is used, which a zero does not do."""
+    return False
+
+
+takes_zeros = by_member(
+    "takes_zeros", truncated=skips_zeros, adaptive=skips_zeros, others=reads_zeros
+)
+
+
 # Rows of each layout, entry by entry
 
 
@@ -214,6 +231,8 @@ def dense_look(rows, row, rule, cells, sums, stride, c, book):
     X = rows.X
     s, v, first = cells.dtype.type(0), cells.dtype.type(0), np.int64(c) * X.shape[1]
     for j in range(X.shape[1]):
+        if not takes_zeros(rule) and X[row, j] == 0:
+            continue
         w, spread = see(rule, cells, sums, np.uint64(first + j), book)
         s += X[row, j] * w
         v += X[row, j] * X[row, j] * spread
@@ -226,6 +245,8 @@ def csr_look(rows, row, rule, cells, sums, stride, c, book):
     data, columns, pointers = rows
     s, v = cells.dtype.type(0), cells.dtype.type(0)
     for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        if not takes_zeros(rule) and data[j] == 0:
+            continue
         w, spread = see(rule, cells, sums, np.uint64(columns[j]) * stride + c, book)
         s += data[j] * w
         v += data[j] * data[j] * spread
@@ -264,6 +285,8 @@ def dense_move(rows, row, rule, cells, sums, rates, stride, c, tau, beta, book):
     X = rows.X
     first = np.int64(c) * X.shape[1]
     for j in range(X.shape[1]):
+        if not takes_zeros(rule) and X[row, j] == 0:
+            continue
         x = X[row, j] * rate_of(rates, np.uint32(j))
         shift(rule, cells, sums, np.uint64(first + j), x, tau, beta, book)
 
@@ -273,6 +296,8 @@ def csr_move(rows, row, rule, cells, sums, rates, stride, c, tau, beta, book):
     """The same for a sparse row."""
     data, columns, pointers = rows
     for j in range(pointers[row], pointers[row + np.uint64(1)]):
+        if not takes_zeros(rule) and data[j] == 0:
+            continue
         at = columns[j]
         x = data[j] * rate_of(rates, at)
         shift(rule, cells, sums, np.uint64(at) * stride + c, x, tau, beta, book)
