@@ -1,6 +1,7 @@
 """scikit-learn's own tests of its Perceptron, which ship in its wheel, with ours in its place."""
 
 import importlib.util
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,12 @@ def test_undefined_methods(theirs):
     theirs.test_undefined_methods()
 
 
-def test_nothing_else_is_tested_there_but_penalties(theirs):
+def test_l1_ratio(theirs):
+    theirs.Perceptron = partial(Perceptron, random_state=0)  # their default, not None
+    theirs.test_perceptron_l1_ratio()
+
+
+def test_nothing_else_is_tested_there(theirs):
     names = {name for name in vars(theirs) if name.startswith("test_")}
     assert names <= {
         "test_perceptron_accuracy",

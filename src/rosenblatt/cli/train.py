@@ -29,6 +29,10 @@ def train(
     averaged: Annotated[
         bool, typer.Option("--averaged/--last", help="Average the weights, or take the last.")
     ] = True,
+    rule: Annotated[
+        str,
+        typer.Option(help="What learns: perceptron, arow, pa1, scw1:C=0.5 and so on."),
+    ] = "perceptron",
     threshold: Annotated[
         float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
     ] = 2.0,
@@ -81,6 +85,8 @@ def train(
 
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
+      rosenblatt train reviews.csv --label sentiment --rule arow:r=0.5
+
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
 
       zcat big.svm.gz | rosenblatt train - --format svmlight --out big.model
@@ -104,6 +110,7 @@ def train(
             valid=valid,
             epochs=epochs,
             average=averaged,
+            rule=rule,
             threshold=threshold,
             holdout=holdout,
             seed=seed,

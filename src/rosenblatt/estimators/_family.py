@@ -11,11 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt import rules
 from rosenblatt.estimators._checks import CONSTRAINTS
-from rosenblatt.estimators._linear_training import LinearTraining
-from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._linear_training import LinearTraining, family_learner
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.family import Family
-from rosenblatt.learners.family_full import FullFamily
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
@@ -91,19 +88,7 @@ class FamilyClassifier(LinearTraining):
         raise NotImplementedError
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Any:
-        kind = FullFamily if self._is_full() else Family
-        return kind(
-            self._rule(),
-            n_classes,
-            examples.n_features,
-            multiclass=self.multiclass,
-            padding=float(self.intercept_scaling) if self.fit_intercept else 0.0,
-            averaging=self._averages(),
-            rates=self._rates(examples),
-            dtype=examples.dtype,
-            dense=examples.is_dense,
-            threads=threads_of(self.n_jobs),
-        )
+        return family_learner(self, self._rule(), examples, n_classes, self._is_full())
 
     def _is_full(self) -> bool:
         return getattr(self, "covariance", "diagonal") == "full"

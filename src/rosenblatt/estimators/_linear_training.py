@@ -21,6 +21,8 @@ from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.family import Family
+from rosenblatt.learners.family_full import FullFamily
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -47,6 +49,25 @@ def _learns_online(estimator: LinearTraining) -> bool:
                 f"by one. Use fit, or another {name}."
             )
     return True
+
+
+def family_learner(
+    estimator: LinearTraining, rule: Any, examples: Examples, n_classes: int, full: bool = False
+) -> Family:
+    """A learner of a member of the family, as the parameters of an estimator want it."""
+    kind = FullFamily if full else Family
+    return kind(
+        rule,
+        n_classes,
+        examples.n_features,
+        multiclass=estimator.multiclass,
+        padding=float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0,
+        averaging=estimator._averages(),
+        rates=estimator._rates(examples),
+        dtype=examples.dtype,
+        dense=examples.is_dense,
+        threads=threads_of(estimator.n_jobs),
+    )
 
 
 class LinearTraining(LearnedWeights, BaseEstimator):

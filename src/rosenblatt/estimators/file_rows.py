@@ -15,6 +15,7 @@ from rosenblatt.errors import DataError
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.rates import SAMPLE, rarity_of
 from rosenblatt.training.order import shuffled
@@ -65,7 +66,7 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        learner: Linear,
+        learner: Linear | Family,
         progress: Progress,
         *,
         memory: int,
@@ -117,7 +118,7 @@ class FileRows:
         """Whether an epoch can visit all rows in any order at full speed."""
         return self.store.size <= self.store.memory
 
-    def validation_error(self, learner: Linear, averaged: bool) -> float:
+    def validation_error(self, learner: Linear | Family, averaged: bool) -> float:
         """The share of wrong predictions on held-out rows; NaN if there are none."""
         if self.valid is not None:
             store = self._validation_rows(self.valid)

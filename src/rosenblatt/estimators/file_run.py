@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
+from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows
 from rosenblatt.kernels.packing import Rarity
+from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -34,6 +36,7 @@ class Settings:
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
+    rule: str = "perceptron"
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -64,7 +67,7 @@ class FileRun:
     ----------
     rows : FileRows
         The rows, and what was read so far.
-    learner : Linear
+    learner : Linear or Family
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
@@ -81,6 +84,7 @@ class FileRun:
         folder: Path | None = None,
     ) -> None:
         self.source, self.settings = source, settings
+        self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
         rarity = _rarity_of(start) if start is not None else None
         self.learner = self.new_learner(rarity)
@@ -145,9 +149,11 @@ class FileRun:
         keep = "late_average" if s.average else "last"
         if self.phase == "refit":
             return Plan(
-                keep=keep, max_epochs=self.refit_epochs, tol=None, most_visits=_VISITS_PER_STEP
-            )
+                eta=self._eta(), keep=keep, max_epochs=self.refit_epochs, tol=None,
+                most_visits=_VISITS_PER_STEP,
+            )  # fmt: skip
         return Plan(
+            eta=self._eta(),
             keep=keep,
             max_epochs=s.epochs or s.max_epochs,
             tol=None,
@@ -157,19 +163,26 @@ class FileRun:
             most_visits=_VISITS_PER_STEP,
         )
 
-    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear:
+    def _eta(self) -> Any:
+        """The learning rate, for rules that have one."""
+        return 1.0 if self._member is None else self._member._plan().eta
+
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear | Family:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
-        learner = Linear(
-            n_classes or max(2, len(self.source.classes)),
-            0,
-            thresholds=(s.threshold, s.threshold),
-            padding=s.padding,
-            averaging=s.average,
-            rates=ONE_RATE if rarity is None else rarity.rates,
-            dtype=np.float32,
-            threads=self.threads,
-        )
+        shared: dict[str, Any] = {
+            "padding": s.padding,
+            "averaging": s.average,
+            "rates": ONE_RATE if rarity is None else rarity.rates,
+            "dtype": np.float32,
+            "threads": self.threads,
+        }
+        n_classes = n_classes or max(2, len(self.source.classes))
+        learner: Linear | Family
+        if self._member is None:
+            learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
+        else:
+            learner = Family(self._member._rule(), n_classes, 0, **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
@@ -185,6 +198,26 @@ class FileRun:
             and rows.valid is None
             and len(rows.held_out_rows()) > 0
         )
+
+
+def _member_of(rule: str) -> Any:
+    """The estimator of a rule; None for the perceptron.
+
+    Only rules by name need scikit-learn, which takes longer to import than small files to train on.
+    """
+    if rule == "perceptron":
+        return None
+    from rosenblatt.estimators.rule_names import estimator_of
+
+    try:
+        member = estimator_of(rule)
+    except ValueError as error:  # scikit-learn's InvalidParameterError is one
+        raise OptionError(str(error)) from None
+    if not hasattr(member, "_rule"):
+        raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
+    if member._is_full():
+        raise OptionError("files have too many features for covariance=full")
+    return member
 
 
 def _state_of(model: Model) -> State:

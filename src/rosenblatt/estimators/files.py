@@ -48,6 +48,7 @@ def train(
     threshold: float = 2.0,
     padding: float = 0.1,
     average: bool = True,
+    rule: str = "perceptron",
     seed: int = 0,
     start: Model | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -96,10 +97,15 @@ def train(
     average : bool
         Whether the model is the average of the weights over the last half of the run (see
         ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights.
+    rule : str
+        What learns: ``"perceptron"``, or another member of the family by name, with its parameters
+        after a colon if need be: ``"arow"``, ``"pa1:C=0.1"``, ``"scw1:C=0.5,confidence=0.8"`` (see
+        :func:`rosenblatt.compare`). `threshold` is the perceptron's alone.
     seed : int
         Decides the orders and which rows are held out.
     start : Model or path, optional
-        A model to go on from; its features and classes are taken over.
+        A model to go on from; its features and classes are taken over. What a rule keeps beside
+        the weights, such as variances, begins anew.
     out : path, optional
         Write the model file here, too. That this is possible is checked before training.
     checkpoint : path, optional
@@ -134,7 +140,7 @@ def train(
     (['pos', 'neg'], 8)
     """
     settings = Settings(
-        epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory
+        epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory, rule
     )
     _check(settings, valid is not None, checkpoint is not None, resume)
     if checkpoint is None and (checkpoint_rows is not None or checkpoint_seconds != 60.0):

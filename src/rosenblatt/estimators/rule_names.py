@@ -62,7 +62,9 @@ ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
     for entry in filter(None, rest.split(",")):
         key, equals, value = entry.partition("=")
         if not equals or key not in own:
-            raise ValueError(f"the rule {name!r} has the parameters {', '.join(own)}, not {entry!r}")
+            raise ValueError(
+                f"the rule {name!r} has the parameters {', '.join(own)}, not {entry!r}"
+            )
         model.set_params(**{key: _value(value)})
     model._check_parameters()
     return model

@@ -9,8 +9,8 @@ so that rare features, whose variance is still large, learn faster. With a diago
 line is kept to the diagonal: ``σ -= β·(σ·x)²``, which stays positive as ``β·v < 1``.
 
 AROW     condition  m < 1;  β = 1/(v + r), α = (1 - m)·β
-         bound      M + L <= sqrt(r·‖u‖² + uᵀX u)·sqrt(log det(I + X/r)) + Σ ℓ* : M mistakes, L
-                    updates without one, X the sum of x·xᵀ over them, u any weights
+         bound      M + L <= sqrt(r·‖u‖² + uᵀX u)·sqrt(log det(I + X/r) + L) + Σ ℓ* : M mistakes,
+                    L updates without one, X the sum of x·xᵀ over them, ℓ* the losses of any u
 NAROW    condition  m < 1;  r as needed: v/(b·v - 1) where v > 1/b, else no update
 CW       condition  m < φ·sqrt(v): after it, the example is right with probability Φ(φ)
 SCW-I    the same with α at most C;  SCW-II  with a squared loss of weight C
@@ -33,7 +33,8 @@ RULES = {
     "arow": Rule(
         condition="m = y·(w·x + b) < 1",
         update="β = 1/(v + r), w += (1-m)·β·y·Σx, Σ -= β·ΣxxᵀΣ",
-        bound="M + L <= sqrt(r‖u‖² + uᵀXu)·sqrt(log det(I + X/r)) + Σ ℓ*, any u",
+        bound="M + L <= sqrt(r‖u‖² + uᵀXu)·sqrt(log det(I + X/r) + L) + Σ ℓ*, any u: M mistakes, "
+        "L other updates",
         paper="K. Crammer, A. Kulesza, M. Dredze (2009), Adaptive regularization of weight "
         "vectors, NIPS 22",
     ),
