@@ -82,6 +82,11 @@ class Features:
         """Whether there is nothing but text."""
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
 
+    @property
+    def is_one_text(self) -> bool:
+        """Whether there is one column of text and nothing else."""
+        return self.is_text and len(self.columns) == 1
+
     def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
         """The sparse rows of a table, put into `room` if that is given."""
         texts = self._of("text")

@@ -165,6 +165,17 @@ def train(
             return _trained(run, saved, out, report)
 
 
+def open_for_training(source: Any, **reading: Any) -> Source:
+    """Open what :func:`train` would be given, with the same options of reading, and refuse as it.
+
+    >>> frame = {"label": ["a", "b"], "text": ["so good", "so bad"]}
+    >>> open_for_training(frame, ngrams=3).features.ngrams.high
+    3
+    """
+    unset: dict[str, Any] = dict.fromkeys((*_OF_FEATURES, "format", "header"))
+    return _open(source, unset | {"skip_bad_rows": False} | reading, None)
+
+
 def _trained(
     run: FileRun, saved: Checkpoint | None, out: Any, report: Callable[[FileRun], Any] | None
 ) -> Model:
