@@ -15,6 +15,7 @@ from rosenblatt.lab.state import Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
 from rosenblatt.tracing import Proof, Trace, TraceProblem, TraceRun, TraceStep, prove
+from rosenblatt.tracing.family_words import rule_of
 
 SECONDS_TO_DECIDE = 2.0
 STEPS_AT_ONCE = 200_000
@@ -80,8 +81,8 @@ class Session:
             feature_names=self.lift.names,
             row_names=self.data.row_names or [f"point {i + 1}" for i in range(len(rows))],
             padding=s.padding if s.bias else None,
-            threshold=s.threshold,
-            mistake=s.mistake,
+            threshold=s.threshold if s.rule == "perceptron" else 1.0,
+            mistake=s.mistake if s.rule == "perceptron" else "margin",
         )
         named = self.data.class_names != ("-1", "+1")
         return replace(problem, classes=self.data.class_names) if named else problem
@@ -94,13 +95,15 @@ class Session:
     def _run(self, problem: TraceProblem) -> TraceRun:
         s = self.settings
         order: Any = {"in order": False, "shuffled": True, "random": "random"}[s.order]
+        rule = rule_of(s.rule, s.C, s.r)
         return TraceRun(
             problem,
-            update=s.update,
+            update=s.update if rule is None else "online",
             eta=s.eta,
             order=order,
             seed=s.seed,
             max_epochs=s.max_epochs,
+            rule=rule,
         )
 
     @cached_property
@@ -256,13 +259,15 @@ class Session:
         """The convergence proof up to the step on screen."""
         if self.separator is None or self.run is None or self.problem is None:
             return None
+        if self.run.rule is not None:
+            return None
         steps = self.run.steps[: self.position] or self.run.steps[:0]
         return prove(self.problem, steps, self.separator)
 
     def margin_interval(self) -> tuple[float, float] | None:
         """Lower and upper bounds on the largest margin that follow from the weights on screen."""
         step = self.current
-        if step is None or self.problem is None or not step.updates:
+        if step is None or self.problem is None or not step.updates or step.rule is not None:
             return None
         w = np.array(self.problem.padded_weights(step.weights_after, step.bias_after), dtype=float)
         length = float(np.linalg.norm(w))
