@@ -21,15 +21,18 @@ MOST_FEATURES = 2048  # a matrix of 32 MB per problem, and its square in product
 class FullPart(FamilyPart):
     """The weights of one problem and the covariance of all its features and the padding."""
 
-    depth, has_variances = 1, False
-
     def __init__(self, rule: Any, classes: tuple[int, int], problems: int, learner: Family) -> None:
         super().__init__(rule, classes, problems, learner)
         self.depth, self.has_variances = 1, False
         self.cells = zeros((self.room,), learner.dtype)
-        self.kernel, d = walk_full, self.room + 1
+        d = self.room + 1
         self.covariance = np.zeros((d + 2, d))
         self.covariance[:d] = np.eye(d)
+
+    @property
+    def kernel(self) -> Any:
+        """What walks."""
+        return walk_full
 
     def arguments(
         self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array

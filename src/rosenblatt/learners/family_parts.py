@@ -50,7 +50,6 @@ class FamilyPart:
     def __init__(self, rule: Any, classes: tuple[int, int], problems: int, learner: Family) -> None:
         self.rule, self.classes, self.problems, self.learner = rule, classes, problems, learner
         self.depth, self.has_variances = depth_of(rule), type(rule).__name__ in rules.SECOND_ORDER
-        self.kernel = family.walk_joint if learner.joint else family.walk_one
         self.room = learner.n_features
         self.cells = zeros((problems * self.room * self.depth,), learner.dtype)
         if self.has_variances:
@@ -58,6 +57,11 @@ class FamilyPart:
         self.sums, self.book = self.no_sums(), np.zeros((BOOK, problems))
         self.book[SCALE], self.book[PADDING] = 1.0, learner.padding**2
         self.book[BIAS_A] = 1.0 if self.has_variances else 0.0
+
+    @property
+    def kernel(self) -> Any:
+        """What walks."""
+        return family.walk_joint if self.learner.joint else family.walk_one
 
     def no_sums(self) -> Array:
         """Averaging sums of nothing; empty if nothing is averaged."""

@@ -202,7 +202,7 @@ class TraceRun:
 def _step(record: Any, previous: TraceStep | None, rule: Any = None) -> TraceStep:
     number, corrected = (previous.number, previous.updates) if previous else (0, 0)
     if isinstance(record, reference.FamilyStep):
-        mistaken = (record.row,) if record.tau else ()
+        mistaken: tuple[int, ...] = (record.row,) if record.tau else ()
         return TraceStep(
             number + 1, record.epoch, record.row, mistaken, record.score, record.prediction, 1,
             record.weights_before, record.bias_before, record.weights_after, record.bias_after,

@@ -114,8 +114,10 @@ class WeightSpaceDisplay(Display):
         for place, (center, variance) in enumerate(zip(self.path, self.variances, strict=True)):
             last = place == len(self.path) - 1
             width, height = 2 * np.sqrt(variance)
-            style = {"fill": False, "edgecolor": POSITIVE, "linewidth": 1.6 if last else 0.6}
-            ellipse = Ellipse(center, width, height, alpha=0.9 if last else 0.25, **style)
+            ellipse = Ellipse(
+                center, width, height, fill=False, edgecolor=POSITIVE,
+                linewidth=1.6 if last else 0.6, alpha=0.9 if last else 0.25,
+            )  # fmt: skip
             drawn.append(ax.add_patch(ellipse))
         return drawn
 
