@@ -18,14 +18,6 @@ FOUND = [
 ]
 
 
-SEED_DECIDES = {
-    "check_class_weight_classifiers": (
-        "the seed decides: with one weight vector per pair 9 of 12 seeds pass, not 0, which the "
-        "check sets; it asks for 0.87 of the rows, and over these seeds there are 0.72 to 1.00"
-    )
-}
-
-
 # The check asks that a class of weight 1000 be predicted nearly everywhere.
 WEIGHTS = {
     "ALMA": "the weight of an example multiplies a step that is projected into the unit ball",
@@ -35,14 +27,18 @@ WEIGHTS = {
 
 
 def expected_failures(estimator):
-    if type(estimator).__name__ in WEIGHTS:
-        return {"check_class_weight_classifiers": WEIGHTS[type(estimator).__name__]}
-    return SEED_DECIDES if getattr(estimator, "multiclass", "") == "ovo" else {}
+    reason = WEIGHTS.get(type(estimator).__name__)
+    return {"check_class_weight_classifiers": reason} if reason else {}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
-    [*FOUND, Perceptron(multiclass="joint", keep="best"), Perceptron(multiclass="ovo")],
+    [
+        *FOUND,
+        Perceptron.textbook(),
+        Perceptron(multiclass="joint", keep="best"),
+        Perceptron.textbook(multiclass="ovo"),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks_pass(estimator, check):

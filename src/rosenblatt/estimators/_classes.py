@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rosenblatt.kernels.family_rows import (
+from rosenblatt.kernels.family_cells import (
     BIAS,
     BIAS_A,
     BIAS_SUM,

@@ -11,8 +11,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt import rules
 from rosenblatt.estimators._checks import CONSTRAINTS
-from rosenblatt.estimators._linear_training import LinearTraining, family_learner
+from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.family import Family
+from rosenblatt.learners.family_full import FullFamily
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
@@ -45,12 +48,31 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
+def family_learner(
+    estimator: LinearTraining, rule: Any, examples: Examples, n_classes: int, full: bool = False
+) -> Family:
+    """A learner of a member of the family, as the parameters of an estimator want it."""
+    kind = FullFamily if full else Family
+    return kind(
+        rule,
+        n_classes,
+        examples.n_features,
+        multiclass=estimator.multiclass_,
+        padding=estimator._rule(n_classes)[1],
+        averaging=estimator._averages(),
+        rates=estimator._rates(examples),
+        dtype=examples.dtype,
+        dense=examples.is_dense,
+        threads=threads_of(estimator.n_jobs),
+    )
+
+
 class FamilyClassifier(LinearTraining):
     """A linear classifier that learns by a rule of the family.
 
     A subclass says which: its own parameters with their defaults, what they may be, and
-    :meth:`_rule`. The parameters that all share, and the attributes of a fitted model, are those of
-    :class:`rosenblatt.Perceptron` of the same names.
+    `_member_rule`. The parameters that all share, and the attributes of a fitted model, are those
+    of :class:`rosenblatt.Perceptron` of the same names.
     """
 
     _own: ClassVar[dict[str, Any]] = {}
@@ -83,12 +105,12 @@ class FamilyClassifier(LinearTraining):
         cls.__init__ = __init__  # type: ignore[method-assign]
         cls._parameter_constraints = {**_CONSTRAINTS, **cls._own_constraints}
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         """The named tuple of the member and its parameters."""
         raise NotImplementedError
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Any:
-        return family_learner(self, self._rule(), examples, n_classes, self._is_full())
+        return family_learner(self, self._member_rule(), examples, n_classes, self._is_full())
 
     def _is_full(self) -> bool:
         return getattr(self, "covariance", "diagonal") == "full"
@@ -105,7 +127,7 @@ class FamilyClassifier(LinearTraining):
 
         Only members that keep variances have them.
         """
-        if type(self._rule()).__name__ not in rules.SECOND_ORDER:
+        if type(self._member_rule()).__name__ not in rules.SECOND_ORDER:
             raise AttributeError(f"{type(self).__name__} keeps no variances.")
         cells = self.state_.cells
         return cells if self._is_full() else cells[..., 1]

@@ -9,7 +9,8 @@ import numpy as np
 
 from rosenblatt import __version__, estimators
 from rosenblatt.estimators._linear_training import LinearTraining
-from rosenblatt.kernels.family_rows import BOOK
+from rosenblatt.estimators._units import MeanSquare
+from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
@@ -104,6 +105,8 @@ def to_file(model: LinearTraining) -> tuple[dict[str, np.ndarray], dict[str, Any
         "history": [asdict(epoch) for epoch in model.history_],
         "n_iter": model.n_iter_,
         "stop_reason": model.stop_reason_,
+        "multiclass": model.multiclass_,
+        "mean_square": asdict(model._square),
     }
     return {key: np.ascontiguousarray(array) for key, array in arrays.items()}, about
 
@@ -118,6 +121,8 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> LinearTra
     model = getattr(estimators, name)(**parameters_from(about))
     model._check_parameters()
     model.classes_ = classes_from(about)
+    model.multiclass_ = _multiclass_from(about, model)
+    model._square = MeanSquare(**about.get("mean_square", {}))
     state = _checked_state(arrays, model)
     if arrays["coef"].shape != state.weights.shape or arrays["coef"].dtype.kind != "f":
         raise ValueError("the coefficients do not fit the state")
@@ -150,10 +155,18 @@ def epoch_from(plain: dict[str, Any]) -> Epoch:
     return Epoch(**plain)
 
 
-def _checked_state(arrays: dict[str, np.ndarray], model: Any) -> State:
+def _multiclass_from(about: dict[str, Any], model: LinearTraining) -> str:
+    """How classes are told apart; files of before the option "auto" have the parameter only."""
+    found = about.get("multiclass", model.multiclass)
+    if found not in ("ovr", "ovo", "joint") or model.multiclass not in ("auto", found):
+        raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
+    return str(found)
+
+
+def _checked_state(arrays: dict[str, np.ndarray], model: LinearTraining) -> State:
     own = FAMILY_ARRAYS if "state.book" in arrays else ()
     found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in (*STATE_ARRAYS, *own)}
-    problems = n_problems(len(model.classes_), model.multiclass)
+    problems = n_problems(len(model.classes_), model.multiclass_)
     shape = (problems, found["weights"].shape[1])
     wanted: dict[str, Any] = {
         "weights": shape, "sums": shape if found["sums"].size else (0, 0), "book": (BOOK, problems)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
-from rosenblatt.kernels.family_rows import SCALE
+from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
@@ -20,7 +20,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
     classes_: np.ndarray
     n_features_in_: int
-    multiclass: str
+    multiclass_: str
     keep: str
     _learner: Linear
     _shown: Weights | None  # None: those in use are those to predict with
@@ -40,7 +40,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """
         check_sparse(X)
         scores = super().decision_function(X)
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
+        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores
 

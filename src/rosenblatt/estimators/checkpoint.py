@@ -25,7 +25,7 @@ from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.files import claim, remove_leftovers
-from rosenblatt.kernels.family_rows import BOOK
+from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights

@@ -46,7 +46,7 @@ class PassiveAggressive(FamilyClassifier):
         "C": [POSITIVE], "variant": [StrOptions({"", "I", "II"})]
     }  # fmt: skip
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return passive_aggressive.passive_aggressive(float(self.C), self.variant)
 
 
@@ -89,7 +89,7 @@ class AROW(FamilyClassifier):
     _own: ClassVar[dict[str, Any]] = {"r": 1.0, "covariance": "diagonal"}
     _own_constraints: ClassVar[dict[str, Any]] = {"r": [POSITIVE], "covariance": [_COVARIANCE]}
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return second_order.Arow(float(self.r))
 
 
@@ -117,7 +117,7 @@ class NAROW(FamilyClassifier):
     _own: ClassVar[dict[str, Any]] = {"b": 1.0, "covariance": "diagonal"}
     _own_constraints: ClassVar[dict[str, Any]] = {"b": [POSITIVE], "covariance": [_COVARIANCE]}
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return second_order.Narow(float(self.b))
 
 
@@ -150,7 +150,7 @@ class ConfidenceWeighted(FamilyClassifier):
         "confidence": [_CONFIDENCE], "covariance": [_COVARIANCE]
     }  # fmt: skip
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return second_order.Cw(second_order.quantile(float(self.confidence)))
 
 
@@ -187,7 +187,7 @@ class SCW(FamilyClassifier):
         "covariance": [_COVARIANCE],
     }  # fmt: skip
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         kind = second_order.Scw1 if self.variant == "I" else second_order.Scw2
         return kind(second_order.quantile(float(self.confidence)), float(self.C))
 
@@ -216,7 +216,7 @@ class NormalHerd(FamilyClassifier):
     _own: ClassVar[dict[str, Any]] = {"C": 1.0, "covariance": "diagonal"}
     _own_constraints: ClassVar[dict[str, Any]] = {"C": [POSITIVE], "covariance": [_COVARIANCE]}
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return second_order.Nherd(float(self.C))
 
 
@@ -247,7 +247,7 @@ class SecondOrderPerceptron(FamilyClassifier):
         "whiten": [StrOptions({"mistakes", "all"})], "covariance": [_COVARIANCE]
     }  # fmt: skip
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return second_order.Sop(1.0 if self.whiten == "all" else 0.0)
 
 
@@ -283,7 +283,7 @@ class ALMA(FamilyClassifier):
         "C": [POSITIVE], "normalize": ["boolean"],
     }  # fmt: skip
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         alpha = float(self.alpha)
         B = 8**0.5 / alpha if self.B is None else float(self.B)
         return projected.Alma(1 - alpha, B, float(self.C), float(self.normalize))
@@ -312,7 +312,7 @@ class ROMMA(FamilyClassifier):
     _own: ClassVar[dict[str, Any]] = {"aggressive": False}
     _own_constraints: ClassVar[dict[str, Any]] = {"aggressive": ["boolean"]}
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         return projected.Romma(1.0 if self.aggressive else 0.0)
 
 
@@ -369,7 +369,7 @@ class OnlineGradient(FamilyClassifier):
         "delta": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _rule(self) -> Any:
+    def _member_rule(self) -> Any:
         loss = gradient.loss_of(self.loss)
         l1, l2 = gradient.penalties(self.penalty, float(self.alpha), float(self.l1_ratio))
         if self.method == "adagrad":

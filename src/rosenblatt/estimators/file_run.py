@@ -36,6 +36,7 @@ class Settings:
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
+    multiclass: str = "ovr"
     rule: str = "perceptron"
 
     def held_out(self, has_validation: bool) -> float:
@@ -71,6 +72,8 @@ class FileRun:
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    tuning : list of dict
+        What was tried before the run, to choose its settings.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class FileRun:
         self.source, self.settings = source, settings
         self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
+        self.tuning: list[dict[str, Any]] = []
         rarity = _rarity_of(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
@@ -171,6 +175,7 @@ class FileRun:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
         shared: dict[str, Any] = {
+            "multiclass": s.multiclass,
             "padding": s.padding,
             "averaging": s.average,
             "rates": ONE_RATE if rarity is None else rarity.rates,
@@ -182,7 +187,7 @@ class FileRun:
         if self._member is None:
             learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
-            learner = Family(self._member._rule(), n_classes, 0, **shared)
+            learner = Family(self._member._member_rule(), n_classes, 0, **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
@@ -213,7 +218,7 @@ def _member_of(rule: str) -> Any:
         member = estimator_of(rule)
     except ValueError as error:  # scikit-learn's InvalidParameterError is one
         raise OptionError(str(error)) from None
-    if not hasattr(member, "_rule"):
+    if not hasattr(member, "_member_rule"):
         raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
     if member._is_full():
         raise OptionError("files have too many features for covariance=full")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.kernels.family_rows import (
+from rosenblatt.kernels.family_cells import (
     BIAS,
     BIAS_SUM,
     CLOCK,
@@ -23,14 +23,9 @@ from rosenblatt.kernels.family_rows import (
     answer,
     by_member,
     depth,
-    length,
-    look,
-    move,
-    score,
     see,
-    shift_bias,
-    variance,
 )  # fmt: skip
+from rosenblatt.kernels.family_rows import length, look, move, score, shift_bias, variance
 from rosenblatt.kernels.fetch import FAR, fetch, fetch_weights
 from rosenblatt.kernels.jit import kernel
 from rosenblatt.kernels.learn import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt.kernels.family import side_of
-from rosenblatt.kernels.family_rows import (
+from rosenblatt.kernels.family_cells import (
     BIAS,
     BIAS_SUM,
     CLOCK,

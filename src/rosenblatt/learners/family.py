@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.kernels import family, learn
-from rosenblatt.kernels.family_rows import BIAS, BIAS_SUM, CLOCK, SCALES
+from rosenblatt.kernels.family_cells import BIAS, BIAS_SUM, CLOCK, PADDING, SCALES
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family_parts import FamilyPart
 from rosenblatt.learners.linear import NO_BOARD, ONE_RATE
@@ -214,6 +214,13 @@ class Family:
             padding=self.padding, averaging=self.averaging, rates=self.rates, dtype=self.dtype,
             dense=dense, threads=self.threads,
         )  # fmt: skip
+
+    def change(self, rule: Any, padding: float) -> None:
+        """Go on with other parameters of the same member, and another padding."""
+        self.rule, self.padding = rule, padding
+        for part in self.parts:
+            part.rule = rule
+            part.book[PADDING] = padding**2
 
     # Weights
 

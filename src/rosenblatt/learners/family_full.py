@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.kernels._memory import zeros
+from rosenblatt.kernels.family_cells import BIAS
 from rosenblatt.kernels.family_full import walk_full
-from rosenblatt.kernels.family_rows import BIAS
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.family_parts import FamilyPart

@@ -9,7 +9,7 @@ import numpy as np
 from rosenblatt import rules
 from rosenblatt.kernels import family
 from rosenblatt.kernels._memory import zeros
-from rosenblatt.kernels.family_rows import (
+from rosenblatt.kernels.family_cells import (
     BIAS,
     BIAS_A,
     BIAS_SUM,

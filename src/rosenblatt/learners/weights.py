@@ -33,7 +33,7 @@ class State:
     cells : array (problems, ...)
         What a member of the family keeps beside the weights, such as variances; else empty.
     book : array (13, problems)
-        The numbers of such a member, see :mod:`rosenblatt.kernels.family_rows`; else empty.
+        The numbers of such a member, see :mod:`rosenblatt.kernels.family_cells`; else empty.
     """
 
     weights: Array
