@@ -96,6 +96,8 @@ class ProgressPrinter:
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
+        if run.held_out.reached is not None:
+            self._line(_target_line(run))
         if run.source.bad:
             self._line(f"left out   {counted(run.source.bad, 'bad row')}")
         if run.source.missing:
@@ -186,6 +188,13 @@ def _kinds(columns: Any) -> str:
     return ", ".join([*(f"{c.name} ({c.kind})" for c in columns[:_MOST_COLUMNS]), *more])
 
 
+def _target_line(run: FileRun) -> str:
+    """What the threshold reached on the rows that chose it."""
+    reached = run.held_out.reached or {}
+    parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
+    return f"target     {run.settings.target}: on held-out rows {parts}"
+
+
 def _live_line(run: FileRun, seconds: float) -> str:
     visits, counts = run.progress.position, run.progress.counts
     rate = visits / max(seconds, 1e-9)
@@ -214,6 +223,9 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
         "missing": dict(run.source.missing),
         "stop_reason": run.stop_reason,
         "refit_epochs": run.refit_epochs,
+        "calibrated": model.calibration is not None,
+        "threshold": model.threshold,
+        "held_out": run.held_out.reached,
         "seconds": round(seconds, 3),
         "history": model.history,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 from rosenblatt import tensorfile
 from rosenblatt.data.features import Features
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Array, Model
 
 FORMAT = "rosenblatt-model"
@@ -32,6 +34,8 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         "history": model.history,
         "fingerprint": model.fingerprint,
         "words": model.words,
+        "calibration": None if model.calibration is None else model.calibration.to_json(),
+        "threshold": model.threshold,
     }
     arrays = {"columns": model.columns, "weights": model.weights, "bias": model.bias}
     states = {f"state.{name}": array for name, array in model.state.items()}
@@ -121,8 +125,21 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         history = [{_RENAMED.get(name, name): v for name, v in epoch.items()} for epoch in history]
     return Model(
         classes, features, columns, weights, bias, about["parameters"], history,
-        dict(about["fingerprint"]), words, state, str(about["package"]),
+        dict(about["fingerprint"]), words, state, str(about["package"]), *_decision(about),
     )  # fmt: skip
+
+
+def _decision(about: dict[str, Any]) -> tuple[Calibration | None, float]:
+    """The calibration and the threshold; earlier releases had neither."""
+    plain, threshold = about.get("calibration"), about.get("threshold", 0.0)
+    if type(threshold) not in (int, float) or not math.isfinite(threshold):
+        raise ValueError("the threshold is not a finite number")
+    if plain is None:
+        return None, float(threshold)
+    calibration = Calibration.from_json(plain)
+    if calibration.n_classes != len(about["classes"]):
+        raise ValueError("the calibration is of another number of classes")
+    return calibration, float(threshold)
 
 
 def _expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
