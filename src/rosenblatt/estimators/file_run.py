@@ -35,6 +35,7 @@ class Settings:
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
+    multiclass: str = "ovr"
     calibrate: str | None = "sigmoid"
     target: str | None = None
     class_weight: str | dict[str, float] | None = None
@@ -73,6 +74,8 @@ class FileRun:
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    tuning : list of dict
+        What was tried before the run, to choose its settings.
     held_out : HeldOut
         What held-out rows decided after the first phase.
     """
@@ -89,6 +92,7 @@ class FileRun:
     ) -> None:
         self.source, self.settings = source, settings
         self.start, self.threads = start, threads
+        self.tuning: list[dict[str, Any]] = []
         self.held_out = HeldOut()
         rarity = _rarity_of(start) if start is not None else None
         self.learner = self.new_learner(rarity)
@@ -173,6 +177,7 @@ class FileRun:
         learner = Linear(
             n_classes or max(2, len(self.source.classes)),
             0,
+            multiclass=s.multiclass,
             thresholds=(s.threshold, s.threshold),
             padding=s.padding,
             averaging=s.average,
