@@ -268,6 +268,11 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
         f"accuracy   {percent(result.accuracy)}  "
         f"(95 % interval {percent(low)} to {percent(high)}, {counted(result.rows, 'row')})"
     )
+    area = "" if result.roc_auc is None else f"   ROC-AUC {result.roc_auc:.4f}"
+    typer.echo(f"macro F1   {percent(result.macro_f1)}{area}")
+    if result.reliability is not None:
+        brier, error = result.reliability.brier, result.reliability.error
+        typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
     if result.bad:
         typer.echo(f"left out   {counted(result.bad, 'bad row')}")
     if result.trained_on:
