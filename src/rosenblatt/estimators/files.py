@@ -184,9 +184,7 @@ def train(
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
     rows = _open(source, reading, begin)
     held = None if valid is None else _open(valid, reading, begin, rows)
-    for opened in (rows, held):
-        if weight is not None and opened is not None:
-            opened.weigh_by(weight)
+    _weigh(weight, rows, held)
     if out is not None:
         check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
@@ -200,11 +198,19 @@ def train(
         settings = choice.settings(settings)
         rows = _opened_again(source, reading, rows, choice.ngrams)
         held = None if held is None else _opened_again(valid, reading, rows, choice.ngrams)
+        _weigh(weight, rows, held)
     with saved.held() if saved is not None else nullcontext():
         run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)
         run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
+
+
+def _weigh(column: str | None, *sources: Source | None) -> None:
+    """Let a column hold the weights of rows."""
+    for source in sources:
+        if column is not None and source is not None:
+            source.weigh_by(column)
 
 
 def _check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
