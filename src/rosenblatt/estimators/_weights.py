@@ -19,7 +19,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
     classes_: np.ndarray
     n_features_in_: int
-    multiclass: str
+    multiclass_: str
     keep: str
     _learner: Linear
     _shown: Weights | None  # None: those in use are those to predict with
@@ -41,7 +41,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         return self._voted(super().decision_function(X))
 
     def _voted(self, scores: np.ndarray) -> np.ndarray:
-        is_pairwise = self.multiclass == "ovo" and len(self.classes_) > 2
+        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
         return votes(scores, len(self.classes_)) if is_pairwise else scores
 
     def _scores_of(self, X: Any) -> np.ndarray:
