@@ -31,6 +31,7 @@ _SHARED: dict[str, Any] = {
     "early_stopping": False,
     "validation_fraction": 0.1,
     "n_iter_no_change": 5,
+    "calibrate": None,
     "class_weight": None,
     "n_jobs": None,
     "random_state": None,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt import __version__, estimators
+from rosenblatt.estimators._calibrated import give_recent, recent_arrays
 from rosenblatt.estimators._linear_training import LinearTraining
 from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.kernels.family_cells import BOOK
@@ -94,6 +95,7 @@ def to_file(model: LinearTraining) -> tuple[dict[str, np.ndarray], dict[str, Any
     arrays = {"coef": coefficients, "intercept": model.intercept_}
     own = FAMILY_ARRAYS if state.book.size else ()
     arrays |= {f"state.{array}": getattr(state, array) for array in (*STATE_ARRAYS, *own)}
+    arrays |= recent_arrays(model)
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -143,6 +145,7 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> LinearTra
     model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
     model.n_updates_, model.t_ = model._progress.updates, round(model._progress.steps)
     model.converged_ = model.stop_reason_ == "separated"
+    give_recent(model, arrays)
     return model
 
 

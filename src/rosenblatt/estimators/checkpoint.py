@@ -24,6 +24,7 @@ from rosenblatt.data import Features
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import claim, remove_leftovers
 from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.kernels.packing import Numbering, Rarity
@@ -124,6 +125,7 @@ class Checkpoint:
             "runs": [_plain(progress) for progress in run.runs],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
+            "held_out": run.held_out.to_json(),
         }
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
@@ -169,6 +171,7 @@ class Checkpoint:
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
         run.runs = [_progress(plain) for plain in about["runs"]]
+        run.held_out = HeldOut.from_json(about["held_out"])
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
         if "kept.weights" in arrays:

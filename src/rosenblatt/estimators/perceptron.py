@@ -108,6 +108,10 @@ class Perceptron(LinearTraining):
         1 shows a progress bar.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
+    calibrate : {"sigmoid", "isotonic"} or None, default=None
+        Whether there is to be a `predict_proba`. Then `fit` learns nothing from
+        `validation_fraction` of the rows, unless X_val is given: their scores tell probabilities
+        from scores. See :class:`rosenblatt.models.calibration.Calibration`.
 
     Attributes
     ----------
@@ -203,6 +207,7 @@ class Perceptron(LinearTraining):
         warm_start=False,
         verbose=0,
         callbacks=None,
+        calibrate=None,
     ):
         self.eta0 = eta0
         self.learning_rate = learning_rate
@@ -230,6 +235,7 @@ class Perceptron(LinearTraining):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callbacks = callbacks
+        self.calibrate = calibrate
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -207,11 +207,12 @@ class Family:
         """What the weights are made of is not told by counts of corrections."""
         return None
 
-    def like(self, n_features: int, dense: bool) -> Family:
+    def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Family:
         """A learner of the same rule that knows nothing yet."""
+        averaging = self.averaging if averaging is None else averaging
         return type(self)(
             self.rule, self.n_classes, n_features, multiclass=self.multiclass,
-            padding=self.padding, averaging=self.averaging, rates=self.rates, dtype=self.dtype,
+            padding=self.padding, averaging=averaging, rates=self.rates, dtype=self.dtype,
             dense=dense, threads=self.threads,
         )  # fmt: skip
 
