@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data import Source
+from rosenblatt.data.features import Features
 from rosenblatt.estimators.file_rows import FileRows
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.linear import ONE_RATE, Linear
@@ -19,22 +20,39 @@ from rosenblatt.models import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
 
 _VISITS_PER_STEP = 1 << 16
+# A table of numbers and categories is visited that often before held-out rows may end a run, or for
+# that many epochs.
+_VISITS_ENOUGH = 20_000
+_EPOCHS_ENOUGH = 16
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What :func:`rosenblatt.train` is told about learning; see there."""
+    """What :func:`rosenblatt.train` is told about learning; see there.
+
+    What is None is decided by the features (:meth:`for_features`), and by the number of rows.
+    """
 
     epochs: int | None = None
-    threshold: float = 2.0
-    padding: float = 0.1
+    threshold: float | None = None
+    padding: float | None = None
     average: bool = True
     holdout: float | None = None
     max_epochs: int = 20
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
-    multiclass: str = "ovr"
+    multiclass: str | None = None
+
+    def for_features(self, features: Features) -> Settings:
+        """The same with nothing left open: what errs least on text, or on tables of other columns.
+
+        A row of either has a length of about 1, so that these are numbers in units of the data.
+        """
+        usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
+        if features.is_plain_table:
+            usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+        return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -83,7 +101,7 @@ class FileRun:
         threads: int = 1,
         folder: Path | None = None,
     ) -> None:
-        self.source, self.settings = source, settings
+        self.source, self.settings = source, settings.for_features(source.features)
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
         rarity = _rarity_of(start) if start is not None else None
@@ -122,7 +140,12 @@ class FileRun:
         """How many epochs the refit on all rows has; 0 without one."""
         if len(self.runs) == 1:
             return 0
-        return 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+        best = 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+        if not self.source.features.is_plain_table:
+            return best
+        # Few held-out rows cannot tell one number of epochs from another: then rather too many.
+        enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
+        return max(best, min(enough, _EPOCHS_ENOUGH, self.settings.max_epochs))
 
     @property
     def validation_error(self) -> float:
@@ -146,7 +169,9 @@ class FileRun:
     def plan(self) -> Plan:
         """What the present phase is to do."""
         s, rows = self.settings, self.rows
-        keep = "late_average" if s.average else "last"
+        # A table takes few epochs, of which the last half may be a single one.
+        averages = "average" if self.source.features.is_plain_table else "late_average"
+        keep = averages if s.average else "last"
         if self.phase == "refit":
             return Plan(
                 keep=keep, max_epochs=self.refit_epochs, tol=None, most_visits=_VISITS_PER_STEP
@@ -159,11 +184,15 @@ class FileRun:
             early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
             validate=rows.validation_error if rows.valid or rows.held_out > 0 else None,
             most_visits=_VISITS_PER_STEP,
+            least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
+        assert s.threshold is not None
+        assert s.padding is not None
+        assert s.multiclass is not None
         learner = Linear(
             n_classes or max(2, len(self.source.classes)),
             0,
