@@ -51,6 +51,22 @@ def train(
     holdout: Annotated[
         float | None, typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.")
     ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column: how many copies each row stands for.")
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="Weights of classes: balanced, or a=2,b=1.")
+    ] = None,
+    calibrate: Annotated[
+        str, typer.Option(help="Probabilities from held-out rows: sigmoid, isotonic or none.")
+    ] = "sigmoid",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="What the threshold between two classes is to reach on held-out rows: "
+            "precision=0.95, recall=0.9 or f1; for the second class, or LABEL:precision=0.95."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides orders and held-out rows.")] = 0,
     memory: Annotated[
         int, typer.Option(min=1, help="MB of hashed rows to keep in memory; more go to disk.")
@@ -106,7 +122,7 @@ def train(
     from rosenblatt.estimators.files import Stopped, open_for_training
     from rosenblatt.estimators.files import train as run
 
-    target = out or Path(o.stem(files[0]) + ".model")
+    model_file = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
     reading = o.reading(label, text, column, format, header, skip_bad_rows, missing) | {
         "ngrams": (3, max(ngrams or 5, 5)) if chars else ngrams,
@@ -128,13 +144,17 @@ def train(
             threshold=threshold,
             holdout=holdout,
             seed=seed,
+            weight=weight,
+            class_weight=o.class_weights(class_weight),
+            calibrate=None if calibrate == "none" else calibrate,
+            target=target,
             memory=memory << 20,
             checkpoint=checkpoint,
             checkpoint_seconds=every,
             checkpoint_rows=every_rows,
             resume=resume,
             start=start,
-            out=target,
+            out=model_file,
             n_jobs=jobs,
             report=display.step,
             report_trial=display.trial,
@@ -143,4 +163,4 @@ def train(
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)
         raise typer.Exit(128 + stopped.signal) from None
-    display.trained(model, target)
+    display.trained(model, model_file)

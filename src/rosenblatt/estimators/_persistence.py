@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt import __version__
+from rosenblatt.estimators._calibrated import give_recent, recent_arrays
 from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import examples_of
@@ -85,6 +86,7 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     arrays = {"coef": coefficients, "intercept": model.intercept_}
     arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
+    arrays |= recent_arrays(model)
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -130,6 +132,7 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptro
     model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
     model.n_updates_, model.t_ = model._progress.updates, round(model._progress.steps)
     model.converged_ = model.stop_reason_ == "separated"
+    give_recent(model, arrays)
     return model
 
 

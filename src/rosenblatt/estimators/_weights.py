@@ -38,10 +38,16 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_sparse(X)
-        scores = super().decision_function(X)
-        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
-            return votes(scores, len(self.classes_))
-        return scores
+        return self._voted(super().decision_function(X))
+
+    def _voted(self, scores: np.ndarray) -> np.ndarray:
+        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
+        return votes(scores, len(self.classes_)) if is_pairwise else scores
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        """What :meth:`decision_function` gives for rows that are checked already."""
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return self._voted(scores if scores.shape[1] > 1 else scores[:, 0])
 
     @property
     def coef_(self) -> Any:

@@ -24,6 +24,7 @@ from rosenblatt.data import Features
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import claim, remove_leftovers
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
@@ -33,7 +34,7 @@ from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 
 FORMAT = "rosenblatt-checkpoint"
-VERSION = 4
+VERSION = 5
 _LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 
@@ -122,6 +123,7 @@ class Checkpoint:
             "runs": [_plain(progress) for progress in run.runs],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
+            "held_out": run.held_out.to_json(),
         }
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
@@ -167,6 +169,7 @@ class Checkpoint:
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
         run.runs = [_progress(plain) for plain in about["runs"]]
+        run.held_out = HeldOut.from_json(about["held_out"])
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
         if "kept.weights" in arrays:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rosenblatt.data import Source
 from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
@@ -35,6 +36,10 @@ class Settings:
     seed: int = 0
     memory: int = 128 << 20
     multiclass: str = "ovr"
+    calibrate: str | None = "sigmoid"
+    target: str | None = None
+    class_weight: str | dict[str, float] | None = None
+    weight: str | None = None
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -71,6 +76,8 @@ class FileRun:
         Of the phases so far: epochs, and then perhaps a refit on all rows.
     tuning : list of dict
         What was tried before the run, to choose its settings.
+    held_out : HeldOut
+        What held-out rows decided after the first phase.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class FileRun:
         self.source, self.settings = source, settings
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
+        self.held_out = HeldOut()
         rarity = _rarity_of(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
@@ -93,6 +101,7 @@ class FileRun:
             source, self.learner, self.progress, memory=settings.memory, folder=folder,
             held_out=settings.held_out(valid is not None), seed=settings.seed, valid=valid,
             rarity=rarity, columns=None if start is None else start.columns,
+            class_weight=settings.class_weight,
         )  # fmt: skip
 
     @property
@@ -133,15 +142,16 @@ class FileRun:
         """The rows and the plan of each phase that is not over; learner and progress go with it."""
         if len(self.runs) == 1:
             yield self.rows, self.plan()
+            self.held_out = judged(self)
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
             self.runs.append(Progress())
             self.learner = self.new_learner(self.rows.rarity)
-        everything = np.arange(len(self.rows.store), dtype=np.uint64)
-        weights = self.rows.store.weights
+        examples = self.rows.examples()
+        everything, weights = np.arange(len(examples), dtype=np.uint64), examples.omega
         rows = everything if weights.size == 1 else everything[weights > 0]
-        yield Drawn(self.rows.examples(), rows, "after_first", self.settings.seed), self.plan()
+        yield Drawn(examples, rows, "after_first", self.settings.seed), self.plan()
 
     def plan(self) -> Plan:
         """What the present phase is to do."""

@@ -97,6 +97,10 @@ class Perceptron(LinearTraining):
         1 shows a progress bar.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
+    calibrate : {"sigmoid", "isotonic"} or None, default=None
+        Whether there is to be a `predict_proba`. Then `fit` learns nothing from
+        `validation_fraction` of the rows, unless X_val is given: their scores tell probabilities
+        from scores. See :class:`rosenblatt.models.calibration.Calibration`.
 
     Attributes
     ----------
@@ -186,6 +190,7 @@ class Perceptron(LinearTraining):
         warm_start=False,
         verbose=0,
         callbacks=None,
+        calibrate=None,
     ):
         self.eta0 = eta0
         self.learning_rate = learning_rate
@@ -210,6 +215,7 @@ class Perceptron(LinearTraining):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callbacks = callbacks
+        self.calibrate = calibrate
 
     @classmethod
     def textbook(cls, **options) -> Self:
