@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
 from rosenblatt import HashedNgrams, Model, data, reference, train
@@ -285,3 +286,29 @@ def texts_of_two_classes(rows=300):
     labels = generator.integers(0, 2, rows)
     words = generator.zipf(1.3, (rows, 9)) % 100 + 20 * labels[:, None]
     return [f"c{label}" for label in labels], [" ".join(f"w{w}" for w in row) for row in words]
+
+
+class TestDefaults:
+    def test_a_small_table_is_learned_jointly_and_long_enough(self):
+        X, y = load_iris(return_X_y=True)
+        frame = {f"c{j}": X[:, j] for j in range(4)} | {"label": [f"k{label}" for label in y]}
+        runs = []
+        model = train(frame, label="label", report=runs.append)
+        found = {name: model.parameters[name] for name in ("threshold", "padding", "multiclass")}
+        assert found == {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+        assert runs[-1].refit_epochs >= 16
+        assert len(runs[-1].history) >= 16
+        assert np.mean(model.predict(frame) != np.array(frame["label"])) < 0.04
+
+    def test_text_keeps_its_own(self):
+        frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+        model = train(frame, text="text", epochs=2)
+        found = {name: model.parameters[name] for name in ("threshold", "padding", "multiclass")}
+        assert found == {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
+
+    def test_what_is_given_is_taken(self):
+        frame = {"label": ["a", "b", "c"] * 9, "c": np.arange(27.0)}
+        model = train(frame, label="label", threshold=1.0, multiclass="ovr", epochs=2)
+        assert model.parameters["threshold"] == 1.0
+        assert model.parameters["multiclass"] == "ovr"
+        assert model.parameters["padding"] == 0.5

@@ -34,11 +34,13 @@ def train(
         typer.Option(help="What learns: perceptron, arow, pa1, scw1:C=0.5 and so on."),
     ] = "perceptron",
     threshold: Annotated[
-        float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
-    ] = 2.0,
+        float | None,
+        typer.Option(min=0.0, help="Correct a row when its margin is at most this; 2, tables 4."),
+    ] = None,
     multiclass: Annotated[
-        str, typer.Option(help="ovr: each class against the rest; joint: against the best other.")
-    ] = "ovr",
+        str | None,
+        typer.Option(help="ovr: each class against the rest; joint (tables): the best other."),
+    ] = None,
     tune: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Choose settings and train in this time: 60s, 5m."),

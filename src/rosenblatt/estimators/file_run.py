@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data import Source
+from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows
 from rosenblatt.estimators.held_out import HeldOut, judged
@@ -22,27 +23,44 @@ from rosenblatt.models import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
 
 _VISITS_PER_STEP = 1 << 16
+# A table of numbers and categories is visited that often before held-out rows may end a run, or for
+# that many epochs.
+_VISITS_ENOUGH = 20_000
+_EPOCHS_ENOUGH = 16
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What :func:`rosenblatt.train` is told about learning; see there."""
+    """What :func:`rosenblatt.train` is told about learning; see there.
+
+    What is None is decided by the features (:meth:`for_features`), and by the number of rows.
+    """
 
     epochs: int | None = None
-    threshold: float = 2.0
-    padding: float = 0.1
+    threshold: float | None = None
+    padding: float | None = None
     average: bool = True
     holdout: float | None = None
     max_epochs: int = 20
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
-    multiclass: str = "ovr"
+    multiclass: str | None = None
     calibrate: str | None = "sigmoid"
     target: str | None = None
     class_weight: str | dict[str, float] | None = None
     weight: str | None = None
     rule: str = "perceptron"
+
+    def for_features(self, features: Features) -> Settings:
+        """The same with nothing left open: what errs least on text, or on tables of other columns.
+
+        A row of either has a length of about 1, so that these are numbers in units of the data.
+        """
+        usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
+        if features.is_plain_table:
+            usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+        return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -93,7 +111,7 @@ class FileRun:
         threads: int = 1,
         folder: Path | None = None,
     ) -> None:
-        self.source, self.settings = source, settings
+        self.source, self.settings = source, settings.for_features(source.features)
         self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
@@ -135,7 +153,12 @@ class FileRun:
         """How many epochs the refit on all rows has; 0 without one."""
         if len(self.runs) == 1:
             return 0
-        return 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+        best = 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+        if not self.source.features.is_plain_table:
+            return best
+        # Few held-out rows cannot tell one number of epochs from another: then rather too many.
+        enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
+        return max(best, min(enough, _EPOCHS_ENOUGH, self.settings.max_epochs))
 
     @property
     def validation_error(self) -> float:
@@ -160,7 +183,9 @@ class FileRun:
     def plan(self) -> Plan:
         """What the present phase is to do."""
         s, rows = self.settings, self.rows
-        keep = "late_average" if s.average else "last"
+        # A table takes few epochs, of which the last half may be a single one.
+        averages = "average" if self.source.features.is_plain_table else "late_average"
+        keep = averages if s.average else "last"
         if self.phase == "refit":
             return Plan(
                 eta=self._eta(), keep=keep, max_epochs=self.refit_epochs, tol=None,
@@ -175,6 +200,7 @@ class FileRun:
             early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
             validate=rows.validation_error if rows.valid or rows.held_out > 0 else None,
             most_visits=_VISITS_PER_STEP,
+            least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
 
     def _eta(self) -> Any:
@@ -198,6 +224,20 @@ class FileRun:
             learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
             learner = Family(self._member._member_rule(), n_classes, 0, **shared)
+        assert s.threshold is not None
+        assert s.padding is not None
+        assert s.multiclass is not None
+        learner = Linear(
+            n_classes or max(2, len(self.source.classes)),
+            0,
+            multiclass=s.multiclass,
+            thresholds=(s.threshold, s.threshold),
+            padding=s.padding,
+            averaging=s.average,
+            rates=ONE_RATE if rarity is None else rarity.rates,
+            dtype=np.float32,
+            threads=self.threads,
+        )
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
