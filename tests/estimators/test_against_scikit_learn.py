@@ -17,12 +17,8 @@ def theirs():
     spec = importlib.util.spec_from_file_location("their_tests", SOURCE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-<<<<<<< HEAD
     # Theirs is the textbook algorithm, in the same order every time.
     module.Perceptron = partial(Perceptron.textbook, random_state=0)
-=======
-    module.Perceptron = Perceptron.textbook
->>>>>>> main
     return module
 
 

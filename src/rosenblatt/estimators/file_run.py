@@ -210,6 +210,9 @@ class FileRun:
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear | Family:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
+        assert s.threshold is not None
+        assert s.padding is not None
+        assert s.multiclass is not None
         shared: dict[str, Any] = {
             "multiclass": s.multiclass,
             "padding": s.padding,
@@ -224,20 +227,6 @@ class FileRun:
             learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
             learner = Family(self._member._member_rule(), n_classes, 0, **shared)
-        assert s.threshold is not None
-        assert s.padding is not None
-        assert s.multiclass is not None
-        learner = Linear(
-            n_classes or max(2, len(self.source.classes)),
-            0,
-            multiclass=s.multiclass,
-            thresholds=(s.threshold, s.threshold),
-            padding=s.padding,
-            averaging=s.average,
-            rates=ONE_RATE if rarity is None else rarity.rates,
-            dtype=np.float32,
-            threads=self.threads,
-        )
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
