@@ -111,14 +111,14 @@ def train(
         have a length of about 1. By default 2 and 0.1; 4 and 0.5 for a table without text.
     average : bool
         Whether the model is the average of the weights over the last half of the run (see
+        ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights. A table
+        without text is averaged over the whole run.
     rule : str
         What learns: ``"perceptron"``, or another member of the family by name, with its parameters
         after a colon if need be: ``"arow"``, ``"pa1:C=0.1"``, ``"scw1:C=0.5,confidence=0.8"`` (see
         :func:`rosenblatt.compare`). `threshold` is the perceptron's alone.
-            ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights. A table
-        without text is averaged over the whole run.
     multiclass : {"ovr", "joint"}, optional
-            More than two classes: each against the rest, or each update between the right class and
+        More than two classes: each against the rest, or each update between the right class and
         the best wrong one. By default the first; the second for a table without text.
     tune : float or str, optional
         Seconds (or ``"60s"``, ``"5m"``) in which to choose n-grams, bits, threshold, padding,
