@@ -46,7 +46,14 @@ def trace(
         int | None, typer.Option(help="Visit the rows in a new random order each epoch.")
     ] = None,
 ) -> None:
-    """Show every step of a run: the sums, the verdict, the update, and why it ended."""
+    """Show every step of a run: the sums, the verdict, the update, and why it ended.
+
+    Examples:
+
+      rosenblatt trace --example movies
+
+      rosenblatt trace points.csv --label class --proof --format latex
+    """
     from rosenblatt import tracing
 
     if (file is None) == (example is None):

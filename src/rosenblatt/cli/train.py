@@ -18,63 +18,138 @@ def train(
     text: o.Text = None,
     column: o.Columns = None,
     out: Annotated[
-        Path | None, typer.Option(help="The model file; by default FILE with the ending .model.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The model file; by default FILE with the ending .model.",
+            rich_help_panel=o.OUTPUT,
+        ),
     ] = None,
     valid: Annotated[
-        list[str] | None, typer.Option(help="Files that decide the number of epochs.")
+        list[str] | None,
+        typer.Option(help="Files that decide the number of epochs.", rich_help_panel=o.LEARNING),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="How many; by default a held-out tenth decides.")
+        int | None,
+        typer.Option(
+            min=1, help="How many; by default a held-out tenth decides.", rich_help_panel=o.LEARNING
+        ),
     ] = None,
     averaged: Annotated[
-        bool, typer.Option("--averaged/--last", help="Average the weights, or take the last.")
+        bool,
+        typer.Option(
+            "--averaged/--last",
+            help="Average the weights, or take the last.",
+            rich_help_panel=o.LEARNING,
+        ),
     ] = True,
     threshold: Annotated[
-        float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
+        float,
+        typer.Option(
+            min=0.0,
+            help="Correct a row when its margin is at most this.",
+            rich_help_panel=o.LEARNING,
+        ),
     ] = 2.0,
     multiclass: Annotated[
-        str, typer.Option(help="ovr: each class against the rest; joint: against the best other.")
+        str,
+        typer.Option(
+            help="ovr: each class against the rest; joint: against the best other.",
+            rich_help_panel=o.LEARNING,
+        ),
     ] = "ovr",
     tune: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Choose settings and train in this time: 60s, 5m."),
+        typer.Option(
+            metavar="TIME",
+            help="Choose settings and train in this time: 60s, 5m.",
+            rich_help_panel=o.LEARNING,
+        ),
     ] = None,
     ngrams: Annotated[
-        int | None, typer.Option(min=1, max=20, help="The longest n-gram of words; 2 by default.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=20,
+            help="The longest n-gram of words; 2 by default.",
+            rich_help_panel=o.FEATURES,
+        ),
     ] = None,
     chars: Annotated[
-        bool, typer.Option("--chars", help="N-grams of characters within words instead.")
+        bool,
+        typer.Option(
+            "--chars",
+            help="N-grams of characters within words instead.",
+            rich_help_panel=o.FEATURES,
+        ),
     ] = False,
     bits: Annotated[
-        int | None, typer.Option(min=8, max=30, help="Hash to 2^BITS columns; 22 by default.")
+        int | None,
+        typer.Option(
+            min=8, max=30, help="Hash to 2^BITS columns; 22 by default.", rich_help_panel=o.FEATURES
+        ),
     ] = None,
     holdout: Annotated[
-        float | None, typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.")
+        float | None,
+        typer.Option(
+            min=0.0, max=0.9, help="Share of rows to hold out.", rich_help_panel=o.LEARNING
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides orders and held-out rows.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="Decides orders and held-out rows.", rich_help_panel=o.LEARNING),
+    ] = 0,
     memory: Annotated[
-        int, typer.Option(min=1, help="MB of hashed rows to keep in memory; more go to disk.")
+        int,
+        typer.Option(
+            min=1,
+            help="MB of hashed rows to keep in memory; more go to disk.",
+            rich_help_panel=o.LONG_RUNS,
+        ),
     ] = 128,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="A folder to save the run in while it goes on.")
+        Path | None,
+        typer.Option(
+            help="A folder to save the run in while it goes on.", rich_help_panel=o.LONG_RUNS
+        ),
     ] = None,
-    every: Annotated[float, typer.Option(min=0.0, help="Seconds between two checkpoints.")] = 60.0,
+    every: Annotated[
+        float,
+        typer.Option(min=0.0, help="Seconds between two checkpoints.", rich_help_panel=o.LONG_RUNS),
+    ] = 60.0,
     every_rows: Annotated[
-        int | None, typer.Option(min=1, help="Rows between two checkpoints, whatever the time.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Rows between two checkpoints, whatever the time.",
+            rich_help_panel=o.LONG_RUNS,
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run saved in the checkpoint folder.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the run saved in the checkpoint folder.",
+            rich_help_panel=o.LONG_RUNS,
+        ),
     ] = False,
     start: Annotated[
-        Path | None, typer.Option("--from", help="A model file to go on from.")
+        Path | None,
+        typer.Option("--from", help="A model file to go on from.", rich_help_panel=o.LONG_RUNS),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Threads that learn; -1 is all cores.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(help="Threads that learn; -1 is all cores.", rich_help_panel=o.LONG_RUNS)
+    ] = -1,
     format: o.Format = None,
     header: o.Header = None,
     missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what the columns are taken for.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what the columns are taken for.", rich_help_panel=o.OUTPUT
+        ),
     ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
