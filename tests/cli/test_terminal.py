@@ -111,3 +111,22 @@ def test_a_reader_that_has_enough_is_no_fault(folder):
     process.stderr.close()
     assert process.wait(timeout=60) in (0, 1)
     assert errors == ""
+
+
+@pytest.mark.parametrize("given", ["0", "x", "3-2", "1-21", "-2", "2-"])
+def test_n_grams_that_cannot_be_are_bad_usage(folder, given):
+    result = CliRunner().invoke(
+        app, ["train", str(folder / "a.csv"), f"--ngrams={given}", "--dry-run"]
+    )
+    assert result.exit_code == 2
+
+
+def test_n_grams_are_those_asked_for(folder):
+    for options, line in (
+        (["--ngrams", "3"], "of 1 to 3 words"),
+        (["--chars", "--ngrams", "2-4"], "of 2 to 4 characters"),
+        (["--chars", "--ngrams", "4"], "of 3 to 4 characters"),
+        (["--chars"], "of 3 to 5 characters"),
+    ):
+        result = CliRunner().invoke(app, ["train", str(folder / "a.csv"), *options, "--dry-run"])
+        assert line in result.output

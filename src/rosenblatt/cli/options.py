@@ -105,6 +105,27 @@ def reading(
     }
 
 
+def ngrams(given: str | None, chars: bool) -> tuple[int, int] | None:
+    """The shortest and the longest n-gram, from N or N-M; None where nothing was said.
+
+    >>> ngrams("3", False), ngrams("2-4", True), ngrams("6", True), ngrams(None, True)
+    ((1, 3), (2, 4), (3, 6), (3, 5))
+    """
+    if given is None:
+        return (3, 5) if chars else None
+    low, dash, high = given.partition("-")
+    try:
+        longest = int(high if dash else low)
+        shortest = int(low) if dash else min(3 if chars else 1, longest)
+    except ValueError:
+        longest = shortest = 0
+    if not 1 <= shortest <= longest <= 20:
+        raise typer.BadParameter(
+            f"{given!r} is not N or N-M with 1 <= N <= M <= 20", param_hint="--ngrams"
+        )
+    return shortest, longest
+
+
 def stem(path: str) -> str:
     """The name of a file without its suffixes.
 

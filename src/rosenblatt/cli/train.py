@@ -68,11 +68,10 @@ def train(
         ),
     ] = None,
     ngrams: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            min=1,
-            max=20,
-            help="The longest n-gram of words; 2 by default.",
+            metavar="N or N-M",
+            help="N-grams of up to N words, or of N to M; 1-2 by default, 3-5 characters.",
             rich_help_panel=o.FEATURES,
         ),
     ] = None,
@@ -184,7 +183,7 @@ def train(
     target = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
     reading = o.reading(label, text, column, format, header, skip_bad_rows, missing) | {
-        "ngrams": (3, max(ngrams or 5, 5)) if chars else ngrams,
+        "ngrams": o.ngrams(ngrams, chars),
         "analyzer": "char" if chars else None,
         "bits": bits,
     }
