@@ -44,21 +44,28 @@ def train(
             rich_help_panel=o.LEARNING,
         ),
     ] = True,
-    threshold: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            help="Correct a row when its margin is at most this.",
-            rich_help_panel=o.LEARNING,
-        ),
-    ] = 2.0,
-    multiclass: Annotated[
+    rule: Annotated[
         str,
         typer.Option(
-            help="ovr: each class against the rest; joint: against the best other.",
+            help="What learns: perceptron, arow, pa1, scw1:C=0.5 and so on.",
             rich_help_panel=o.LEARNING,
         ),
-    ] = "ovr",
+    ] = "perceptron",
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Correct a row when its margin is at most this; 2, tables 4.",
+            rich_help_panel=o.LEARNING,
+        ),
+    ] = None,
+    multiclass: Annotated[
+        str | None,
+        typer.Option(
+            help="ovr: each class against the rest; joint (tables): the best other.",
+            rich_help_panel=o.LEARNING,
+        ),
+    ] = None,
     tune: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +100,31 @@ def train(
         float | None,
         typer.Option(
             min=0.0, max=0.9, help="Share of rows to hold out.", rich_help_panel=o.LEARNING
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="A column: how many copies each row stands for.", rich_help_panel=o.LEARNING
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="Weights of classes: balanced, or a=2,b=1.", rich_help_panel=o.LEARNING),
+    ] = None,
+    calibrate: Annotated[
+        str,
+        typer.Option(
+            help="Probabilities from held-out rows: sigmoid, isotonic or none.",
+            rich_help_panel=o.LEARNING,
+        ),
+    ] = "sigmoid",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="What the threshold between two classes is to reach on held-out rows: "
+            "precision=0.95, recall=0.9 or f1; for the second class, or LABEL:precision=0.95.",
+            rich_help_panel=o.LEARNING,
         ),
     ] = None,
     seed: Annotated[
@@ -167,6 +199,8 @@ def train(
 
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
+      rosenblatt train reviews.csv --label sentiment --rule arow:r=0.5
+
       rosenblatt train reviews.csv --label sentiment --tune 60s
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
@@ -180,7 +214,7 @@ def train(
     from rosenblatt.estimators.files import Stopped, open_for_training
     from rosenblatt.estimators.files import train as run
 
-    target = out or Path(o.stem(files[0]) + ".model")
+    model_file = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
     reading = o.reading(label, text, column, format, header, skip_bad_rows, missing) | {
         "ngrams": o.ngrams(ngrams, chars),
@@ -197,18 +231,23 @@ def train(
             valid=valid,
             epochs=epochs,
             average=averaged,
+            rule=rule,
             multiclass=multiclass,
             tune=tune,
             threshold=threshold,
             holdout=holdout,
             seed=seed,
+            weight=weight,
+            class_weight=o.class_weights(class_weight),
+            calibrate=None if calibrate == "none" else calibrate,
+            target=target,
             memory=memory << 20,
             checkpoint=checkpoint,
             checkpoint_seconds=every,
             checkpoint_rows=every_rows,
             resume=resume,
             start=start,
-            out=target,
+            out=model_file,
             n_jobs=jobs,
             report=display.step,
             report_trial=display.trial,
@@ -217,4 +256,4 @@ def train(
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)
         raise typer.Exit(128 + stopped.signal) from None
-    display.trained(model, target)
+    display.trained(model, model_file)

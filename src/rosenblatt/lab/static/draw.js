@@ -201,6 +201,8 @@ function drawWeightSpace(space) {
     <g clip-path="url(#weights)">
       ${cone.length > 2 ? `<polygon class="cone" points="${points(cone, x, y)}"/>` : ""}
       ${edges.join("")}<polyline class="path" points="${points(space.path, x, y)}"/>
+      ${space.ellipse ? `<ellipse class="confidence" cx="${x(end[0])}" cy="${y(end[1])}" rx="${Math.abs(x(space.ellipse[0]) - x(0))}"
+        ry="${Math.abs(y(space.ellipse[1]) - y(0))}"/>` : ""}
       <circle class="start" cx="${x(space.path[0][0])}" cy="${y(space.path[0][1])}" r="4"/>
       <circle class="end" cx="${x(end[0])}" cy="${y(end[1])}" r="5"/></g>
     ${ticks(...range(mid[0]), 4).map((v) => `<text class="tick" x="${x(v)}" y="${size - room + 14}" text-anchor="middle">${short(v)}</text>`).join("")}

@@ -1,6 +1,9 @@
 // The page: it draws the view that the server sends, and sends what the user does.
 
 const CONTROLS = [
+  ["rule", "rule", "select", ["perceptron", "pa", "pa1", "pa2", "arow"]],
+  ["C", "aggressiveness C", "number", { min: 0.001, step: 0.1 }],
+  ["r", "r of AROW", "number", { min: 0.001, step: 0.1 }],
   ["update", "update", "select", ["online", "batch"]],
   ["order", "order", "select", ["in order", "shuffled", "random"]],
   ["mistake", "mistake rule", "select", ["margin", "sign"]],
@@ -192,8 +195,10 @@ export function render({ model }) {
       else field.value = kind === "text" ? view.settings[name].join(", ") : view.settings[name]
     }
     const s = view.settings
-    const unused = { order: s.update === "batch", seed: s.order === "in order" || s.update === "batch", padding: !s.bias,
-      degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" }
+    const other = s.rule !== "perceptron", batch = s.update === "batch" && !other
+    const unused = { order: batch, seed: s.order === "in order" || batch, padding: !s.bias,
+      degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" || other,
+      update: other, mistake: other, eta: other, C: s.rule !== "pa1" && s.rule !== "pa2", r: s.rule !== "arow" }
     for (const [name, off] of Object.entries(unused)) $(`[data-setting="${name}"]`).hidden = off
   }
 
