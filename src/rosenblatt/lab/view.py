@@ -202,7 +202,8 @@ def _certificate(session: Session) -> dict[str, Any]:
         margin = f"The largest margin is γ = {number(least * (problem.padding or 1))}"
         end = "."
         if bound is not None:
-            end = f", so a run makes at most {counted(bound, 'update')}."
+            run = "a run from this start" if any(session.settings.start) else "a run"
+            end = f", so {run} makes at most {counted(bound, 'update')}."
         return {
             "verdict": "separable",
             "text": f"{after}{'a' if after else 'A'} {thing} separates them. {margin}{end}",
