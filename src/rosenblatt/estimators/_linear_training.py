@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import rules, training
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
@@ -98,7 +99,9 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             examples, keys = self._surveyed(examples, X)
             order, draw, merged = checks.order_of(self.shuffle, examples, keys)
             examples = examples.packed().reweighted(merged)
-            learner = self._new_learner(examples, len(self.classes_))
+            learner: Any = self._new_learner(examples, len(self.classes_))
+            if _device.chosen_device(self, examples, len(self.classes_)) == "cuda":
+                learner = _device.moved_to_cuda(learner)
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
@@ -183,7 +186,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype = checks.FLOATS if first else self._learner.dtype
+        dtype, X = checks.FLOATS if first else self._learner.dtype, _device.to_host(X)
         X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
@@ -236,6 +239,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         checks.check_options(self)
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
+        """A learner on the processor that knows nothing yet."""
         threads = threads_of(self.n_jobs)
         one_book = self.max_updates is not None or self.keep == "best"
         if threads > 1 and n_classes > 2 and self.multiclass == "ovr" and one_book:
@@ -273,6 +277,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
 
     def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
         """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
+        if _device.is_on_cuda(X):  # looked at where they lie
+            return examples, None
         n, pairwise = len(self.classes_), self.multiclass == "ovo"
         copies = self.update == "online" and (n <= 2 or pairwise)
         copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
@@ -344,9 +350,9 @@ class LinearTraining(LearnedWeights, BaseEstimator):
     def _show(self, learner, examples, base, plan, progress) -> None:
         """Keep the learner, and the weights that the plan wants in the end."""
         learner.settle()
-        self._learner, self._places, self._base = learner, examples.columns, base
-        self._progress = progress
         weights, bias = training.kept_weights(learner, plan, progress)
+        self._learner, self._places, self._base = learner.on_host(), examples.columns, base
+        self._progress = progress
         self._shown = Weights(self._in_columns(weights), bias)
         checks.describe_run(self, progress)
         progress.kept = progress.cycle = None
