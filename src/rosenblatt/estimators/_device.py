@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names
 
+from rosenblatt.gpu.blocks import Settings
 from rosenblatt.gpu.decide import votes
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
 from rosenblatt.gpu.dual import DeviceDual
 from rosenblatt.gpu.gram import DeviceGram
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.together import Group
 from rosenblatt.gpu.votes import scores_on_device
 from rosenblatt.kernels.learn import PADDING
 from rosenblatt.learners.examples import Examples
@@ -150,6 +153,48 @@ def like(result: Any, given: Any) -> Any:
     return module.from_dlpack(result)
 
 
+def where_many(wanted: str, X: Any, n_classes: int, models: list[Any]) -> str:
+    """Where models are trained together: "cpu" or "cuda"."""
+    there, dense = is_on_cuda(X), not sparse.issparse(X)
+    if wanted == "cpu" and there:
+        raise DeviceError(MIXED)
+    if wanted == "cuda" and not dense:
+        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    if wanted != "auto" or there:
+        return "cuda" if there else wanted
+    shape = getattr(X, "shape", (0, 0))
+    problems = sum(n_problems(n_classes, getattr(model, "multiclass", "ovr")) for model in models)
+    pays = problems >= _ENOUGH_PROBLEMS and shape[0] * shape[1] * problems >= _ENOUGH_WORK
+    return "cuda" if dense and pays and is_at_hand() else "cpu"
+
+
+def brought(X: Any) -> Any:
+    """Rows on the device, if they lie there or fit."""
+    device = current_device()
+    if is_on_cuda(X) or not hasattr(X, "dtype") or X.nbytes > device.free_bytes() // 2:
+        return X
+    with in_plain_words():
+        return device.xp.asarray(X)
+
+
+def some_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a matrix or data frame, where they lie."""
+    return X[rows] if is_on_cuda(X) else _safe_indexing(X, rows)
+
+
+def group_of(learners: list[Linear], kinds: Array) -> Group:
+    """Learners of the same classes and features on the device, to be trained together."""
+    first = learners[0]
+    settings = [
+        Settings(learner.thresholds, math.sqrt(learner.rule[PADDING]), learner.averaging)
+        for learner in learners
+    ]
+    return Group(
+        current_device(), settings, kinds, first.n_classes, first.n_features,
+        multiclass=first.multiclass, dtype=first.dtype, rates=first.rates,
+    )  # fmt: skip
+
+
 def device_scores(X: Any, weights: Array, bias: Array) -> Any:
     """The scores ``X·W' + b`` of rows on a CUDA device, there."""
     xp = current_device().xp
@@ -163,12 +208,14 @@ def device_votes(scores: Any, n_classes: int) -> Any:
 
 
 def moved_to_cuda(learner: Linear) -> DeviceLinear:
-    """A learner of the same rule on the current CUDA device; it knows nothing yet."""
-    return DeviceLinear(
+    """A learner on the current CUDA device that goes on from where one on the processor stands."""
+    moved = DeviceLinear(
         current_device(), learner.n_classes, learner.n_features, multiclass=learner.multiclass,
         thresholds=learner.thresholds, padding=math.sqrt(learner.rule[PADDING]),
         averaging=learner.averaging, rates=learner.rates, dtype=learner.dtype, batch=learner.batch,
     )  # fmt: skip
+    moved.restore(learner.state())
+    return moved
 
 
 def predicted(classes: Array, scores: Any, given: Any) -> Any:

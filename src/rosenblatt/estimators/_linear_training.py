@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -50,6 +51,16 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
+@dataclass
+class Run:
+    """What a fit has to do: `training.run` of these; a learner of the same rule may do it."""
+
+    learner: Any
+    data: Any
+    plan: Plan
+    progress: Progress
+
+
 class LinearTraining(LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
@@ -83,6 +94,21 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
+        with self._fitting(X, y, coef_init, intercept_init, sample_weight, X_val, y_val) as run:
+            if _device.chosen_device(self, run.data.examples, len(self.classes_)) == "cuda":
+                run.learner = _device.moved_to_cuda(run.learner)
+            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+                plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+                for _ in training.run(run.learner, run.data, plan, run.progress):
+                    pass
+        checks.warn_of_budget(self)
+        return self
+
+    @contextmanager
+    def _fitting(
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
+    ) -> Iterator[Run]:
+        """Check the input and draw up a run; the block trains, then what it learned is shown."""
         with checks.untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
@@ -99,20 +125,13 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             examples, keys = self._surveyed(examples, X)
             order, draw, merged = checks.order_of(self.shuffle, examples, keys)
             examples = examples.packed().reweighted(merged)
-            learner: Any = self._new_learner(examples, len(self.classes_))
-            if _device.chosen_device(self, examples, len(self.classes_)) == "cuda":
-                learner = _device.moved_to_cuda(learner)
+            learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
-            progress = Progress()
-            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-                plan = replace(plan, callbacks=(*bar, *plan.callbacks))
-                for _ in training.run(learner, data, plan, progress):
-                    pass
-            self._show(learner, examples, base, plan, progress)
-        checks.warn_of_budget(self)
-        return self
+            run = Run(learner, data, plan, Progress())
+            yield run
+            self._show(run.learner, examples, base, plan, run.progress)
 
     @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:

@@ -118,7 +118,7 @@ class Blocks:
         self.is_joint = multiclass == "joint" and n_classes > 2
         self.is_pairwise = multiclass == "ovo" and n_classes > 2
         self.per_model = n_problems(n_classes, multiclass)
-        table = table_of(models, n_classes, multiclass, dtype)
+        self.host_table = table = table_of(models, n_classes, multiclass, dtype)
         self.n = n = len(table)
         self.size = block_rows or (1024 if self.is_joint else 512)
         # Scores of many problems are made on tensor cores; those near the threshold again.
@@ -135,6 +135,12 @@ class Blocks:
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._buffers: Any = None
         self._graphs: dict[Any, Any] = {}
+
+    def assign(self, column: str, per_model: Array) -> None:
+        """Set a column of the table: the row of weights or of rates of each model, or activity."""
+        self.host_table[column] = np.repeat(per_model, self.per_model)
+        with self.device.main:
+            self.device.put(self.table, self.host_table.view(np.uint8))
 
     # The walk
 
@@ -358,10 +364,17 @@ class Blocks:
         """What came of a walk for each model."""
         m, updates = len(self.models), counts[: self.n].reshape(len(self.models), -1).sum(axis=1)
         mistakes, updated = counts[self.n : self.n + m], counts[self.n + m :]
-        pairs, weight = self.is_pairwise, examples.weight_of(visited)
+        pairs, visits, weight = self.is_pairwise, [len(visited)] * m, [0.0] * m
+        if omega is None:
+            weight = [examples.weight_of(visited)] * m
+        else:
+            own = omega[:, visited.astype(np.intp)]
+            kinds = self.host_table["weights"][:: self.per_model]
+            visits = np.count_nonzero(own, axis=1)[kinds].tolist()
+            weight = own.sum(axis=1)[kinds].tolist()
         return [
             Tally(
-                len(visited), weight, int(updates[i]), int(updates[i] if pairs else updated[i]),
+                visits[i], weight[i], int(updates[i]), int(updates[i] if pairs else updated[i]),
                 math.nan if pairs else int(mistakes[i]), 0, None,
             )
             for i in range(m)
