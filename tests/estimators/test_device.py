@@ -37,7 +37,9 @@ def halving(t):
 def fitted_on_both(X, y, **options):
     where = dict(options)
     given = {name: where.pop(name) for name in ("sample_weight", "X_val", "y_val") if name in where}
-    return [Perceptron(**where, device=name).fit(X, y, **given) for name in ("cpu", "cuda")]
+    return [
+        Perceptron.textbook(**where, device=name).fit(X, y, **given) for name in ("cpu", "cuda")
+    ]
 
 
 def assert_same(here, there):
@@ -61,7 +63,7 @@ def assert_same(here, there):
         {"update": "batch", "keep": "best"},
         {"update": "batch", "learning_rate": halving, "max_iter": 7, "tol": None},
         {"max_updates": 100, "shuffle": "random"},
-        {"class_weight": {"ant": 3.0, "bee": 0.5}, "fit_intercept": False, "keep": "average"},
+        {"class_weight": {"ant": 4.0, "bee": 0.5}, "fit_intercept": False, "keep": "average"},
         {"mistake": "sign", "intercept_scaling": 2.0, "shuffle": "after_first"},
         {"feature_rates": [1, 2, 0.5, 1, 1, 4], "warm_start": True},
     ],
@@ -86,7 +88,7 @@ def test_both_devices_give_the_same_model(standin, multiclass, options):
 @needs_compiler
 def test_a_pocket_is_looked_into_at_epoch_ends(standin):
     X, y = digits()
-    model = Perceptron(keep="best", device="cuda", max_iter=9, random_state=0).fit(X, y)
+    model = Perceptron.textbook(keep="best", device="cuda", max_iter=9, random_state=0).fit(X, y)
     errors = model.history_["train_error"]
     assert np.mean(model.predict(X) != y) == np.nanmin(errors)
 
@@ -94,8 +96,8 @@ def test_a_pocket_is_looked_into_at_epoch_ends(standin):
 @needs_compiler
 def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
     X, y = digits()
-    here = Perceptron(random_state=0, device="cpu").fit(X, y)
-    there = Perceptron(random_state=0).fit(on_device(X), y)
+    here = Perceptron.textbook(random_state=0, device="cpu").fit(X, y)
+    there = Perceptron.textbook(random_state=0).fit(on_device(X), y)
     assert_same(here, there)
     assert isinstance(there.coef_, np.ndarray)
     scores = there.decision_function(on_device(X))
@@ -104,11 +106,24 @@ def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
     np.testing.assert_array_equal(there.predict(on_device(X)), here.predict(X))
     assert there.score(on_device(X), y) == here.score(X, y)
     codes = np.unique(y, return_inverse=True)[1]
-    numbers = Perceptron(random_state=0, multiclass="ovo").fit(on_device(X), on_device(codes))
+    numbers = Perceptron.textbook(random_state=0, multiclass="ovo").fit(
+        on_device(X), on_device(codes)
+    )
     np.testing.assert_array_equal(
         numbers.predict(on_device(X)),
         clone(numbers).set_params(device="cpu").fit(X, codes).predict(X),
     )
+
+
+@needs_compiler
+def test_the_defaults_are_the_same_in_units_of_rows_on_the_device(standin):
+    X, y = digits(n=400)
+    here = Perceptron(random_state=0, device="cpu").fit(X, y)
+    there = Perceptron(random_state=0).fit(on_device(X), y)
+    assert (here.threshold_, here.intercept_scaling_, here.multiclass_) == (
+        there.threshold_, there.intercept_scaling_, there.multiclass_,
+    )  # fmt: skip
+    np.testing.assert_allclose(here.coef_, there.coef_, rtol=1e-5)
 
 
 @needs_compiler
@@ -167,7 +182,9 @@ def test_auto_stays_on_the_processor_where_a_device_gains_nothing(standin, monke
     def choice(n, d, classes, **options):
         X = np.broadcast_to(np.float32(0), (n, d))
         examples = Examples(Dense(X), np.broadcast_to(np.int32(0), n), np.ones(1), d)
-        return _device.chosen_device(Perceptron(**options), examples, classes)
+        model = Perceptron(**options)
+        model.multiclass_ = "ovr"
+        return _device.chosen_device(model, examples, classes)
 
     assert choice(10**6, 2048, 2) == "cpu"
     assert choice(1000, 10, 100) == "cpu"

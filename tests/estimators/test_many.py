@@ -1,5 +1,7 @@
 """Many models at once: the same models as one by one, on the processor and on the device."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -26,8 +28,7 @@ def data(n=150, d=5, classes=3):
 
 
 def textbook(**options):
-    given = {"threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
-    return Perceptron(**given | {"random_state": 2, "max_iter": 6, "tol": 0.01} | options)
+    return Perceptron.textbook(**{"random_state": 2, "max_iter": 6, "tol": 0.01} | options)
 
 
 GRID = {"threshold": [0.0, 2.0], "eta0": [1.0, 0.5], "keep": ["last", "average", "late_average"]}
@@ -46,7 +47,7 @@ def test_both_devices_fit_the_same_models(standin, multiclass, shuffle):
     ]
     assert [fit.device for fit in fits] == ["cpu", "cuda"]
     assert len(fits[0].models) == 12
-    for here, there in zip(*(sum(fit.models, []) for fit in fits), strict=True):
+    for here, there in zip(*(chain(*fit.models) for fit in fits), strict=True):
         np.testing.assert_array_equal(here.coef_, there.coef_)
         np.testing.assert_array_equal(here.intercept_, there.intercept_)
         assert (here.n_iter_, here.n_updates_, here.t_) == (

@@ -127,7 +127,7 @@ def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
         raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
     if wanted != "auto" or there:
         return "cuda" if there else wanted
-    problems = n_problems(n_classes, estimator.multiclass)
+    problems = n_problems(n_classes, getattr(estimator, "multiclass_", "ovr"))
     work = len(examples) * examples.n_features * problems
     pays = examples.is_dense and problems >= _ENOUGH_PROBLEMS and work >= _ENOUGH_WORK
     has_ratchet = getattr(estimator, "keep", None) == "best"  # which looks within epochs there
@@ -193,6 +193,19 @@ def group_of(learners: list[Linear], kinds: Array) -> Group:
         current_device(), settings, kinds, first.n_classes, first.n_features,
         multiclass=first.multiclass, dtype=first.dtype, rates=first.rates,
     )  # fmt: skip
+
+
+def device_lengths(X: Any, rates: Array) -> Array:
+    """The squared lengths of rows on a CUDA device, each feature times its rate."""
+    device = current_device()
+    every = np.full(X.shape[1], rates[-1], np.float64)
+    every[: rates.size] = rates[: every.size]
+    with in_plain_words():
+        each, size = device.xp.asarray(every), max(1, (1 << 27) // X.shape[1])
+        parts = [
+            (X[i : i + size].astype(np.float64) ** 2) @ each for i in range(0, X.shape[0], size)
+        ]
+        return device.host(device.xp.concatenate(parts))
 
 
 def device_scores(X: Any, weights: Array, bias: Array) -> Any:

@@ -20,7 +20,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
     classes_: np.ndarray
     n_features_in_: int
-    multiclass: str
+    multiclass_: str
     keep: str
     _learner: Linear
     _shown: Weights | None  # None: those in use are those to predict with
@@ -42,7 +42,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if _device.is_on_cuda(X):
             return _device.like(self._scores_on_device(X), X)
         scores = super().decision_function(X)
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
+        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores
 
@@ -73,9 +73,9 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         scores = _device.device_scores(X, weights, bias)
         if len(self.classes_) <= 2:
             return scores[:, 0]
-        return (
-            _device.device_votes(scores, len(self.classes_)) if self.multiclass == "ovo" else scores
-        )
+        if self.multiclass_ == "ovo":
+            return _device.device_votes(scores, len(self.classes_))
+        return scores
 
     @property
     def coef_(self) -> Any:

@@ -233,7 +233,8 @@ class DeviceLinear:
             ]
             a, b, c, d = self.device.host(xp.stack(squares)).tolist()
             self._before[0][...], self._before[1][...] = W, bias
-        return math.sqrt(a + b), math.sqrt(c + d)
+        scale = (self.padding or 1.0) ** 2  # the bias counts as the weight of the padding, b/c
+        return math.sqrt(a + b / scale), math.sqrt(c + d / scale)
 
     def state(self) -> State:
         """What was learned, as arrays (problems, features) on the processor."""

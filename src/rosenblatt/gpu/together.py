@@ -53,7 +53,8 @@ class Group:
         self, device: Any, models: Sequence[Settings], kinds: Array, n_classes: int,
         n_features: int, *, multiclass: str, dtype: Any, rates: Array,
     ) -> None:  # fmt: skip
-        self.rates, self.tallies, self.lengths = rates, [], np.empty((0, 2))
+        self.rates, self.lengths = rates, np.empty((0, 2))
+        self.tallies: list[Tally] = []
         with in_plain_words():
             self.blocks = Blocks(
                 device, models, n_classes, n_features, multiclass=multiclass, dtype=dtype,
@@ -63,6 +64,8 @@ class Group:
             self.blocks.assign("rates", np.arange(len(models)))
             with device.main:
                 self._before = (self.blocks.W.copy(), self.blocks.bias.copy())
+                squares = self.blocks.host_table["padding"]  # a bias counts as b/c
+                self._scale = device.xp.asarray(np.where(squares > 0, squares, 1.0))
         self.members = [Member(self, number) for number in range(len(models))]
         self._active = np.ones(len(models), bool)
 
@@ -87,7 +90,8 @@ class Group:
             W, bias = blocks.W, blocks.bias
             change = (W.astype(np.float64) - self._before[0], bias - self._before[1])
             squares = [
-                (w.astype(np.float64) ** 2).sum(axis=1) + b * b for w, b in ((W, bias), change)
+                (w.astype(np.float64) ** 2).sum(axis=1) + b * b / self._scale
+                for w, b in ((W, bias), change)
             ]
             found = device.host(xp.stack(squares)).reshape(2, models, -1).sum(axis=2)
             self._before[0][...], self._before[1][...] = W, bias
