@@ -5,6 +5,7 @@
 # make test-gpu   the tests that need a CUDA device; without one they are skipped
 # make check  lint, types, import order
 # make docs   build the documentation into docs/_build/html
+# make release-check   build the archives, install the wheel into an empty environment, and use it there
 # make bench  print the speed ratios against the peers
 # make house  print the size and shape of the code: frames from fit to kernel, lines per package
 
@@ -12,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-gpu test-random test-lowest check docs bench house clean
+.PHONY: demo test test-gpu test-random test-lowest check docs release-check bench house clean
 
 demo: .venv/core
 	$(BIN)/rosenblatt demo
@@ -41,6 +42,9 @@ check: .venv/dev
 
 docs: .venv/dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+release-check: .venv/dev
+	.ci/release-check $(BIN)/python
 
 bench: .venv/dev
 	$(PIP) -e ".[bench]"
@@ -76,8 +80,8 @@ define LOWEST
 import tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))["project"]
 extras = project["optional-dependencies"]
-tools = ("ruff", "mypy", "import-linter", "pre-commit", "sphinx", "myst", "pydata", "numpydoc")
-wanted = project["dependencies"] + [one for name in ("plot", "lab", "onnx", "dev") for one in extras[name]]
+tools = ("ruff", "mypy", "import-linter", "pre-commit", "sphinx", "myst", "pydata", "numpydoc", "build")
+wanted = project["dependencies"] + [one for name in ("plot", "lab", "onnx", "course", "dev") for one in extras[name]]
 print("\n".join(one.replace(">=", "==") for one in wanted if not one.startswith(("rosenblatt", *tools))))
 endef
 export LOWEST

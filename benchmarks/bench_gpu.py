@@ -58,7 +58,7 @@ def peaks() -> tuple[float, float, float]:
     return rates[0], rates[1], rates[2]
 
 
-def epochs(blocks: Blocks, examples, count: int, etas=np.ones(1)) -> tuple[list[float], list]:
+def epochs(blocks: Blocks, examples, count: int) -> tuple[list[float], list]:
     """The times and tallies of some epochs in permuted orders, drawn before the clock starts."""
     seconds, tallies = [], []
     for epoch in range(count):
@@ -66,7 +66,7 @@ def epochs(blocks: Blocks, examples, count: int, etas=np.ones(1)) -> tuple[list[
         size = examples.rows_per_call
         began = time.perf_counter()
         parts = [
-            blocks.walk(examples, order[at : at + size], etas)
+            blocks.walk(examples, order[at : at + size], np.ones(1))
             for at in range(0, len(order), size)
         ]
         seconds.append(time.perf_counter() - began)
@@ -101,7 +101,7 @@ def bench_mnist() -> None:
     model.fit(device.xp.asarray(X), y)
     whole = time.perf_counter() - began
     print(f"Perceptron.fit, 20 epochs, rows on the device: {whole:.3f} s, "
-          f"of which epochs {1e3 * min(model.history_['seconds']):.2f} ms each at best")  # fmt: skip
+          f"epochs {1e3 * min(model.history_['seconds']):.2f} ms each at best")  # fmt: skip
 
 
 def generated(rows: int = ROWS):

@@ -152,9 +152,7 @@ def test_many_models_are_the_same():
     for rows, others in zip(here.models, there.models, strict=True):
         for one, other in zip(rows, others, strict=True):
             np.testing.assert_array_equal(one.coef_, other.coef_)
-    np.testing.assert_array_equal(
-        here.results["mean_test_score"], there.results["mean_test_score"]
-    )
+    np.testing.assert_array_equal(here.results["mean_test_score"], there.results["mean_test_score"])
 
 
 def test_out_of_memory_is_one_sentence_and_the_model_stays():

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
+from rosenblatt.estimators._calibrated import calibrates
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.learners.budget import Budget
@@ -68,14 +69,17 @@ class DualModel:
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self)
-        given, X = X, self._checked(X, reset=False)
+        scores = self._scores_of(self._checked(X, reset=False))
+        return _device.like(scores, X) if _device.is_on_cuda(X) else scores
+
+    def _scores_of(self, X: Any) -> Any:
+        """What :meth:`decision_function` gives for rows that are checked already."""
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             there = _device.is_on_cuda(X)
             scores = (_device.device_votes if there else votes)(scores, len(self.classes_))
-        scores = scores if len(self.classes_) > 2 else scores[:, 0]
-        return _device.like(scores, given) if _device.is_on_cuda(given) else scores
+        return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X):
         """The class of each row.
@@ -180,7 +184,7 @@ class DualModel:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
             found = checks.validation_codes(y_val, self.classes_)
             return HeldOut(X_val, found, np.ones(len(found))), omega
-        if not self.early_stopping:
+        if not (self.early_stopping or calibrates(self)):
             return None, omega
         out = checks.held_out_rows(self, codes, len(self.classes_), random)
         weights = np.broadcast_to(omega, codes.shape)
