@@ -51,6 +51,10 @@ def train(
     holdout: Annotated[
         float | None, typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.")
     ] = None,
+    label_separator: Annotated[
+        str | None,
+        typer.Option(help="What separates labels, where a row may have several."),
+    ] = None,
     weight: Annotated[
         str | None, typer.Option(help="A column: how many copies each row stands for.")
     ] = None,
@@ -128,6 +132,7 @@ def train(
         "ngrams": (3, max(ngrams or 5, 5)) if chars else ngrams,
         "analyzer": "char" if chars else None,
         "bits": bits,
+        "label_separator": label_separator,
     }
     if dry_run:
         display.say_what_was_understood(open_for_training(files, **reading))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -173,9 +175,15 @@ class FileRun:
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear:
         """A learner of the classes known so far, where the model to go on from has left it."""
-        s = self.settings
-        learner = Linear(
-            n_classes or max(2, len(self.source.classes)),
+        s, source = self.settings, self.source
+        kind: Any = Linear
+        if source.features.separator is not None:
+            kind = partial(
+                LabelLearner,
+                membership=lambda: source.label_sets.matrix(known_classes(source)),
+            )
+        learner = kind(
+            n_classes or known_classes(source),
             0,
             multiclass=s.multiclass,
             thresholds=(s.threshold, s.threshold),

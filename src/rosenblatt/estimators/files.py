@@ -30,7 +30,9 @@ from rosenblatt.models import Model, read_model
 from rosenblatt.models.calibration import METHODS
 from rosenblatt.training import run as run_epochs
 
-_OF_FEATURES = ("label", "text", "columns", "ngrams", "analyzer", "bits", "missing")
+_OF_FEATURES = (
+    "label", "text", "columns", "ngrams", "analyzer", "bits", "missing", "label_separator"
+)  # fmt: skip
 
 
 def train(
@@ -45,6 +47,7 @@ def train(
     format: str | None = None,
     header: bool | None = None,
     missing: Iterable[str] | None = None,
+    label_separator: str | None = None,
     skip_bad_rows: bool = False,
     valid: Any = None,
     holdout: float | None = None,
@@ -94,6 +97,9 @@ def train(
         How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
         words, hashed to 2^22 columns. Who gives `ngrams` or `analyzer` means text: a column of
         words is then taken for text, and without one the call is refused.
+    label_separator : str, optional
+        What separates labels, where a row may have several; then each label is learned by itself,
+        and ``predict`` gives an indicator matrix. Of fastText files this is detected.
     valid : as `source`, optional
         Rows that decide the number of epochs, instead of held-out ones.
     holdout : float, optional
@@ -177,7 +183,7 @@ def train(
     reading = {
         "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
         "bits": bits, "format": format, "header": header, "missing": missing,
-        "skip_bad_rows": skip_bad_rows,
+        "skip_bad_rows": skip_bad_rows, "label_separator": label_separator,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
     saved = None
@@ -186,6 +192,7 @@ def train(
     rows = _open(source, reading, begin)
     held = None if valid is None else _open(valid, reading, begin, rows)
     _weigh(weight, rows, held)
+    _check_several_labels(rows, settings, tune is not None)
     if out is not None:
         check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
@@ -205,6 +212,21 @@ def train(
         run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
+
+
+def _check_several_labels(source: Source, settings: Settings, tunes: bool) -> None:
+    """Refuse what has a meaning only where each row has one label."""
+    if source.features.separator is None:
+        return
+    idle = {
+        "class_weight": settings.class_weight is not None,
+        "target": settings.target is not None,
+        "multiclass": settings.multiclass != "ovr",
+        "tune": tunes,
+    }
+    for name, given in idle.items():
+        if given:
+            raise OptionError(f"{name} is for one label per row, and here a row may have several")
 
 
 def _weigh(column: str | None, *sources: Source | None) -> None:
