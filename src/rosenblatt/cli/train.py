@@ -29,12 +29,18 @@ def train(
     averaged: Annotated[
         bool, typer.Option("--averaged/--last", help="Average the weights, or take the last.")
     ] = True,
+    rule: Annotated[
+        str,
+        typer.Option(help="What learns: perceptron, arow, pa1, scw1:C=0.5 and so on."),
+    ] = "perceptron",
     threshold: Annotated[
-        float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
-    ] = 2.0,
+        float | None,
+        typer.Option(min=0.0, help="Correct a row when its margin is at most this; 2, tables 4."),
+    ] = None,
     multiclass: Annotated[
-        str, typer.Option(help="ovr: each class against the rest; joint: against the best other.")
-    ] = "ovr",
+        str | None,
+        typer.Option(help="ovr: each class against the rest; joint (tables): the best other."),
+    ] = None,
     tune: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Choose settings and train in this time: 60s, 5m."),
@@ -113,6 +119,8 @@ def train(
 
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
+      rosenblatt train reviews.csv --label sentiment --rule arow:r=0.5
+
       rosenblatt train reviews.csv --label sentiment --tune 60s
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
@@ -144,6 +152,7 @@ def train(
             valid=valid,
             epochs=epochs,
             average=averaged,
+            rule=rule,
             multiclass=multiclass,
             tune=tune,
             threshold=threshold,

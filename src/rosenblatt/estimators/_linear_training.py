@@ -99,7 +99,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
             examples = examples_of(X, codes, omega_in)
             examples, keys = self._surveyed(examples, X)
             order, draw, merged = checks.order_of(self.shuffle, examples, keys)
-            examples = examples.packed().reweighted(merged)
+            examples = self._packed(examples).reweighted(merged)
             rows = checks.check_weights(sample_weight, len(y))
             self._settle_units(examples, float(np.broadcast_to(rows, len(y)).sum()))
             learner = self._new_learner(examples, len(self.classes_))
@@ -249,6 +249,14 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         checks.describe_run(self, progress)
         self.n_iter_ = 1
 
+    def _screens(self) -> bool:
+        """Whether the learner can pass over rows by a copy of them in 8 bits."""
+        return bool(self.update == "online")
+
+    def _packed(self, examples: Examples) -> Examples:
+        """The rows of fit in the layout that the learner walks over fastest."""
+        return examples.packed()
+
     def _check_parameters(self) -> None:
         self._validate_params()
         checks.check_options(self)
@@ -293,7 +301,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
     def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
         """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
         n, pairwise = len(self.classes_), self.multiclass == "ovo"
-        copies = self.update == "online" and (n <= 2 or pairwise)
+        copies = self._screens() and (n <= 2 or pairwise)
         copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
         found = survey(
             examples, keys=self.shuffle is True, copies=copies, threads=threads_of(self.n_jobs)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
+from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
@@ -107,9 +108,12 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if self._places is not None and sums.size:
             sums = np.zeros((len(sums), self.n_features_in_))
             sums[:, self._places] = state.sums
-        state = replace(
-            state, weights=self._in_columns(state.weights), sums=sums, before=None
-        )  # fmt: skip
+        weights, cells = self._in_columns(state.weights), state.cells
+        if self._places is not None and cells.size:
+            cells = np.full((len(cells), self.n_features_in_, cells.shape[2]), np.nan)
+            cells[..., 0] = weights / state.book[SCALE, :, None]
+            cells[:, self._places] = state.cells
+        state = replace(state, weights=weights, sums=sums, cells=cells, before=None)
         self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
         self._learner.restore(state)
         self._places = self._base = None

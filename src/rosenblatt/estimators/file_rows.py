@@ -15,6 +15,7 @@ from rosenblatt.errors import DataError
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.rates import SAMPLE, rarity_of
 from rosenblatt.training.order import shuffled
@@ -68,7 +69,7 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        learner: Linear,
+        learner: Linear | Family,
         progress: Progress,
         *,
         memory: int,
@@ -130,12 +131,12 @@ class FileRows:
         """Whether an epoch can visit all rows in any order at full speed."""
         return self.store.size <= self.store.memory
 
-    def validation_error(self, learner: Linear, averaged: bool) -> float:
+    def validation_error(self, learner: Linear | Family, averaged: bool) -> float:
         """The share of wrong predictions on held-out rows; NaN if there are none."""
         examples, rows = self.validation_examples(learner)
         return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
 
-    def validation_examples(self, learner: Linear) -> tuple[Examples, np.ndarray]:
+    def validation_examples(self, learner: Linear | Family) -> tuple[Examples, np.ndarray]:
         """Examples, by their own weights, and which of them are for validation."""
         if self.valid is None:
             whole = Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
