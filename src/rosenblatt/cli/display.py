@@ -314,23 +314,9 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     if result.reliability is not None:
         brier, error = result.reliability.brier, result.reliability.error
         typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
-<<<<<<< HEAD
     _show_notes(result)
     width = _show_classes(result)
-    if len(result.classes) > _MOST_CLASSES:
-=======
-    if result.bad:
-        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
-    if result.trained_on:
-        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
-        typer.echo("           on new rows it errs more often")
-    width = max(10, *(len(name) for name in result.classes))
-    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
-    for name, row in result.by_class().items():
-        cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
-        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
     if max(width, 18) + 11 * len(result.classes) > _WIDTH:
->>>>>>> main
         typer.echo("\nThe confusion matrix is too wide for a terminal: use --json or --plot FILE.")
     else:
         heading = r"actual \ predicted"

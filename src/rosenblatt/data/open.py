@@ -19,22 +19,15 @@ from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
-<<<<<<< HEAD
 from rosenblatt.data.labels import LabelSets, sorted_labels, split_labels
-=======
 from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
->>>>>>> main
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import SPARSE, Piece, Reader, TableReader
 from rosenblatt.data.schema import detect_features, fit_features, missing_words
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.data.strings import MISSING_WORDS, label_strings
-<<<<<<< HEAD
-from rosenblatt.errors import DataError, OptionError, listed, shown
-=======
 from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
-from rosenblatt.errors import DataError, listed, shown
->>>>>>> main
+from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
 
