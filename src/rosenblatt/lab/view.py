@@ -134,7 +134,7 @@ def _step(session: Session) -> dict[str, Any]:
         return {"title": "There are no points yet.", "lines": [], "mistake": False}
     if step is None:
         weights = "all weights zero"
-        if any(session.settings.start):
+        if session.run and any(problem.padded_weights(*session.run.start)):
             weights = "from " + "".join(words.weights(problem, *session.weights))
         start = f"{counted(len(problem.X), 'point')}, {weights}. Press step or play."
         return {"title": start, "lines": [], "mistake": False}
@@ -202,7 +202,8 @@ def _certificate(session: Session) -> dict[str, Any]:
         margin = f"The largest margin is γ = {number(least * (problem.padding or 1))}"
         end = "."
         if bound is not None:
-            end = f", so a run makes at most {counted(bound, 'update')}."
+            run = "a run from this start" if any(session.settings.start) else "a run"
+            end = f", so {run} makes at most {counted(bound, 'update')}."
         return {
             "verdict": "separable",
             "text": f"{after}{'a' if after else 'A'} {thing} separates them. {margin}{end}",
