@@ -79,6 +79,8 @@ class ProgressPrinter:
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
+        if "mixing" in model.parameters:
+            self._line(_mixing_line(model.parameters["mixing"]))
         if run.source.bad:
             self._line(f"left out   {counted(run.source.bad, 'bad row')}")
         if run.source.missing:
@@ -156,7 +158,23 @@ def _reading_lines(run: FileRun, seconds: float) -> list[str]:
     size, columns = run.rows.bytes, run.source.features.columns
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
     lines = [f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"]
+    if run.shards:
+        engine = run.engine  # type: ignore[attr-defined]
+        lines.append(f"shards     {run.shards}, for {counted(engine.workers, 'worker')}")
     return [f"columns    {_kinds(columns)}", *lines] if columns else lines
+
+
+def _mixing_line(mixing: dict[str, Any]) -> str:
+    """The updates of a run by several workers beside their bound.
+
+    >>> _mixing_line({"updates": 90, "mixed_updates": 22.5, "mixed_bound": 40.0, "bound": 160.0})
+    'mixing     90 updates (at most 160), 22.5 by shares (at most 40.0)'
+    """
+    updates, mixed = counted(mixing["updates"], "update"), f"{mixing['mixed_updates']:,.1f}"
+    if "bound" not in mixing:
+        return f"mixing     {updates}, {mixed} by shares"
+    total, least = f"{math.ceil(mixing['bound']):,}", f"{mixing['mixed_bound']:,.1f}"
+    return f"mixing     {updates} (at most {total}), {mixed} by shares (at most {least})"
 
 
 def _kinds(columns: Any) -> str:
@@ -171,6 +189,9 @@ def _kinds(columns: Any) -> str:
 
 
 def _live_line(run: FileRun, seconds: float) -> str:
+    if run.shards:
+        what = f"epoch {run.progress.epoch + 1} ({run.phase})" if run.history else "first pass"
+        return f"{what}  {run.done} of {counted(run.tasks, 'task')} done, {seconds:.0f} s"
     visits, counts = run.progress.position, run.progress.counts
     rate = visits / max(seconds, 1e-9)
     parts = [f"epoch {run.progress.epoch + 1} ({run.phase})", counted(visits, "row")]

@@ -43,6 +43,16 @@ Example = Annotated[
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Skip and count rows that cannot be read.")
 ]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        help="Share the work: N processes, or the address of a Dask scheduler (tcp://host:8786)."
+    ),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option(min=1, help="With workers: about how many shards; 16 or more by default."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 

@@ -62,6 +62,8 @@ def train(
         Path | None, typer.Option("--from", help="A model file to go on from.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Threads that learn; -1 is all cores.")] = -1,
+    workers: o.Workers = None,
+    shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -81,6 +83,8 @@ def train(
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
+
+      rosenblatt train 'part-*.parquet' --label y --workers tcp://scheduler:8786
 
       zcat big.svm.gz | rosenblatt train - --format svmlight --out big.model
     """
@@ -114,6 +118,8 @@ def train(
             start=start,
             out=target,
             n_jobs=jobs,
+            workers=workers,
+            shards=shards,
             report=display.step,
         )
     except Stopped as stopped:

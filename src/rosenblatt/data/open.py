@@ -141,7 +141,7 @@ def open(
             from rosenblatt.data.row_folder import RowFolder
 
             return RowFolder(files[0], features, classes)
-        names = _mentioned(label, text, columns, features)
+        names = mentioned(label, text, columns, features)
         reader = Reader(files, format, header, skip_bad_rows, block_bytes, mentioned=names)
     else:
         reader = TableReader(table_of(paths))
@@ -151,7 +151,7 @@ def open(
     return Source(reader, found, True, classes, skip_bad_rows)
 
 
-def _mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
+def mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
     """The names of columns that somebody has mentioned."""
     texts = [text] if isinstance(text, str) else text or ()
     known = () if features is None else (features.label, *(c.name for c in features.columns))

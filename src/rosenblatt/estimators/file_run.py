@@ -68,7 +68,11 @@ class FileRun:
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    shards, done, tasks : int
+        Of runs by several workers: shards, and tasks of the step under way, done and all.
     """
+
+    shards = done = tasks = 0
 
     def __init__(
         self,
@@ -82,7 +86,7 @@ class FileRun:
     ) -> None:
         self.source, self.settings = source, settings
         self.start, self.threads = start, threads
-        rarity = _rarity_of(start) if start is not None else None
+        rarity = rarity_of_model(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
         self.rows = FileRows(
@@ -201,7 +205,7 @@ def _state_of(model: Model) -> State:
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
 
 
-def _rarity_of(model: Model) -> Rarity | None:
+def rarity_of_model(model: Model) -> Rarity | None:
     """The scales a model was trained with; features it never met get the largest of them."""
     scales = model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
