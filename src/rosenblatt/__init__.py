@@ -18,6 +18,7 @@ _HOME = {
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
     "certify": "rosenblatt.theory",
+    "cluster": None,
     "data": None,
     "error_bracket": "rosenblatt.theory",
     "examples": None,

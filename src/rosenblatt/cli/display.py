@@ -5,6 +5,9 @@ from __future__ import annotations
 import json as json_module
 import math
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -89,6 +92,18 @@ class ProgressPrinter:
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
         self._line(f"model      {out}  {_extent(model)}, {size}, in {seconds:.2f} s")
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Print warnings as one line each."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if self.quiet else "always")
+            warnings.showwarning = self._warn
+            yield
+
+    def _warn(self, message: Warning | str, *rest: Any) -> None:
+        self.close()
+        typer.echo(f"rosenblatt: {message}", err=True)
 
     def _announce(self, kernel: str) -> None:
         """Say once, before the wait, that kernels are compiled."""

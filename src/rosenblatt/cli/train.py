@@ -98,30 +98,31 @@ def train(
     target = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
     try:
-        model = run(
-            files,
-            **o.reading(label, text, column, format, header, skip_bad_rows),
-            ngrams=(3, max(ngrams or 5, 5)) if chars else ngrams,
-            analyzer="char" if chars else None,
-            bits=bits,
-            valid=valid,
-            epochs=epochs,
-            average=averaged,
-            threshold=threshold,
-            holdout=holdout,
-            seed=seed,
-            memory=memory << 20,
-            checkpoint=checkpoint,
-            checkpoint_seconds=every,
-            checkpoint_rows=every_rows,
-            resume=resume,
-            start=start,
-            out=target,
-            n_jobs=jobs,
-            workers=workers,
-            shards=shards,
-            report=display.step,
-        )
+        with display.warnings():
+            model = run(
+                files,
+                **o.reading(label, text, column, format, header, skip_bad_rows),
+                ngrams=(3, max(ngrams or 5, 5)) if chars else ngrams,
+                analyzer="char" if chars else None,
+                bits=bits,
+                valid=valid,
+                epochs=epochs,
+                average=averaged,
+                threshold=threshold,
+                holdout=holdout,
+                seed=seed,
+                memory=memory << 20,
+                checkpoint=checkpoint,
+                checkpoint_seconds=every,
+                checkpoint_rows=every_rows,
+                resume=resume,
+                start=start,
+                out=target,
+                n_jobs=jobs,
+                workers=workers,
+                shards=shards,
+                report=display.step,
+            )
     except Stopped as stopped:
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)

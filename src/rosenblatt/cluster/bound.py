@@ -9,7 +9,7 @@ import numpy as np
 
 from rosenblatt.cluster import facts
 from rosenblatt.cluster.engines import Call
-from rosenblatt.cluster.manifest import name_of
+from rosenblatt.cluster.manifest import home_of, name_of
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shard_rows import rows_of
 from rosenblatt.cluster.tasks import (
@@ -53,6 +53,7 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
                     facts.facts()),
             losses,
             (block, common, shared, engine.row_folder, facts.facts()),
+            home_of([leaf.shard for leaf in block]),
         )
         for block in engine.blocks(shards.leaves)
     ]  # fmt: skip

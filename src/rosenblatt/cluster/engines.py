@@ -22,11 +22,15 @@ _BLOCKS_PER_WORKER = 3  # so that a slow one does not hold up the others
 
 
 class Call(NamedTuple):
-    """A task: its name, a hash of its inputs; the function; the arguments."""
+    """A task: its name, a hash of its inputs; the function; the arguments.
+
+    Tasks of one home are best run where others of it were: there the rows of its shards are.
+    """
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    home: str = ""
 
 
 class Engine:
@@ -60,6 +64,11 @@ class Engine:
         self._executor: Executor | None = None
         self.tick: Callable[[int, int], None] = lambda done, total: None
         self.sent = self.received = 0
+
+    @property
+    def dashboard(self) -> str:
+        """Where the workers can be watched; empty if nowhere."""
+        return ""
 
     @property
     def row_folder(self) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rosenblatt.cluster.engines import Call, Engine, totals
 from rosenblatt.cluster.facts import facts
-from rosenblatt.cluster.manifest import Manifest, name_of
+from rosenblatt.cluster.manifest import Manifest, home_of, name_of
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
@@ -71,15 +71,17 @@ def first_pass(
 
     A model to go on from decides about classes and scales, and its features come first.
     """
-    shards = [*manifest.shards, *(valid.shards if valid else ())]
     sample = sample_size(len(manifest))
     calls = [
         Call(
             name_of("survey", shard_name(shard, reading), sample, facts()),
             survey,
             (shard, reading, sample, engine.row_folder, facts()),
+            home_of(block),
         )
-        for shard in shards
+        for own in (manifest.shards, valid.shards if valid else ())
+        for block in engine.blocks(own)
+        for shard in block
     ]
     found: list[Survey] = engine.each(calls)
     own, other = found[: len(manifest)], found[len(manifest) :]

@@ -10,7 +10,7 @@ import numpy as np
 
 from rosenblatt.cluster.engines import Call, Engine
 from rosenblatt.cluster.facts import facts
-from rosenblatt.cluster.manifest import name_of
+from rosenblatt.cluster.manifest import home_of, name_of
 from rosenblatt.cluster.tasks import COUNTS, Leaf, Parcel, epoch_sum, errors
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -90,8 +90,9 @@ class MixedLearner:
         for block in self.engine.blocks(examples.leaves):
             names = [leaf.digest for leaf in block], [leaf.share for leaf in block]
             name = name_of("epoch", self.common.name, start.name, examples.epoch, names, facts())
-            arguments = (block, self._shared_common(), shared, examples.epoch)
-            calls.append(Call(name, epoch_sum, (*arguments, self.engine.row_folder, facts())))
+            given = (block, self._shared_common(), shared, examples.epoch)
+            arguments = (*given, self.engine.row_folder, facts())
+            calls.append(Call(name, epoch_sum, arguments, home_of([x.shard for x in block])))
         try:
             moves = self.engine.total(calls, Moves.__add__)
         finally:
@@ -163,7 +164,8 @@ class MixedLearner:
                 [leaf.first for leaf in block], facts(),
             )  # fmt: skip
             arguments = (block, self._shared_common(), shared, whole, self.engine.row_folder)
-            calls.append(Call(name, errors, (*arguments, facts())))
+            home = home_of([x.shard for x in block])
+            calls.append(Call(name, errors, (*arguments, facts()), home))
         try:
             wrong, weight = self.engine.total(calls, np.add)
         finally:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rosenblatt.cluster.manifest import Manifest, Range, Shard
 from rosenblatt.cluster.stores import Part, open_file, store_errors
-from rosenblatt.data import Features, Source
+from rosenblatt.data import Batch, Features, Source
 from rosenblatt.data.arrow_tables import Chunk, validated, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
 from rosenblatt.data.csv_tables import Dialect
@@ -55,7 +55,7 @@ class Reading:
         """The rows of a shard."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
         reader = PartReader(shard, self.format, self.skip, schema)
-        return Source(reader, self.features, self.labelled, classes, self.skip)
+        return ShardSource(reader, self.features, self.labelled, classes, self.skip)
 
 
 def detect_reading(
@@ -115,12 +115,8 @@ class PartReader(Reader):
                     yield partial(_with_size, chunk)
                 continue
             dialect, blocks = self._parts_of(part)
-            try:
-                for block in blocks:
-                    piece = partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
-                    yield partial(_placed, piece, part) if part.start else piece
-            except DataError as error:
-                raise _in_file(error, part) from None
+            for block in blocks:
+                yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
     def _read_head(self) -> Chunk | None:
         part = self.shard[0]
@@ -186,23 +182,26 @@ def _with_size(chunk: Chunk) -> tuple[Chunk, int]:
     return chunk, chunk.table.nbytes
 
 
-def _placed(piece: Piece, part: Range) -> Any:
-    """A piece whose errors name lines of the file, not of the part."""
-    try:
-        return piece()
-    except DataError as error:
-        raise _in_file(error, part) from None
+class ShardSource(Source):
+    """The rows of a shard; errors name lines of the file, not of its part."""
+
+    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+        """The batches from number `start` on."""
+        try:
+            yield from super().batches(start, lent)
+        except DataError as error:
+            assert isinstance(self._reader, PartReader)
+            own = [part for part in self._reader.shard if part.file.path == error.path]
+            raise _in_file(error, own[0]) if own else error from None
 
 
 def _in_file(error: DataError, part: Range) -> DataError:
     """An error whose line, counted in a part, is counted in the file."""
-    if error.line is None or not part.start:
+    if error.line is None or not part.start or not part.file.has_lines:
         return error
     before, file = 0, Part(part.file.path, 0, part.start)
     while data := file.read(BLOCK_BYTES):
         before += data.count(b"\n")
-    place = f"{error.path}, line {error.line}"
-    if error.column is not None:
-        place += f", column {error.column!r}"
-    message = str(error).removeprefix(place).removeprefix(": ")
+    place = str(DataError("", path=error.path, line=error.line, column=error.column))
+    message = str(error).removeprefix(place)
     return DataError(message, path=error.path, line=error.line + before, column=error.column)
