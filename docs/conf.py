@@ -1,8 +1,12 @@
 """Sphinx configuration: MyST pages, numpydoc reference, a gallery made by code."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import rosenblatt
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "rosenblatt"
 author = "the rosenblatt developers"
@@ -13,11 +17,18 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
+    "pages",
 ]
-exclude_patterns = ["_build", "examples", "gallery/*.ipynb", "**/sg_execution_times*"]
+html_math_renderer = "mathml"
+copybutton_prompt_text = r"\$ |>>> "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+exclude_patterns = ["_build", "_ext", "examples", "gallery/*.ipynb", "**/sg_execution_times*"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 templates_path = ["_templates"]
@@ -45,14 +56,22 @@ html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_title = "rosenblatt"
 html_show_sourcelink = False
+# The sections stand in the sidebar of every page: twelve of them do not fit into a header.
+html_sidebars = {"**": ["sections"]}
 html_theme_options = {
     "logo": {"text": "rosenblatt"},
-    "show_nav_level": 2,
+    "navbar_center": [],
+    "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
+    "back_to_top_button": False,
     # Tables of figures take the width of the page's own table of contents.
     "secondary_sidebar_items": {
-        **{f"{part}/**": ["page-toc"] for part in ("guide", "theory", "gallery", "reference")},
+        "index": [],
         "benchmarks/**": [],
+        **{
+            f"{part}/**": ["page-toc"]
+            for part in ("course", "guide", "how-to", "theory", "gallery", "reference", "about")
+        },
     },
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -1,13 +1,27 @@
-"""The Python blocks of the README and the guides run when pasted, page by page."""
+"""The Python blocks of the README and of every page run when pasted, page by page.
+
+The chapters of the course are run by tests/course/test_chapters.py, with their commands.
+"""
 
 import re
+import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from rosenblatt.cli import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "docs/index.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+BUILT = ("_build", "gallery", "generated", "course")
+PAGES = [
+    ROOT / "README.md",
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if not set(p.parts) & set(BUILT)),
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ (?:\w+ .*\| )?(rosenblatt .*)$", re.MULTILINE)
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 def _blocks(page):
@@ -22,3 +36,20 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     for block in _blocks(page):
         exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_command_on_a_page_exists_with_its_options(page):
+    for line in COMMAND.findall(page.read_text("utf-8")):
+        words = shlex.split(line.partition("  #")[0].partition(" | ")[0])[1:]
+        if not words or words[0].startswith("-") or not words[0].islower():
+            continue
+        for option in (word.partition("=")[0] for word in words if word.startswith("--")):
+            assert option in _help(words[0]), line
+
+
+@cache
+def _help(command):
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, command
+    return shown.stdout

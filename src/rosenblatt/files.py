@@ -262,3 +262,16 @@ def is_shared(folder: Path) -> bool:
 def _check_private(found: os.stat_result) -> None:
     if hasattr(os, "geteuid") and (found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022):
         raise PermissionError("others may write here")
+
+
+def user_cache() -> Path | None:
+    """The folder for what can be made again: ``ROSENBLATT_CACHE_DIR``, else the user's cache.
+
+    None if there is no such place. The working folder, which may have come out of an archive, is
+    never one: a relative path counts for nothing.
+    """
+    user = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    base = Path(os.environ.get("ROSENBLATT_CACHE_DIR") or user + "/rosenblatt")
+    with suppress(RuntimeError):  # nobody's home
+        base = base.expanduser()
+    return base if base.is_absolute() else None

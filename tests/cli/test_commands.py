@@ -270,3 +270,76 @@ def test_going_on_from_a_model(folder, model):
 def test_a_file_that_is_no_model_of_files_is_named(folder):
     result = CliRunner().invoke(app, ["inspect", str(folder / "train.csv")])
     assert "train.csv" in str(result.exception)
+
+
+def test_chars_make_a_column_of_single_words_text(tmp_path):
+    generator = np.random.default_rng(0)
+    endings = {"nan": "ij", "NA": "ou", "fr": "aux"}
+    words = [
+        (name, "".join(generator.choice(list("abcdlmnrst"), 4)) + ending)
+        for name, ending in endings.items()
+        for _ in range(150)
+    ]
+    generator.shuffle(words)
+    path = tmp_path / "words.tsv"
+    path.write_text("".join(f"{word}\t{name}\n" for name, word in words))
+    out = tmp_path / "words.model"
+    run("train", path, "--no-header", "--label", 2, "--chars", "--epochs", 4, "--out", out)
+    model = load(out)
+    assert set(model.classes) == set(endings)
+    assert model.features.columns[0].kind == "text"
+    assert model.predict(["zzzaux", "xyzij"]).tolist() == ["fr", "nan"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--chars"], ["--ngrams", 2], ["--column", "a=category", "--ngrams", 3], ["--every", 5]],
+)
+def test_an_option_without_effect_exits_with_2(folder, options):
+    command = ["train", folder / "numbers.csv", "--label", "size", "--out", folder / "no.model"]
+    process = program(*command, *options)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "no column is text" in errors or "no effect" in errors
+    assert not (folder / "no.model").exists()
+
+
+def test_missing_words_are_set_and_kept_in_the_model(tmp_path):
+    rows = [f"{'-1' if i % 3 == 0 else i},{'ab'[i % 2]}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("x,label\n" + "\n".join(rows) + "\n")
+    told = json.loads(
+        run("train", tmp_path / "a.csv", "--missing", "-1", "--out", tmp_path / "m", "--json")
+    )
+    assert told["missing"] == {"x": 20}
+    assert load(tmp_path / "m").features.missing_words == ("", "-1")
+
+
+def test_a_dry_run_says_what_was_understood_and_trains_nothing(folder):
+    out = folder / "never.model"
+    command = ["train", folder / "train.csv", "--label", "sentiment", "--dry-run", "--out", out]
+    text = run(*command)
+    assert text.splitlines()[0].startswith("label      sentiment  2 values: ")
+    assert "text       review     " in text
+    assert "n-grams    of 1 to 2 words" in text
+    assert max(map(len, text.splitlines())) <= 80
+    told = json.loads(run(*command, "--json"))
+    assert [column["kind"] for column in told["columns"]] == ["label", "text"]
+    assert not out.exists()
+
+
+def test_training_says_what_it_took_each_column_for(folder):
+    common = ["train", folder / "numbers.csv", "--label", "size", "--out", folder / "n.model"]
+    text = run(*common, "--epochs", 1)
+    assert "number     a     0 to 11, as 0" in text
+    told = json.loads(run(*common, "--epochs", 1, "--json"))
+    assert [column["name"] for column in told["columns"]] == ["size", "a", "b"]
+
+
+def test_evaluating_on_the_training_file_is_said(model, folder):
+    copy = folder / "by-another-name.csv"
+    copy.write_bytes((folder / "train.csv").read_bytes())
+    for file, seen in ((copy, ["by-another-name.csv"]), (folder / "test.csv", [])):
+        told = json.loads(run("evaluate", model, file, "--json"))
+        assert told["trained_on"] == seen
+        text = run("evaluate", model, file)
+        assert ("the model was trained on by-another-name.csv" in text) == bool(seen)

@@ -10,7 +10,9 @@ import pytest
 
 from rosenblatt import data
 from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.column_kinds import Column, check_chunk, fit_types, guess_columns, to_numbers
+from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.checks import check_chunk, fit_types
+from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.errors import DataError
 
 
@@ -32,7 +34,7 @@ def write(folder, name, content):
         (["so good a film"] * 10, "category"),
         ([[1], [2], [3]], None),
         ([None, None], None),
-        ([datetime.date(2024, 1, 1)], "number"),
+        ([datetime.date(2024, 1, 1)], "date"),
     ],
 )
 def test_columns_are_numbers_categories_or_text_by_their_first_values(values, kind):
@@ -69,3 +71,72 @@ def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):
     path = write(tmp_path, "a.csv", rows)
     with pytest.raises(DataError, match=r"line 10002, column 'x': expected a number, found 'many'"):
         list(data.open(path, label="label", block_bytes=1 << 12))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("text", [f"word{i}" for i in range(300)], "text"),
+        ("review_text", ["so good a film", "not at all good"] * 50, "text"),
+        ("commentBody", [f"w{i}" for i in range(100)], "text"),
+        ("title", ["Mr", "Mrs"] * 50, "category"),
+        ("context", ["so good a film", "not at all good"] * 50, "category"),
+        ("zip", ["10115", "20095"] * 50, "category"),
+        ("zip_code", [10115, 20095] * 50, "category"),
+        ("id", list(range(100)), "number"),
+        ("code", [0.5, 1.5] * 50, "number"),
+        ("day", ["2024-03-31", "2024-04-01"] * 3, "date"),
+        ("day", ["2024-03-31 17:30", "?"] * 3, "date"),
+        ("day", ["2024-03-31", "2024-03-31b"] * 9, "category"),
+    ],
+)
+def test_names_and_how_often_values_repeat_tell_kinds(name, values, kind):
+    table = pa.table({name: values, "other": ["a"] * len(values)})
+    columns = guess_columns(table, label=None)
+    assert [c.kind for c in columns] == [kind, "category"]
+
+
+def test_a_lone_column_of_words_that_seldom_repeat_is_text():
+    words = [f"w{i % 200}" for i in range(300)]
+    assert guess_columns(pa.table({"1": words, "2": words}), label="2")[0].kind == "text"
+    assert guess_columns(pa.table({"1": words}), None, {"1": "category"})[0].kind == "category"
+
+
+def test_what_counts_as_missing_can_be_set():
+    table = pa.table({"x": ["1", "-999", "unknown"], "job": ["?", "unknown", "tech"]})
+    (plain, _), (set_, _) = (
+        guess_columns(table, None, missing=words) for words in (("", "?"), ("", "-999", "unknown"))
+    )
+    assert (plain.kind, set_.kind, set_.mean) == ("category", "number", 1.0)
+    assert data.Features(columns=(Column("job", "category"),)).missing(table) == {"job": 1}
+    named = data.Features(
+        columns=(Column("job", "category"),), missing_words=("", "tech", "unknown")
+    )
+    assert named.missing(table) == {"job": 2}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_missing_words_that_are_numbers_are_missing_in_every_block(tmp_path, name):
+    cells = [("3", "a"), ("-999", "b"), ("-999.0", "a"), ("5", "b")] * 300
+    mark = {"a.csv": ",", "a.tsv": "\t"}.get(name)
+    if mark:
+        lines = [f"x{mark}label", *(f"{x}{mark}{label}" for x, label in cells)]
+    else:
+        lines = [f'{{"x": {x}, "label": "{label}"}}' for x, label in cells]
+    path = write(tmp_path, name, ("\n".join(lines) + "\n").encode())
+    source = data.open(path, missing=["-999"], block_bytes=1 << 10)
+    batches = list(source)
+    assert len(batches) > 3
+    assert source.features.columns[0].mean == pytest.approx(4.0, abs=0.1)
+    assert dict(source.missing) == {"x": 600}
+
+
+def test_any_word_is_a_label_and_only_an_empty_cell_is_a_missing_one(tmp_path):
+    labels = ["nan", "NA", "null", "none", "NULL", "?", "None", "fr"]
+    rows = "".join(f"{label},some words here {i}\n" for i, label in enumerate(labels * 3))
+    path = write(tmp_path, "a.csv", b"label,text\n" + rows.encode())
+    source = data.open(path)
+    list(source)
+    assert sorted(source.classes) == sorted(labels)
+    with pytest.raises(DataError, match="line 26, column 'label': the label is missing"):
+        list(data.open(write(tmp_path, "b.csv", b"label,text\n" + rows.encode() + b" ,x\n")))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.column_kinds import to_numbers
+from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.csv_tables import (
     Dialect,
     _by_arrow,

@@ -21,13 +21,14 @@ def convert(
     text: o.Text = None,
     column: o.Columns = None,
     ngrams: Annotated[
-        int, typer.Option(min=1, max=20, help="Longest n-gram of words in a cache.")
-    ] = 2,
+        int | None, typer.Option(min=1, max=20, help="Longest n-gram of words in a cache; 2.")
+    ] = None,
     bits: Annotated[
-        int, typer.Option(min=8, max=30, help="Hash to 2^BITS columns in a cache.")
-    ] = 22,
+        int | None, typer.Option(min=8, max=30, help="Hash to 2^BITS columns in a cache; 22.")
+    ] = None,
     format: o.Format = None,
     header: o.Header = None,
+    missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -47,8 +48,10 @@ def convert(
     from rosenblatt.data.convert import convert as run
     from rosenblatt.kernels.text import Ngrams
 
-    reading = o.reading(label, text, column, format, header, skip_bad_rows)
-    rows, bad = run(files, out, ngrams=Ngrams(1, ngrams, bits=bits), **reading)
+    reading = o.reading(label, text, column, format, header, skip_bad_rows, missing)
+    asked = ngrams is not None or bits is not None
+    spec = Ngrams(1, ngrams or 2, bits=bits or 22) if asked else None
+    rows, bad = run(files, out, ngrams=spec, **reading)
     if not quiet:
         left = f", {counted(bad, 'bad row')} skipped" if bad else ""
         typer.echo(f"{out}: {counted(rows, 'row')}{left}")

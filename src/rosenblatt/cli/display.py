@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rosenblatt.cli.understood import understood
 from rosenblatt.counts import counted, noun
+from rosenblatt.data.report import describe
+from rosenblatt.errors import listed
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
+    from rosenblatt.data import Source
+    from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation
     from rosenblatt.estimators.file_run import FileRun
     from rosenblatt.models import Model
@@ -44,7 +49,18 @@ class ProgressPrinter:
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
         self._compiling = False
+        self._reports: list[ColumnReport] | None = None
         jit.on_compile(self._announce)
+
+    def say_what_was_understood(self, source: Source) -> None:
+        """Print what the columns of a source were taken for."""
+        self._reports = describe(source)
+        if self.json:
+            columns = [report.to_json() for report in self._reports]
+            typer.echo(json_module.dumps({"format": source.format, "columns": columns}))
+            return
+        for line in understood(source, self._reports):
+            self._line(line)
 
     def step(self, run: FileRun) -> None:
         """Print finished epochs and refresh the live line; called after every step."""
@@ -52,10 +68,13 @@ class ProgressPrinter:
         if self.quiet or self.json:
             return
         now = self._clock()
+        if self._reports is None:
+            self.say_what_was_understood(run.source)
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
-                for line in _reading_lines(run, now - self._epoch_began):
-                    self._line(line)
+                self._line(_reading_line(run, now - self._epoch_began))
+                if run.shards:
+                    self._line(_shards_line(run))
             self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
@@ -98,7 +117,7 @@ class ProgressPrinter:
         """Print warnings as one line each."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if self.quiet else "always")
-            warnings.showwarning = self._warn
+            warnings.showwarning = self._warn  # type: ignore[assignment]
             yield
 
     def _warn(self, message: Warning | str, *rest: Any) -> None:
@@ -168,15 +187,17 @@ def _epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:
     )
 
 
-def _reading_lines(run: FileRun, seconds: float) -> list[str]:
-    """What the columns were taken for, and how much was read."""
-    size, columns = run.rows.bytes, run.source.features.columns
+def _reading_line(run: FileRun, seconds: float) -> str:
+    """How much was read, and how fast."""
+    size = run.rows.bytes
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
-    lines = [f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"]
-    if run.shards:
-        engine = run.engine  # type: ignore[attr-defined]
-        lines.append(f"shards     {run.shards}, for {counted(engine.workers, 'worker')}")
-    return [f"columns    {_kinds(columns)}", *lines] if columns else lines
+    return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
+
+
+def _shards_line(run: Any) -> str:
+    """How many shards and workers there are, and where these can be watched."""
+    watched = f", dashboard {run.engine.dashboard}" if run.engine.dashboard else ""
+    return f"shards     {run.shards}, for {counted(run.engine.workers, 'worker')}{watched}"
 
 
 def _mixing_line(mixing: dict[str, Any]) -> str:
@@ -228,6 +249,7 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
         "model": str(out),
         "classes": list(model.classes),
         "features": len(model.columns),
+        "columns": [report.to_json() for report in describe(run.source)],
         "rows": len(run.rows.store),
         "bad_rows": run.source.bad,
         "missing": dict(run.source.missing),
@@ -250,6 +272,9 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     )
     if result.bad:
         typer.echo(f"left out   {counted(result.bad, 'bad row')}")
+    if result.trained_on:
+        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
+        typer.echo("           on new rows it errs more often")
     width = max(10, *(len(name) for name in result.classes))
     typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
     for name, row in result.by_class().items():

@@ -18,9 +18,7 @@ Text = Annotated[
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
-        help="NAME=KIND, with KIND text, category, number or ignore. Others are detected."
-    ),
+    typer.Option(help="NAME=KIND: text, category, number, date or ignore. Others are detected."),
 ]
 Format = Annotated[
     str | None,
@@ -38,6 +36,14 @@ Example = Annotated[
     str | None,
     typer.Option(
         help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor or iris."
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORD",
+        help="Cells that count as missing, beside empty ones (repeat for several). "
+        "Default: ? NA N/A NaN nan null NULL None. Labels are missing only where empty.",
     ),
 ]
 SkipBadRows = Annotated[
@@ -64,6 +70,7 @@ def reading(
     format: str | None,
     header: bool | None,
     skip_bad_rows: bool,
+    missing: list[str] | None = None,
 ) -> dict[str, Any]:
     """The corresponding arguments of :func:`rosenblatt.data.open`."""
     kinds = {}
@@ -79,6 +86,7 @@ def reading(
         "format": format,
         "header": header,
         "skip_bad_rows": skip_bad_rows,
+        "missing": missing or None,
     }
 
 

@@ -66,7 +66,11 @@ def train(
     shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
+    missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what the columns are taken for.")
+    ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -80,6 +84,8 @@ def train(
 
       rosenblatt train reviews.csv --label sentiment --out reviews.model
 
+      rosenblatt train reviews.csv --label sentiment --dry-run
+
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
@@ -92,19 +98,24 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.display import ProgressPrinter
-    from rosenblatt.estimators.files import Stopped
+    from rosenblatt.estimators.files import Stopped, open_for_training
     from rosenblatt.estimators.files import train as run
 
     target = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
+    reading = o.reading(label, text, column, format, header, skip_bad_rows, missing) | {
+        "ngrams": (3, max(ngrams or 5, 5)) if chars else ngrams,
+        "analyzer": "char" if chars else None,
+        "bits": bits,
+    }
+    if dry_run:
+        display.say_what_was_understood(open_for_training(files, **reading))
+        return
     try:
         with display.warnings():
             model = run(
                 files,
-                **o.reading(label, text, column, format, header, skip_bad_rows),
-                ngrams=(3, max(ngrams or 5, 5)) if chars else ngrams,
-                analyzer="char" if chars else None,
-                bits=bits,
+                **reading,
                 valid=valid,
                 epochs=epochs,
                 average=averaged,

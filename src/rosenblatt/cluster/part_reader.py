@@ -15,9 +15,11 @@ from rosenblatt.cluster.stores import Part, open_file, store_errors
 from rosenblatt.data import Batch, Features, Source
 from rosenblatt.data.arrow_tables import Chunk, validated, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
+from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.schema import detect_features, fit_features
+from rosenblatt.data.schema import detect_features, fit_features, missing_words
+from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams
 
@@ -54,7 +56,7 @@ class Reading:
     def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
         """The rows of a shard."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
-        reader = PartReader(shard, self.format, self.skip, schema)
+        reader = PartReader(shard, self.format, self.skip, self.features.missing_words, schema)
         return ShardSource(reader, self.features, self.labelled, classes, self.skip)
 
 
@@ -65,16 +67,20 @@ def detect_reading(
     text: Any = None,
     columns: Any = None,
     ngrams: Ngrams | None = None,
+    missing: Iterable[str] | None = None,
+    expect_text: bool = False,
     features: Features | None = None,
     skip: bool = False,
 ) -> Reading:
     """Detect from the beginning of the first file what the columns are, as :func:`open` does."""
     first = manifest.files[0]
     end = len(first.groups) if first.groups else first.size
-    reader = PartReader((Range(first, 0, end),), manifest.format, skip)
+    words = missing_words(missing) if features is None else features.missing_words
+    reader = PartReader((Range(first, 0, end),), manifest.format, skip, words)
     labelled = True
     if features is None:
-        features = detect_features(reader, label, text, columns, ngrams or Ngrams())
+        chosen = ngrams or Ngrams()
+        features = detect_features(reader, label, text, columns, chosen, words, expect_text)
     else:
         labelled = fit_features(reader, features)
     schema = b""
@@ -87,9 +93,14 @@ class PartReader(Reader):
     """Parts of files in the place of files."""
 
     def __init__(
-        self, shard: Shard, format: str, skip: bool, schema: pa.Schema | None = None
+        self,
+        shard: Shard,
+        format: str,
+        skip: bool,
+        missing: Words = MISSING_WORDS,
+        schema: pa.Schema | None = None,
     ) -> None:
-        self.shard, self.format, self._skip = shard, format, skip
+        self.shard, self.format, self._skip, self.missing = shard, format, skip, missing
         self.files = list(dict.fromkeys(part.file.path for part in shard))
         self.header, self._block_bytes, self._mentioned = None, BLOCK_BYTES, ()
         self._first = self._stream = self._begun = None

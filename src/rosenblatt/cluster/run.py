@@ -68,6 +68,7 @@ class ClusterRun(FileRun):
         self.engine, self.manifest, self.reading = engine, manifest, reading
         self.settings, self.start, self.threads = settings, start, 1
         self.valid = valid
+        self.source: Any = ShardedSource(manifest, reading)
         self.runs = [Progress()]
         self.shards = len(manifest)
         self.bound: Any = None
@@ -79,7 +80,7 @@ class ClusterRun(FileRun):
             found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
         s = self.settings
         self.found = found
-        self.source: Any = ShardedSource(self.manifest, self.reading, found)
+        self.source.take(found)
         held_out = s.held_out(self.valid is not None)
         self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
         self.learner = self.mixed_learner()
@@ -156,10 +157,14 @@ class ClusterRun(FileRun):
 class ShardedSource(Source):
     """All shards as a source, as far as those who tell of a run ask for it."""
 
-    def __init__(self, manifest: Manifest, reading: Reading, found: Surveyed) -> None:
-        first = reading.open(manifest.shards[0], found.classes)
-        super().__init__(first._reader, reading.features, True, found.classes, reading.skip)
+    def __init__(self, manifest: Manifest, reading: Reading) -> None:
+        first = reading.open(manifest.shards[0])
+        super().__init__(first._reader, reading.features, True, None, reading.skip)
         self.manifest = manifest
+
+    def take(self, found: Surveyed) -> None:
+        """Take over what the first pass found."""
+        self.expect(found.classes)
         self.rows, self.bad, self.missing = sum(found.rows), found.bad, Counter(found.missing)
 
     @property

@@ -18,7 +18,8 @@ from rosenblatt.cluster.part_reader import Reading, detect_reading
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_frame
-from rosenblatt.data.open import Source, mentioned
+from rosenblatt.data.open import Source, mentioned_names
+from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators.file_run import FileRun, Settings
@@ -27,6 +28,8 @@ from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models import Model
 from rosenblatt.training import run as run_epochs
+
+_TOLD = ("label", "text", "columns", "missing", "header")
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,16 @@ def open_shards(
 ) -> tuple[Manifest, Reading]:  # fmt: skip
     """The shards of files, and how they are read."""
     r = reading
-    names = mentioned(r.get("label"), r.get("text"), r.get("columns"), features)
+    names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
     manifest = make_manifest(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=spread_by(engine),
     )  # fmt: skip
     found = detect_reading(
         manifest, label=r.get("label"), text=r.get("text"), columns=r.get("columns"),
-        ngrams=r.get("ngrams"), features=features, skip=bool(r.get("skip_bad_rows")),
+        ngrams=r.get("ngrams"), missing=r.get("missing"),
+        expect_text=bool(r.get("expect_text")), features=features,
+        skip=bool(r.get("skip_bad_rows")),
     )  # fmt: skip
     return manifest, found
 
@@ -121,6 +126,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
     """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
     features = None if job.start is None else job.start.features
     manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
+    refuse_idle(manifest.format, {name: job.reading.get(name) for name in _TOLD})
     if not reading.labelled:
         message = f"there is no column {reading.features.label!r}"
         raise DataError(message, path=manifest.files[0].path)

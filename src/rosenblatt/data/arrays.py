@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.column_kinds import Column, check_chunk, to_numbers
+from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.checks import check_chunk
+from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.open import named_files
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader, TableReader
 from rosenblatt.data.schema import label_name
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.data.strings import as_strings
+from rosenblatt.data.strings import as_strings, label_strings
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31
@@ -123,7 +125,7 @@ def _table(
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
         numbers = [_numbers(chunk, name) for name in others]
         rows = [] if naming is None else as_strings(chunk.table[naming]).fill_null("").to_pylist()
-        return numbers, as_strings(chunk.table[chosen]).to_pylist(), rows
+        return numbers, label_strings(chunk.table[chosen]).to_pylist(), rows
 
     cells: list[list[np.ndarray]] = [[] for _ in others]
     labels: list[str] = []

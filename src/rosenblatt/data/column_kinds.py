@@ -1,26 +1,49 @@
-"""What the columns of a table are: text, category or number; detected, and checked."""
+"""What the columns of a table are: text, category, number or date; detected from first rows."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.strings import as_strings, plain_strings, string_buffers
-from rosenblatt.errors import DataError, shown
+from rosenblatt.data.cells import (
+    Words,
+    is_stringlike,
+    numbers_of,
+    plain_numbers,
+    to_numbers,
+    valid_strings,
+)
+from rosenblatt.data.dates import are_dates, days_of, is_date, to_times
+from rosenblatt.data.strings import MISSING_WORDS, string_buffers
+from rosenblatt.errors import DataError
 
 # So many values, and so many characters of each, tell text from categories.
 _ENOUGH = 300
+# Below this share of distinct values, a column repeats itself: its values are categories.
+_SELDOM_REPEATED = 0.3
+# So few values may be different from each other by chance.
+_FEW = 10
 _WORD = re.compile(rb"\w")
 _IS_GAP = np.array([_WORD.match(bytes([code])) is None for code in range(256)])
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 
-KINDS = ("text", "category", "number", "ignore")
+# Words that the name of a column of text is made of, as in "review_text" or "commentBody".
+_NAMES_OF_TEXT = frozenset(
+    re.findall(
+        r"\w+",
+        """text texts review reviews comment comments message messages body sentence sentences
+        document documents content description abstract title headline subject question answer
+        query tweet post utterance phrase word words token summary email mail snippet paragraph""",
+    )
+)
+_NAMES_OF_CODES = frozenset(("zip", "zipcode", "postcode", "postal", "code", "id", "fips"))
+
+KINDS = ("text", "category", "number", "date", "ignore")
 
 
 @dataclass(frozen=True)
@@ -31,10 +54,11 @@ class Column:
     ----------
     name : str
         Its name, or its place counted from 1.
-    kind : {"text", "category", "number"}
-        Text is cut into words, a category is hashed as ``name=value``, a number is scaled.
+    kind : {"text", "category", "number", "date"}
+        Text is cut into words, a category is hashed as ``name=value``, a number is scaled; a date
+        is a number and the categories month, weekday and hour.
     mean, scale : float
-        A number x enters the model as ``(x - mean) / scale``.
+        A number x, or a date in days since 1970, enters the model as ``(x - mean) / scale``.
     """
 
     name: str
@@ -44,13 +68,18 @@ class Column:
 
 
 def guess_columns(
-    table: pa.Table, label: str | None, kinds: Mapping[str, str] | None = None
+    table: pa.Table,
+    label: str | None,
+    kinds: Mapping[str, str] | None = None,
+    missing: Words = MISSING_WORDS,
 ) -> tuple[Column, ...]:
     """Decide what each column is, from the first rows of a file.
 
-    A column of numbers is numbers; strings of more than two words on average, seldom repeated,
-    are text; other strings are categories. Lists and structures are left out, and so are the
-    label and what `kinds`, which holds what is known already, says to ignore.
+    A column of numbers is numbers, unless it is named as codes are (zip, id) and repeats itself;
+    dates are dates. Strings of more than two words on average, seldom repeated, are text; where
+    the name speaks of text, either will do. Other strings are categories. Lists and structures are
+    left out, and so are the label and what `kinds`, which holds what is known already, says to
+    ignore. A lone column of strings that seldom repeat is text.
 
     >>> table = pa.table({"age": ["39", "50", "?"], "job": ["tech", "sales", "tech"]})
     >>> guess_columns(table, label=None)[0]
@@ -60,36 +89,74 @@ def guess_columns(
     for kind in known.values():
         if kind not in KINDS:
             raise DataError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
-    columns = []
+    found = {}
     for name in table.column_names:
-        kind = "ignore" if name == label else known.get(name) or _guess(table[name])
-        if kind == "ignore":
-            continue
-        is_number = kind == "number"
-        columns.append(_with_statistics(name, table[name]) if is_number else Column(name, kind))
-    return tuple(columns)
+        kind = "ignore" if name == label else known.get(name) or _guess(name, table[name], missing)
+        if kind != "ignore":
+            found[name] = kind
+    if list(found.values()) == ["category"]:
+        (name,) = found
+        if name not in known and seldom_repeats(table[name], missing):
+            found[name] = "text"
+    return tuple(_with_statistics(n, kind, table[n], missing) for n, kind in found.items())
 
 
-def _guess(column: pa.ChunkedArray) -> str:
+def name_speaks_of(name: str, words: frozenset[str] = _NAMES_OF_TEXT) -> bool:
+    """Whether one of the words that a name is made of speaks of text, or of something else.
+
+    >>> [name_speaks_of(name) for name in ("review_text", "commentBody", "context", "age")]
+    [True, True, False, False]
+    """
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return any(part.lower() in words for part in parts)
+
+
+def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> bool:
+    """Whether many of the first values of a column of strings are different from each other."""
+    if not is_stringlike(column.type):
+        return False
+    present = valid_strings(column[:_ENOUGH], missing).drop_null()
+    return _distinct(present) > max(_FEW, _SELDOM_REPEATED * len(present))
+
+
+def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return "ignore"
-    if not (_is_stringlike(kind) or pa.types.is_dictionary(kind)):
-        return "number"
-    if _plain_numbers(column) is not None:
-        return "number"
-    strings = _valid_strings(column[:_ENOUGH])
-    if _numbers(strings) is not None:
-        strings = _valid_strings(column)
+    if is_date(kind):
+        return "date"
+    if not (is_stringlike(kind) or pa.types.is_dictionary(kind)):
+        return "category" if _is_code(name, column, missing) else "number"
+    if plain_numbers(column) is not None:
+        return "category" if _is_code(name, column, missing) else "number"
+    strings = valid_strings(column[:_ENOUGH], missing)
+    if numbers_of(strings) is not None:
+        strings = valid_strings(column, missing)
         if len(strings) == strings.null_count:
             return "category"
-        if _numbers(strings) is not None:
-            return "number"
+        if numbers_of(strings) is not None:
+            return "category" if _is_code(name, column, missing) else "number"
     present = strings.drop_null()
+    if _DATE.match(present[0].as_py()) and are_dates(valid_strings(column, missing)):
+        return "date"
     words = 1 + _gaps(pc.utf8_slice_codeunits(present, 0, _ENOUGH)) / len(present)
+    signs = (words > 2) + (_distinct(present) > _SELDOM_REPEATED * len(present))
+    return "text" if signs >= (1 if name_speaks_of(name) else 2) else "category"
+
+
+def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
+    """Whether numbers are codes: so named, whole and repeated."""
+    if not name_speaks_of(name, _NAMES_OF_CODES):
+        return False
+    numbers, _ = to_numbers(column[:_ENOUGH], missing)
+    present = numbers[~np.isnan(numbers)]
+    repeated = len(set(present.tolist())) <= 0.5 * len(present)
+    return repeated and bool(np.all(present == np.floor(present)))
+
+
+def _distinct(present: pa.Array) -> int:
     # Not `pc.count_distinct`: its first call takes ten megabytes, whatever it counts.
-    distinct = len(set(present.to_pylist()))
-    return "text" if words > 2 and distinct > 0.3 * len(present) else "category"
+    return len(set(present.to_pylist()))
 
 
 def _gaps(strings: pa.Array) -> int:
@@ -110,193 +177,17 @@ def _gaps(strings: pa.Array) -> int:
     return int(np.count_nonzero(begins))
 
 
-def _valid_strings(column: pa.ChunkedArray) -> pa.Array:
-    """The strings of a column; values that are not UTF-8 count as missing here."""
-    try:
-        return as_strings(column)
-    except pa.ArrowInvalid:
-        return as_strings(pa.array([_decoded(v) for v in column.to_pylist()], pa.string()))
-
-
-def _decoded(value: Any) -> str | None:
-    try:
-        return value.decode("utf-8") if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        return None
-
-
-def _is_stringlike(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-    )
-
-
-def _numbers(strings: pa.Array) -> pa.Array | None:
-    """Strings as numbers, or None if one is not a number."""
-    try:
-        return strings.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-
-
-def _plain_numbers(column: pa.ChunkedArray | pa.Array) -> pa.Array | pa.ChunkedArray | None:
-    """Strings as numbers in one step, if that is what all of them are and some are no NaN.
-
-    It is the way of most columns of numbers: a table may have a hundred thousand.
-    """
-    if not pa.types.is_string(column.type):
-        return None
-    try:
-        numbers = column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    some = numbers.chunk(0) if isinstance(numbers, pa.ChunkedArray) and numbers.num_chunks else None
-    is_known = (
-        some is not None and not some.null_count and len(some) and not np.isnan(some[0].as_py())
-    )
-    return numbers if is_known else None
-
-
-def _with_statistics(name: str, column: pa.ChunkedArray) -> Column:
-    numbers, _ = to_numbers(column)
+def _with_statistics(name: str, kind: str, column: pa.ChunkedArray, missing: Words) -> Column:
+    """The column with mean and scale, where it has these."""
+    if kind == "number":
+        numbers, _ = to_numbers(column, missing)
+    elif kind == "date":
+        numbers = days_of(to_times(column, missing)[0])
+    else:
+        return Column(name, kind)
     present = numbers[np.isfinite(numbers)]
     if len(present) == 0:
-        return Column(name, "number")
+        return Column(name, kind)
     with np.errstate(over="ignore", invalid="ignore"):
         mean, scale = float(present.mean()), float(present.std())
-    return Column(name, "number", mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)
-
-
-def to_numbers(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """A column as numbers, NaN where missing or not finite, and the rows that are not numbers.
-
-    >>> numbers, bad = to_numbers(pa.array(["1", "?", "x"]))
-    >>> numbers.tolist(), bad.tolist()
-    ([1.0, nan, nan], [2])
-    """
-    none = np.empty(0, dtype=np.int64)
-    kind = column.type
-    if pa.types.is_temporal(kind):
-        column = column.cast(pa.timestamp("us")).cast(pa.int64())
-    elif pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    if not _is_stringlike(kind) and not pa.types.is_dictionary(kind):
-        array = column.cast(pa.float64(), safe=False)
-        return _finite(array), none
-    plain = _plain_numbers(column)
-    if plain is not None:
-        return _finite(plain), none
-    strings = _valid_strings(column)
-    numbers = _numbers(strings)
-    if numbers is not None:
-        return _finite(numbers), none
-    parsed = [_parsed(value) for value in strings.to_pylist()]
-    bad = np.array([row for row, value in enumerate(parsed) if value is None], dtype=np.int64)
-    return np.array([np.nan if value is None else value for value in parsed]), bad
-
-
-def _finite(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    values = array.to_numpy(zero_copy_only=False) if array.null_count else np.from_dlpack(array)
-    return np.where(np.isfinite(values), values, np.nan)
-
-
-def _parsed(value: str | None) -> float | None:
-    """A number, NaN for a missing one, None for what is not a number."""
-    if value is None:
-        return float("nan")
-    numbers = _numbers(pa.array([value]))
-    return None if numbers is None else numbers[0].as_py()
-
-
-def check_chunk(chunk: Chunk, columns: tuple[Column, ...], label: str | None, skip: bool) -> Chunk:
-    """Refuse or leave out rows whose values do not fit: bad UTF-8, not a number, no label."""
-    faults: list[tuple[int, str, str]] = []
-    for column in columns:
-        if column.kind == "number" and _is_stringlike(chunk.table[column.name].type):
-            for row in to_numbers(chunk.table[column.name])[1]:
-                found = _shown(chunk, column.name, row)
-                faults.append((int(row), column.name, f"expected a number, found {found}"))
-        faults.extend(_bad_utf8(chunk, column.name))
-    if label is not None:
-        faults.extend([*_bad_utf8(chunk, label), *_missing(chunk, label)])
-    return _without(faults, chunk, skip)
-
-
-def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
-    """Give columns the types that they have in a schema; refuse or leave out rows that cannot.
-
-    >>> chunk = Chunk(pa.table({"x": ["3", "2.5"]}), "a.jsonl", lambda row: row + 1)
-    >>> fit_types(chunk, pa.schema({"x": pa.int64()}), skip=True).table.to_pylist()
-    [{'x': 3}]
-    """
-    faults: list[tuple[int, str, str]] = []
-    for field in schema:
-        column = chunk.table[field.name]
-        if column.type != field.type and not _fits(column, field.type):
-            message = f"expected {field.type}, as in the first rows, found "
-            for row in range(len(column)):
-                if not _fits(column[row : row + 1], field.type):
-                    faults.append((row, field.name, message + _shown(chunk, field.name, row)))
-    kept = _without(faults, chunk, skip)
-    return kept._replace(table=kept.table.cast(schema))
-
-
-def _fits(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    try:
-        column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False
-    return True
-
-
-def _without(faults: list[tuple[int, str, str]], chunk: Chunk, skip: bool) -> Chunk:
-    """Refuse or leave out the rows in which something is wrong."""
-    if not faults:
-        return chunk
-    if not skip:
-        row, name, message = min(faults)
-        raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
-    keep = np.ones(chunk.table.num_rows, dtype=bool)
-    keep[[row for row, _, _ in faults]] = False
-    kept = np.flatnonzero(keep)
-    return Chunk(
-        chunk.table.filter(pa.array(keep)),
-        chunk.path,
-        lambda row: chunk.line_of(int(kept[row])),
-        chunk.bad + int(len(keep) - len(kept)),
-    )
-
-
-def _shown(chunk: Chunk, name: str, row: int) -> str:
-    return shown(chunk.table[name][int(row)].as_py())
-
-
-def _bad_utf8(chunk: Chunk, name: str) -> list[tuple[int, str, str]]:
-    kind = chunk.table[name].type
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        return []
-    try:
-        plain_strings(chunk.table[name])
-    except pa.ArrowInvalid:
-        values = chunk.table[name].to_pylist()
-        return [
-            (row, name, f"expected UTF-8, found {value[:40]!r}")
-            for row, value in enumerate(values)
-            if value is not None and _decoded(value) is None
-        ]
-    return []
-
-
-def _missing(chunk: Chunk, name: str) -> list[tuple[int, str, str]]:
-    labels = _valid_strings(chunk.table[name])
-    if not labels.null_count:
-        return []
-    rows = np.flatnonzero(labels.is_null().to_numpy(zero_copy_only=False))
-    return [(int(row), name, "the label is missing") for row in rows]
+    return Column(name, kind, mean, scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0)

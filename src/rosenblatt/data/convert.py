@@ -10,17 +10,22 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import without_nulls
-from rosenblatt.data.column_kinds import fit_types, to_numbers
-from rosenblatt.data.open import open
+from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.checks import fit_types
+from rosenblatt.data.open import Source, open, reader_of
+from rosenblatt.data.readers import SPARSE
 from rosenblatt.data.row_folder import write_cache
+from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.strings import plain_strings
-from rosenblatt.data.writers import writer
-from rosenblatt.errors import DataError
+from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.errors import DataError, OptionError
 from rosenblatt.files import replacing
+from rosenblatt.kernels.text import Ngrams
 
 _CELLS = ("csv", "tsv", "fasttext")
-_TYPED = (".parquet", ".arrow")
-_FLAT = (".csv", ".tsv")
+_TYPED = ("parquet", "arrow")
+_FLAT = ("csv", "tsv", "text")
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -30,8 +35,8 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     ----------
     files : paths
     out : path
-        A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder, into which the rows
-        are hashed for training.
+        A .parquet, .arrow, .csv, .tsv or .jsonl file, also as .gz or .zst; or a .cache folder,
+        into which the rows are hashed for training.
     **reading
         Options of :func:`rosenblatt.data.open`.
 
@@ -44,42 +49,62 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
         hashed = open(files, **reading)
         return write_cache(hashed, out), hashed.bad
     for name in ("label", "text", "columns", "ngrams"):
-        reading.pop(name, None)
-    source = open(files, label=1, **reading)
-    if source.features.origin != "table":
-        raise DataError(f"{source.format} files are not tables", path=source.files[0])
+        if reading.get(name) is not None:
+            raise OptionError(f"{name} has no effect unless rows are hashed into a .cache folder")
     rows = bad = 0
-    suffix, schema, skip = Path(out).suffix.lower(), None, bool(reading.get("skip_bad_rows"))
-    with replacing(out) as file, writer(file, suffix, out) as write:
+    schema, skip = None, bool(reading.get("skip_bad_rows"))
+    source = _table(files, reading, skip)
+    format, packing = output_format(out)
+    with (
+        replacing(out) as file,
+        compressed(file, packing) as stream,
+        writer(stream, format) as write,
+    ):
         for chunk, kinds in source.chunks():
-            typed = chunk._replace(table=_typed(chunk.table, kinds, source.format))
+            words = source.features.missing_words
+            typed = chunk._replace(table=_typed(chunk.table, kinds, source.format, words))
             schema = schema or without_nulls(typed.table.schema)
-            if suffix in _FLAT:
-                _must_be_flat(typed.table.schema, suffix, source.files[0])
-            fitting = fit_types(typed, schema, skip) if suffix in _TYPED else typed
+            if format in _FLAT:
+                _must_be_flat(typed.table.schema, format, source.files[0])
+            fitting = fit_types(typed, schema, skip) if format in _TYPED else typed
             write(fitting.table)
             rows, bad = rows + fitting.table.num_rows, bad + fitting.bad
     return rows, bad
 
 
-def _must_be_flat(schema: pa.Schema, suffix: str, path: str) -> None:
+def _table(files: Iterable[str], reading: dict[str, Any], skip: bool) -> Source:
+    """Files that are tables, as a source whose rows are taken as they stand."""
+    words, block_bytes = missing_words(reading.get("missing")), reading.get("block_bytes")
+    reader = reader_of(
+        files, reading.get("format"), reading.get("header"), skip, block_bytes or BLOCK_BYTES,
+        missing=words,
+    )  # fmt: skip
+    if reader.format in SPARSE:
+        raise DataError(f"{reader.format} files are not tables", path=reader.files[0])
+    features = detect_features(reader, 1, None, None, Ngrams(), words)
+    return Source(reader, features, True, None, skip)
+
+
+def _must_be_flat(schema: pa.Schema, format: str, path: str) -> None:
     for field in schema:
         if pa.types.is_nested(field.type):
             message = (
-                f"a cell of a {suffix} file cannot hold {field.type}; write to a .jsonl, .parquet "
+                f"a cell of a .{format} file cannot hold {field.type}; write to a .jsonl, .parquet "
                 "or .arrow file, or take what is in it into columns of their own first"
             )
             raise DataError(message, path=path, column=field.name)
 
 
-def _typed(table: pa.Table, kinds: dict[str, str], format: str) -> pa.Table:
+def _typed(
+    table: pa.Table, kinds: dict[str, str], format: str, missing: tuple[str, ...]
+) -> pa.Table:
     """Numbers and strings where the file has but cells; what has a type keeps it."""
     columns = {}
     for name in table.column_names:
         column = table[name]
         if format in _CELLS or pa.types.is_binary(column.type):
             if kinds.get(name) == "number":
-                column = pa.array(to_numbers(column)[0], from_pandas=True)
+                column = pa.array(to_numbers(column, missing)[0], from_pandas=True)
             else:
                 column = plain_strings(column)
         columns[name] = column

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
+from rosenblatt.data.cells import Words
 from rosenblatt.data.strings import MISSING_WORDS, is_utf8
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, NoRowsError
 
 SAMPLE_BYTES = 1 << 16
 
@@ -27,8 +28,6 @@ _SAMPLE_ROWS = 50
 # So many bytes at a time, and what Arrow does with them stays in the processor's cache.
 _BITE = 1 << 19
 _BITE_PER_COLUMN = 1 << 10
-# Arrow compares a missing number before it takes the blanks around it away.
-_NO_NUMBERS = [blank + word for blank in ("", " ") for word in MISSING_WORDS]
 
 # Of the csv module, for all of the process: a value may be as long as a row.
 csv.field_size_limit(2**31 - 1)
@@ -89,7 +88,7 @@ def detect_dialect(
     dialect = Dialect(delimiter, quote, (), False)
     rows = _sample(text, dialect)
     if not rows:
-        raise DataError("the file is empty", path=path)
+        raise NoRowsError("the file is empty", path=path)
     first = [cell.strip() for cell in rows[0]]
     if header is None:
         header, is_certain = _is_header(first, rows[1:], mentioned)
@@ -170,7 +169,12 @@ def _is_number(cell: str) -> bool:
 
 
 def parse_csv(
-    block: Block, dialect: Dialect, columns: list[str], skip: bool, numbers: Collection[str] = ()
+    block: Block,
+    dialect: Dialect,
+    columns: list[str],
+    skip: bool,
+    numbers: Collection[str] = (),
+    missing: Words = MISSING_WORDS,
 ) -> Chunk:
     """Read the wanted columns of a block of separated values, without a header.
 
@@ -184,25 +188,32 @@ def parse_csv(
     [39.0, 50.0]
     """
     types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
-    table = _by_arrow(block, dialect, types) if is_utf8(block.array) else None
+    table = _by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None
     if table is None:
         return _second_look(block, dialect, columns, skip)
     return Chunk(table, block.path, partial(_line_of, block, dialect))
 
 
-def _by_arrow(block: Block, dialect: Dialect, types: dict[str, pa.DataType]) -> pa.Table | None:
+def _by_arrow(
+    block: Block,
+    dialect: Dialect,
+    types: dict[str, pa.DataType],
+    missing: Words = MISSING_WORDS,
+) -> pa.Table | None:
     """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
     # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger bites.
     for bite in (max(_BITE, _BITE_PER_COLUMN * len(dialect.names)), len(block.array) + 1):
         try:
-            return _table(block, dialect, types, bite)
+            return _table(block, dialect, types, bite, missing)
         except pa.ArrowInvalid as error:
             if "straddl" not in str(error):  # a row may be longer than a bite
                 return None
     return None
 
 
-def _table(block: Block, dialect: Dialect, types: dict[str, pa.DataType], bite: int) -> pa.Table:
+def _table(
+    block: Block, dialect: Dialect, types: dict[str, pa.DataType], bite: int, missing: Words
+) -> pa.Table:
     from pyarrow import csv as arrow_csv
 
     return arrow_csv.read_csv(
@@ -218,7 +229,8 @@ def _table(block: Block, dialect: Dialect, types: dict[str, pa.DataType], bite: 
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
-            null_values=_NO_NUMBERS,
+            # Arrow compares a missing number before it takes the blanks around it away.
+            null_values=[blank + word for blank in ("", " ") for word in missing],
             strings_can_be_null=False,
             check_utf8=False,
         ),

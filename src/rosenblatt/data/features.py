@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.column_kinds import KINDS, Column, to_numbers
+from rosenblatt.data.cells import Words, to_numbers
+from rosenblatt.data.column_kinds import KINDS, Column
+from rosenblatt.data.dates import PARTS, days_of, part_of, to_times
 from rosenblatt.data.sparse_lines import vw_names
-from rosenblatt.data.strings import as_strings, make_strings, plain_strings, string_buffers
+from rosenblatt.data.strings import (
+    MISSING_WORDS,
+    as_strings,
+    make_strings,
+    plain_strings,
+    string_buffers,
+)
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
@@ -27,6 +35,7 @@ from rosenblatt.kernels.text import (
 )
 
 ORIGINS = ("table", "svmlight", "vw")
+_SCALED = ("number", "date")
 
 
 @dataclass(frozen=True)
@@ -43,12 +52,15 @@ class Features:
         The column of the label.
     ngrams : Ngrams
         How text is hashed; its `bits` hold for everything.
+    missing_words : tuple of str
+        Cells that count as missing in columns of numbers, categories and dates.
 
     Notes
     -----
-    Text becomes a row of length 1. Numbers and categories together are scaled by 1/√(their
-    columns), so that their row, too, has a length of about 1. A missing value is the mean of its
-    column for a number, and in both cases the feature ``name=?``.
+    Text becomes a row of length 1. Numbers, categories and dates together are scaled by 1/√(their
+    entries), so that their row, too, has a length of about 1. A date has four entries: the days
+    since 1970 as a number, and the categories ``name:month``, ``name:weekday`` and ``name:hour``. A
+    missing value is the mean of its column for a number, and in all cases the feature ``name=?``.
 
     Examples
     --------
@@ -63,11 +75,17 @@ class Features:
     columns: tuple[Column, ...] = ()
     label: str | None = None
     ngrams: Ngrams = field(default_factory=Ngrams)
+    missing_words: Words = MISSING_WORDS
 
     @property
     def is_text(self) -> bool:
         """Whether there is nothing but text."""
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
+
+    @property
+    def is_one_text(self) -> bool:
+        """Whether there is one column of text and nothing else."""
+        return self.is_text and len(self.columns) == 1
 
     def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
         """The sparse rows of a table, put into `room` if that is given."""
@@ -83,13 +101,13 @@ class Features:
         return _side_by_side(parts, table.num_rows)
 
     def missing(self, table: pa.Table) -> dict[str, int]:
-        """How many values of each column of categories or numbers are missing."""
+        """How many values of each column of categories, numbers or dates are missing."""
         counts = {}
         for c in self.columns:
             if c.kind == "category":
-                counts[c.name] = as_strings(table[c.name]).null_count
-            elif c.kind == "number":
-                counts[c.name] = int(np.isnan(to_numbers(table[c.name])[0]).sum())
+                counts[c.name] = self._categories(table, c).null_count
+            elif c.kind in _SCALED:
+                counts[c.name] = int(np.isnan(self._numbers(table, c)).sum())
         return {name: count for name, count in counts.items() if count}
 
     def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
@@ -116,13 +134,18 @@ class Features:
                 lead = f"{c.name}: " if len(texts) > 1 else ""
                 found |= {at: lead + words for at, words in spelled.items()}
             elif c.kind == "category":
-                values = as_strings(table[c.name]).unique().fill_null("?")
+                values = self._categories(table, c).unique().fill_null("?")
                 hashed = hash_values(*string_buffers(values), bits, named_seed(c.name))
                 pairs = zip(hashed.tolist(), values.to_pylist(), strict=True)
                 found |= {at: f"{c.name}={value}" for at, value in pairs}
-            elif c.kind == "number":
+            elif c.kind in _SCALED:
                 found[column([f"{c.name}="], bits)] = c.name
                 found[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
+            if c.kind == "date":
+                for part, values in PARTS.items():
+                    at = _part_columns(c, part, bits).tolist()
+                    named = [f"{c.name}:{part}={value}" for value in values]
+                    found |= dict(zip(at, named, strict=True))
         return {int(at): found[int(at)] for at in sought if int(at) in found}
 
     def to_json(self) -> dict[str, Any]:
@@ -132,6 +155,7 @@ class Features:
             "columns": [asdict(c) for c in self.columns],
             "label": self.label,
             "ngrams": self.ngrams._asdict(),
+            "missing_words": list(self.missing_words),
         }
 
     @classmethod
@@ -147,6 +171,7 @@ class Features:
                 tuple(_column_from(entry) for entry in plain["columns"]),
                 plain["label"],
                 Ngrams(**plain["ngrams"]),
+                tuple(plain.get("missing_words", MISSING_WORDS)),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
@@ -154,6 +179,7 @@ class Features:
         sound = (
             made.origin in ORIGINS
             and (made.label is None or isinstance(made.label, str))
+            and all(isinstance(word, str) for word in made.missing_words)
             and all(type(n[i]) is int for i in (0, 1, 3))
             and type(n.chars) is bool
             and type(n.unit) is bool
@@ -176,30 +202,54 @@ class Features:
     def _buffers(values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         return string_buffers(plain_strings(values))
 
+    def _categories(self, table: pa.Table, c: Column) -> pa.Array:
+        return as_strings(table[c.name], self.missing_words)
+
+    def _numbers(self, table: pa.Table, c: Column) -> np.ndarray:
+        """The numbers of a column of numbers or dates, NaN where missing."""
+        if c.kind == "date":
+            return days_of(to_times(table[c.name], self.missing_words)[0])
+        return to_numbers(table[c.name], self.missing_words)[0]
+
     def _cells(self, table: pa.Table) -> Rows | None:
-        """Numbers and categories: one entry per row and column."""
-        columns = [c for c in self.columns if c.kind in ("number", "category")]
+        """Numbers, categories and dates: one entry per row and column, four for a date."""
+        columns = [c for c in self.columns if c.kind != "text"]
         if not columns:
             return None
-        n, m, bits = table.num_rows, len(columns), self.ngrams.bits
+        n, bits = table.num_rows, self.ngrams.bits
+        m = sum(1 + len(PARTS) if c.kind == "date" else 1 for c in columns)
         unit = 1.0 / math.sqrt(m)
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
-        for j, c in enumerate(columns):
-            if c.kind == "number":
-                numbers, _ = to_numbers(table[c.name])
+        j = 0
+        for c in columns:
+            if c.kind in _SCALED:
+                numbers = self._numbers(table, c)
                 absent = np.isnan(numbers)
                 indices[:, j] = column([f"{c.name}="], bits)
                 indices[absent, j] = column([f"{c.name}=?"], bits)
                 with np.errstate(over="ignore"):  # training refuses what becomes infinite
                     values[:, j] = np.where(absent, unit, (numbers - c.mean) * (unit / c.scale))
             else:
-                coded = as_strings(table[c.name]).dictionary_encode(null_encoding="encode")
+                coded = self._categories(table, c).dictionary_encode(null_encoding="encode")
                 known = make_strings([name or "?" for name in coded.dictionary.to_pylist()])
                 hashed = hash_values(*string_buffers(known), bits, named_seed(c.name))
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
+            j += 1
+            if c.kind == "date":
+                times, _ = to_times(table[c.name], self.missing_words)
+                for part in PARTS:
+                    indices[:, j] = _part_columns(c, part, bits)[part_of(times, part)]
+                    values[absent, j] = 0.0
+                    j += 1
         indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
         return Rows(indptr, indices.ravel(), values.ravel())
+
+
+def _part_columns(c: Column, part: str, bits: int) -> np.ndarray:
+    """The columns of the months, weekdays or hours of a date."""
+    names = [f"{c.name}:{part}={value}" for value in PARTS[part]]
+    return np.array([column([name], bits) for name in names], dtype=np.uint32)
 
 
 def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.column_kinds import Column, check_chunk, guess_columns
+from rosenblatt.data.checks import check_chunk
+from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader, TableReader
-from rosenblatt.data.schema import detect_features, fit_features
+from rosenblatt.data.schema import detect_features, fit_features, missing_words
 from rosenblatt.data.sparse_lines import Lines
-from rosenblatt.data.strings import as_strings
+from rosenblatt.data.strings import MISSING_WORDS, label_strings
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
+
+Made = TypeVar("Made")
 
 _MOST_CLASSES = 1000
 _TOO_MANY = (
@@ -86,8 +90,11 @@ def open(
     features: Features | None = None,
     classes: Iterable[str] | None = None,
     header: bool | None = None,
+    missing: Iterable[str] | None = None,
+    expect_text: bool = False,
     skip_bad_rows: bool = False,
     block_bytes: int = BLOCK_BYTES,
+    live: bool = False,
 ) -> Source:
     """Open one or several files of one format, or a table in memory, as a source of batches.
 
@@ -104,10 +111,11 @@ def open(
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
-        ``"category"``, ``"number"`` or ``"ignore"``; the others are detected.
+        ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; the others are detected.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
-        written by `rosenblatt convert`; detected by default.
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, text (every line is a row
+        and has no label), or cache, for a folder written by `rosenblatt convert`; detected by
+        default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -115,10 +123,19 @@ def open(
         `classes` is then an error.
     header : bool, optional
         Whether the first row of CSV and TSV holds the names; detected by default.
+    missing : words, optional
+        Cells that count as missing values of numbers, categories and dates, beside empty ones; by
+        default ``?``, ``NA``, ``N/A``, ``NaN``, ``nan``, ``null``, ``NULL`` and ``None``. A label
+        is missing only where its cell is empty.
+    expect_text : bool
+        Whether there has to be text: if no column looks like it, the likeliest column of strings
+        is taken for text, and it is an error if there is none.
     skip_bad_rows : bool
         Leave out and count rows that cannot be read, rather than raise.
     block_bytes : int
         How many bytes of a text file make a batch.
+    live : bool
+        Whether lines of standard input are to be had as soon as they have come.
 
     Returns
     -------
@@ -141,17 +158,39 @@ def open(
             from rosenblatt.data.row_folder import RowFolder
 
             return RowFolder(files[0], features, classes)
-        names = mentioned(label, text, columns, features)
-        reader = Reader(files, format, header, skip_bad_rows, block_bytes, mentioned=names)
-    else:
-        reader = TableReader(table_of(paths))
+    words = missing_words(missing) if features is None else features.missing_words
+    names = mentioned_names(label, text, columns, features)
+    reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
+    if features is not None:
+        reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
     if features is not None:
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
-    found = detect_features(reader, label, text, columns, ngrams or Ngrams())
+    chosen = ngrams or Ngrams()
+    found = detect_features(reader, label, text, columns, chosen, words, expect_text)
     return Source(reader, found, True, classes, skip_bad_rows)
 
 
-def mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
+def reader_of(
+    paths: Any,
+    format: str | None,
+    header: bool | None,
+    skip: bool,
+    block_bytes: int = BLOCK_BYTES,
+    mentioned: Iterable[str] = (),
+    missing: tuple[str, ...] = MISSING_WORDS,
+    live: bool = False,
+) -> Reader:
+    """Files or a table in memory, as pieces."""
+    if is_frame(paths):
+        return TableReader(table_of(paths))
+    files = named_files(paths, format)
+    return Reader(
+        files, format, header, skip, block_bytes, mentioned=list(mentioned), missing=missing,
+        live=live,
+    )  # fmt: skip
+
+
+def mentioned_names(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
     """The names of columns that somebody has mentioned."""
     texts = [text] if isinstance(text, str) else text or ()
     known = () if features is None else (features.label, *(c.name for c in features.columns))
@@ -177,8 +216,9 @@ class Source:
         The labels, in the order in which batches brought them, sorted within a batch.
     labelled : bool
         Whether the file has the label column.
-    keep_table : bool
-        Set it to have all columns of a table in ``Batch.table``, not only those needed.
+    kept_columns : collection of str, or None
+        Columns of a table to have in ``Batch.table``, as they stand in the file, besides those
+        needed; None for all.
     rows, bad : int
         Rows read and rows left out by the latest pass.
     missing : Counter
@@ -195,7 +235,7 @@ class Source:
     ) -> None:
         self.features, self.labelled = features, labelled
         self.classes: list[str] = list(classes) if classes is not None else []
-        self.keep_table = False
+        self.kept_columns: Collection[str] | None = ()
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._reader, self._skip = reader, skip
@@ -234,42 +274,64 @@ class Source:
         in the same memory: memory that was touched before is the faster.
         """
         rooms: list[Room] = []
-
-        def hashed(piece: Piece) -> tuple[_Prepared, Rows, Room]:
-            try:
-                room = rooms.pop()
-            except IndexError:
-                room = Room()
-            whole = self._prepare(*piece())
-            if isinstance(whole.found, Lines):
-                return whole, whole.found.rows, room
-            return whole, self.features.rows(whole.found.table, room), room
-
-        numbers = () if self.keep_table else self._numbers(self.features.columns)
-        pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
+        pieces = islice(self._pieces(), start, None)
         # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(islice(pieces, start, None), hashed, 2, 0):
-            labels, found = self._finish(whole, len(rows.indptr) - 1), whole.found
-            if isinstance(found, Lines):
-                yield Batch(rows, labels, found.weights, None, whole.size)
-            else:
-                yield Batch(rows, labels, None, found.table, whole.size)
-            del whole, rows, labels, found
+        for whole, batch, room in in_order(pieces, partial(self._hashed, rooms), 2, 0):
+            yield replace(batch, labels=self._finish(whole, len(batch)))
+            del whole, batch
             if lent:
                 rooms.append(room)
+
+    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+        """What `work` makes of each batch, without labels, in order; threads do the work.
+
+        The rows of a batch are only lent: they are good until `work` returns.
+        """
+        self.rows, self.bad, self.missing = 0, 0, Counter()
+        rooms: list[Room] = []
+
+        def worked(piece: Piece) -> tuple[_Prepared, int, Made]:
+            whole, batch, room = self._hashed(rooms, piece)
+            made = work(batch)
+            rooms.append(room)
+            return whole, len(batch), made
+
+        for whole, rows, made in in_order(self._pieces(), worked):
+            self._finish(whole, rows)
+            yield made
+
+    def _pieces(self) -> Iterator[Piece]:
+        kept, numbers = self.kept_columns, self._numbers(self.features.columns)
+        typed = set() if kept is None else numbers.difference(kept)
+        return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
+
+    def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Prepared, Batch, Room]:
+        """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = Room()
+        whole = self._prepare(*piece())
+        if isinstance(whole.found, Lines):
+            lines = whole.found
+            return whole, Batch(lines.rows, None, lines.weights, None, whole.size), room
+        table = whole.found.table
+        rows = self.features.rows(table, room)
+        return whole, Batch(rows, None, None, table, whole.size), room
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
         head, known = self._reader.head(), self.features.columns
         names = {c.name for c in known}
-        columns = known + guess_columns(head.drop_columns(names), None)
+        words = self.features.missing_words
+        columns = known + guess_columns(head.drop_columns(names), None, missing=words)
         kinds = {c.name: c.kind for c in columns}
         pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
 
         def checked(piece: Piece) -> Chunk:
             found, _ = piece()
             assert not isinstance(found, Lines), "sparse formats have no columns"
-            return check_chunk(found, columns, None, self._skip)
+            return check_chunk(found, columns, None, self._skip, words)
 
         # Arrow unpacks Parquet by threads of its own, and little is left to be checked.
         most = 1 if self.format == "parquet" else 8
@@ -290,27 +352,59 @@ class Source:
             if isinstance(found, Lines):
                 return None
             label = self.features.label if self.labelled else None
-            return check_chunk(found, self.features.columns, label, self._skip).table
+            return self._checked(found, label).table
         return None
 
+    def first_rows(self) -> pa.Table | None:
+        """The first rows with all columns, as they stand; None where there are no columns."""
+        return self._reader.head() if self.features.origin == "table" else None
+
     def _wanted(self) -> list[str] | None:
-        if self.keep_table or self.features.origin != "table":
+        if self.kept_columns is None or self.features.origin != "table":
             return None
         label = [self.features.label] if self.labelled and self.features.label is not None else []
-        return [*label, *(c.name for c in self.features.columns)]
+        needed = [*label, *(c.name for c in self.features.columns)]
+        return list(dict.fromkeys([*needed, *self.kept_columns]))
+
+    @property
+    def column_names(self) -> list[str]:
+        """All columns of a table, whether they are features or not; none of sparse rows."""
+        return self._reader.head().column_names if self.features.origin == "table" else []
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the files hold the names of columns."""
+        unnamed = ("text", "fasttext", "svmlight", "vw")
+        return self.format not in unnamed and self._reader.header is not False
+
+    def number_columns(self) -> set[str]:
+        """The columns of a table that hold numbers, whether they are features or not."""
+        if self.features.origin != "table":
+            return set()
+        known = self.features.columns
+        others = self._reader.head().drop_columns([c.name for c in known])
+        return self._numbers(
+            known + guess_columns(others, self.features.label, None, self.features.missing_words)
+        )
+
+    def _checked(self, found: Chunk, label: str | None) -> Chunk:
+        f = self.features
+        return check_chunk(found, f.columns, label, self._skip, f.missing_words)
 
     def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
         if isinstance(found, Lines):
             return self._prepare_lines(found, size)
         features, names, codes = self.features, [], None
         label = features.label if self.labelled else None
-        chunk = check_chunk(found, features.columns, label, self._skip)
+        chunk = self._checked(found, label)
         if label is not None:
-            coded = as_strings(chunk.table[label]).dictionary_encode()
+            coded = label_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
         return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
 
     def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
+        if not self.labelled:
+            return _Prepared(lines, size, [], None, {})
         values, codes = np.unique(lines.labels, return_inverse=True)
         unknown = np.flatnonzero(np.isnan(lines.labels))
         if len(unknown) and not self._closed:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from rosenblatt.data.column_kinds import guess_columns
+import pyarrow as pa
+
+from rosenblatt.data.column_kinds import Column, guess_columns, name_speaks_of, seldom_repeats
 from rosenblatt.data.features import Features
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.data.strings import MISSING_WORDS
+from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
+
+_ON_COMMAND_LINE = {"columns": "--column", "analyzer": "--chars"}
+_NO_TEXT = (
+    "n-grams were asked for (--ngrams or --chars; ngrams= or analyzer=), but no column is text; "
+    "name the one that is with --text COLUMN (text=...)"
+)
 
 
 def detect_features(
@@ -17,9 +27,13 @@ def detect_features(
     text: str | Iterable[str] | None,
     columns: Iterable[str] | Mapping[str, str] | None,
     ngrams: Ngrams,
+    missing: tuple[str, ...] = MISSING_WORDS,
+    expect_text: bool = False,
 ) -> Features:
     """Detect from the beginning of the first file what the columns are."""
     if reader.format in SPARSE:
+        if expect_text:
+            raise OptionError(_NO_TEXT)
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
@@ -32,14 +46,76 @@ def detect_features(
     if columns is not None:
         only = None if isinstance(columns, Mapping) else [*columns, *texts]
     _must_have([*(only or ()), *texts, *kinds], names, path)
+    if name in texts or name in kinds:
+        raise OptionError(f"{name!r} is the label: it cannot be a feature as well")
+    if reader.format == "fasttext":
+        kinds = {"text": "text"} | kinds
     kinds |= dict.fromkeys(texts, "text")
     if only is not None:
         chosen = set(only)
         kinds |= {key: "ignore" for key in names if key not in chosen}
-    found = guess_columns(head, name, kinds)
+    found = guess_columns(head, name, kinds, missing)
     if not found:
         raise DataError("no column is left to learn from", path=path)
-    return Features("table", found, name, ngrams)
+    if expect_text and not any(c.kind == "text" for c in found):
+        found = _with_text(head, found, kinds, missing)
+    return Features("table", found, name, ngrams, missing)
+
+
+def _with_text(
+    head: pa.Table, found: tuple[Column, ...], kinds: Mapping[str, str], missing: tuple[str, ...]
+) -> tuple[Column, ...]:
+    """The columns with those as text that are the likeliest: by name, by values, or alone."""
+    strings = [c.name for c in found if c.kind == "category" and c.name not in kinds]
+    for likely in (
+        [name for name in strings if name_speaks_of(name)],
+        [name for name in strings if seldom_repeats(head[name], missing)],
+        strings if len(strings) == 1 else [],
+    ):
+        if likely:
+            return tuple(Column(c.name, "text") if c.name in likely else c for c in found)
+    raise OptionError(_NO_TEXT)
+
+
+def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
+    """The words that count as missing: those given, else the usual ones; an empty cell always.
+
+    >>> missing_words(["-999", " unknown "])
+    ('', '-999', 'unknown')
+    """
+    if given is None:
+        return MISSING_WORDS
+    words = [given] if isinstance(given, str) else given
+    return tuple(dict.fromkeys(["", *(str(word).strip() for word in words)]))
+
+
+def refuse_idle(format: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that were given and have no meaning for files of a format.
+
+    >>> refuse_idle("svmlight", {"label": "kind", "text": None})
+    Traceback (most recent call last):
+    ...
+    rosenblatt.errors.OptionError: --label has no effect on svmlight files, which are not tables
+    """
+    what = {
+        "svmlight": "svmlight files, which are not tables",
+        "vw": "vw files, which are not tables",
+        "cache": "cache folders: their rows are hashed already",
+        "table": "tables in memory",
+        "opened": "a source that is open already",
+    }.get(format, f"{format} files")
+    idle = set() if format in ("csv", "tsv") else {"header"}
+    if format == "table":
+        idle |= {"format", "skip_bad_rows"}
+    if format in (*SPARSE, "cache"):
+        idle |= {"label", "text", "columns", "missing", "ngrams", "analyzer"}
+    if format == "cache":
+        idle |= {"bits", "skip_bad_rows"}
+    for name, value in given.items():
+        is_given = bool(value) if name == "skip_bad_rows" else value is not None
+        if is_given and (name in idle or format == "opened"):
+            option = _ON_COMMAND_LINE.get(name, "--" + name.replace("_", "-"))
+            raise OptionError(f"{option} has no effect on {what}")
 
 
 def fit_features(reader: Reader, features: Features) -> bool:

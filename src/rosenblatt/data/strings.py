@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,10 +45,14 @@ def make_strings(values: list[str]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(values), parts)
 
 
-MISSING = make_strings(list(MISSING_WORDS))
+@lru_cache
+def _as_array(words: tuple[str, ...]) -> pa.Array:
+    return make_strings(list(words))
 
 
-def as_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def as_strings(
+    column: pa.ChunkedArray | pa.Array, missing: tuple[str, ...] = MISSING_WORDS
+) -> pa.Array:
     """A column as strings, trimmed, missing values as nulls; bad UTF-8 raises ArrowInvalid.
 
     >>> as_strings(pa.array([b" Private", b" ?", b""])).to_pylist()
@@ -54,7 +60,20 @@ def as_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """
     strings = pc.utf8_trim_whitespace(plain_strings(column))
     # Not `pa.scalar`, which imports pandas, for a fifth of a second.
-    return pc.if_else(pc.is_in(strings, MISSING), pa.nulls(1, strings.type)[0], strings)
+    return pc.if_else(pc.is_in(strings, _as_array(missing)), pa.nulls(1, strings.type)[0], strings)
+
+
+def label_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Labels as strings, trimmed: any word is a label, and only an empty cell is a missing one.
+
+    >>> label_strings(pa.array(["nan", "NA ", "", None])).to_pylist()
+    ['nan', 'NA', None, None]
+    >>> label_strings(pa.array([1.0, float("nan")])).to_pylist()
+    ['1', None]
+    """
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.nulls(1, column.type)[0], column)
+    return as_strings(column, ("",))
 
 
 def plain_strings(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
@@ -201,11 +202,21 @@ def validation_codes(y_val: Any, classes: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y_val)
 
 
-def order_of(shuffle: Any, examples: Examples) -> tuple[np.ndarray, str, np.ndarray]:
-    """The rows to visit, how to draw an epoch from them, and the weights that go with it."""
+def refuse_bad_numbers(estimator: BaseEstimator, X: Any) -> None:
+    """Say what scikit-learn says of rows that hold NaN or infinity."""
+    check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
+
+
+def order_of(
+    shuffle: Any, examples: Examples, keys: np.ndarray | None = None
+) -> tuple[np.ndarray, str, np.ndarray]:
+    """The rows to visit, how to draw an epoch from them, and the weights that go with it.
+
+    `keys` tell rows apart, if they are known already.
+    """
     n, omega = len(examples), examples.omega
     if shuffle is True:
-        order, omega = distinct(examples)
+        order, omega = distinct(examples, keys)
         return order, "permutation", omega
     chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:

@@ -24,6 +24,7 @@ from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
+from rosenblatt.learners.survey import is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
@@ -85,14 +86,17 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
             start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
-            X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=checks.FLOATS)
+            X, y = checks.checked_data(
+                self, X, y, accept_sparse="csr", dtype=checks.FLOATS, ensure_all_finite=False
+            )  # fmt: skip
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
             examples = examples_of(X, codes, omega_in)
-            order, draw, merged = checks.order_of(self.shuffle, examples)
+            examples, keys = self._surveyed(examples, X)
+            order, draw, merged = checks.order_of(self.shuffle, examples, keys)
             examples = examples.packed().reweighted(merged)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
@@ -266,6 +270,18 @@ class LinearTraining(LearnedWeights, BaseEstimator):
                 f"an array of shape {rates.shape}."
             )
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
+
+    def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
+        """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
+        n, pairwise = len(self.classes_), self.multiclass == "ovo"
+        copies = self.update == "online" and (n <= 2 or pairwise)
+        copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
+        found = survey(
+            examples, keys=self.shuffle is True, copies=copies, threads=threads_of(self.n_jobs)
+        )
+        if not found.is_finite:
+            checks.refuse_bad_numbers(self, X)
+        return replace(examples, screened=found.screened), found.keys
 
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
         """Give the learner the weights to start at; they are returned, if there are any."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
+from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators._threads import threads_of
@@ -24,7 +25,7 @@ from rosenblatt.models import Model, read_model
 from rosenblatt.training import run as run_epochs
 
 _OF_NGRAMS = ("ngrams", "analyzer", "bits")
-_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS)
+_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing")
 
 
 def train(
@@ -38,6 +39,7 @@ def train(
     bits: int | None = None,
     format: str | None = None,
     header: bool | None = None,
+    missing: Iterable[str] | None = None,
     skip_bad_rows: bool = False,
     valid: Any = None,
     holdout: float | None = None,
@@ -75,11 +77,12 @@ def train(
         Files, patterns such as ``"logs/*.csv.gz"``, ``"-"`` for standard input; or a table in
         memory (pandas, polars, pyarrow, dict of columns). See :func:`rosenblatt.data.open`, whose
         result will do, too.
-    label, text, columns, format, header, skip_bad_rows
+    label, text, columns, format, header, missing, skip_bad_rows
         How to read it, see :func:`rosenblatt.data.open`.
     ngrams, analyzer, bits
         How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
-        words, hashed to 2^22 columns.
+        words, hashed to 2^22 columns. Who gives `ngrams` or `analyzer` means text: a column of
+        words is then taken for text, and without one the call is refused.
     valid : as `source`, optional
         Rows that decide the number of epochs, instead of held-out ones.
     holdout : float, optional
@@ -144,9 +147,12 @@ def train(
         epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory
     )
     _check(settings, valid is not None, checkpoint is not None, resume)
+    if checkpoint is None and (checkpoint_rows is not None or checkpoint_seconds != 60.0):
+        raise OptionError("how often to save a checkpoint has no effect without its folder")
     reading = {
         "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
-        "bits": bits, "format": format, "header": header, "skip_bad_rows": skip_bad_rows,
+        "bits": bits, "format": format, "header": header, "missing": missing,
+        "skip_bad_rows": skip_bad_rows,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
     if workers is not None:
@@ -182,7 +188,19 @@ def _train_on_shards(
     options = {name: given for name, given in reading.items() if name not in _OF_NGRAMS}
     if start is None:
         options["ngrams"] = _ngrams(*(reading[name] for name in _OF_NGRAMS))
+        options["expect_text"] = reading["ngrams"] is not None or reading["analyzer"] is not None
     return train_on_shards(Job(source, settings, options, start=start, **rest))
+
+
+def open_for_training(source: Any, **reading: Any) -> Source:
+    """Open what :func:`train` would be given, with the same options of reading, and refuse as it.
+
+    >>> frame = {"label": ["a", "b"], "text": ["so good", "so bad"]}
+    >>> open_for_training(frame, ngrams=3).features.ngrams.high
+    3
+    """
+    unset: dict[str, Any] = dict.fromkeys((*_OF_FEATURES, "format", "header"))
+    return _open(source, unset | {"skip_bad_rows": False} | reading, None)
 
 
 def _trained(
@@ -211,6 +229,8 @@ def _check(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bo
     s = settings
     if resume and not has_checkpoint:
         raise OptionError("resume needs checkpoint, the folder that the run was saved in")
+    if s.epochs is not None and (s.max_epochs, s.patience) != (20, 3):
+        raise OptionError("max_epochs and patience have no effect where epochs says how many")
     if has_valid and s.holdout:
         raise OptionError("valid and holdout exclude each other: both decide the number of epochs")
     for name, low in (("epochs", 1), ("max_epochs", 1), ("patience", 1), ("seed", 0)):
@@ -248,6 +268,8 @@ def _open(
 ) -> Source:
     """A source; one for validation reads as the first one does, one to go on as the model does."""
     if isinstance(files, Source):
+        if first is None:
+            refuse_idle("opened", reading)
         return _with_finite_scales(files)
     options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
     of_features = {name: reading[name] for name in _OF_FEATURES}
@@ -256,8 +278,11 @@ def _open(
         return data.open(files, features=start.features, classes=start.classes, **options)
     if first is not None:
         return data.open(files, features=first.features, **options)
+    asked = of_features["ngrams"] is not None or of_features["analyzer"] is not None
     of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in _OF_NGRAMS))
-    return _with_finite_scales(data.open(files, **of_features, **options))
+    source = data.open(files, **of_features, **options, expect_text=asked)
+    refuse_idle(source.format, reading)
+    return _with_finite_scales(source)
 
 
 def _check_reading(reading: dict[str, Any], start: Model | None) -> None:

@@ -8,6 +8,7 @@ from rosenblatt.kernels.jit import by_layout, kernel, prefetch
 
 AHEAD = 2  # rows between the prefetch of a sparse row and its use
 DENSE_AHEAD = 4
+SMALL_AHEAD = 12
 FAR = 1 << 23  # bytes of weights beyond which the weights of the next row are prefetched, too
 
 
@@ -21,6 +22,19 @@ def dense_fetch(rows, order, i):
             start = np.int64(row) * X.shape[1]
             for j in range(0, X.shape[1], 64 // X.itemsize):
                 prefetch(X, start + j)
+
+
+@kernel
+def screened_fetch(rows, order, i):
+    """Prefetch the copy of the row `SMALL_AHEAD` steps from now, unless rows come in order."""
+    small, errors = rows.small, rows.errors
+    if i + SMALL_AHEAD < order.size:
+        row = order[i + SMALL_AHEAD]
+        if row != order[i] + np.uint64(SMALL_AHEAD):
+            start = np.int64(row) * small.shape[1]
+            prefetch(errors, np.int64(row) * 2)
+            for j in range(0, small.shape[1], 64):
+                prefetch(small, start + j)
 
 
 @kernel
@@ -91,10 +105,13 @@ def packed_fetch_weights(rows, order, i, W, problems):
             fetch_feature(W, columns[j], problems)
 
 
-fetch = by_layout("fetch", Dense=dense_fetch, Csr=csr_fetch, Packed=packed_fetch)
+fetch = by_layout(
+    "fetch", Dense=dense_fetch, Screened=screened_fetch, Csr=csr_fetch, Packed=packed_fetch
+)
 fetch_weights = by_layout(
     "fetch_weights",
     Dense=dense_fetch_weights,
+    Screened=dense_fetch_weights,
     Csr=csr_fetch_weights,
     Packed=packed_fetch_weights,
 )

@@ -21,14 +21,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from rosenblatt.files import is_shared, read_private, write_private
+from rosenblatt.files import is_shared, read_private, user_cache, write_private
 from rosenblatt.kernels.arguments import Entry, take_apart
 
 # Let sums be reordered, so that a dot product runs in vector lanes. Nothing here lets the compiler
@@ -270,14 +270,10 @@ _digest(Path(__file__).parent)  # now: an upgrade under a running process must n
 def cache_folder() -> Path | None:
     """Where kernels of these sources are kept, for this processor and these compilers.
 
-    None if there is no such place. The working folder, which may have come out of an archive, is
-    never one: a relative path counts for nothing.
+    None if there is no such place.
     """
-    user = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    base = Path(os.environ.get("ROSENBLATT_CACHE_DIR") or user + "/rosenblatt")
-    with suppress(RuntimeError):  # nobody's home
-        base = base.expanduser()
-    if not base.is_absolute():
+    base = user_cache()
+    if base is None:
         return None
     parts = [sys.implementation.cache_tag, version("numba"), version("llvmlite")]
     parts += [_llvm().get_host_cpu_name(), _llvm().get_host_cpu_features().flatten()]

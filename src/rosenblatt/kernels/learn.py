@@ -15,8 +15,8 @@ They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every l
   and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that the
   caller can look at weights that lasted that long.
 
-Dense rows are one array, CSR rows three and packed rows six, which is why a walk over sparse rows
-takes more than twelve arguments, its rows counted by their members.
+Dense rows are one array, CSR rows three and packed rows six: their members are not counted when the
+arguments of a walk are.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from rosenblatt import rules
 from rosenblatt.kernels.fetch import AHEAD, FAR, fetch, fetch_weights
 from rosenblatt.kernels.jit import REORDER, fence, inlined, kernel, load_shared, store_shared
 from rosenblatt.kernels.rows import add, add_each, dot, dots, square
+from rosenblatt.kernels.screen import is_right, length_of
 
 BIAS, BIAS_SUM, CLOCK, TIME = 0, 1, 2, 3  # rows of a book
 BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
-VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE = range(8)  # of a tally
-TALLY = 8
+# Entries of a tally; READ counts the rows that a copy in 8 bits could not tell.
+VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE, READ, MISTAKES = range(10)
+TALLY = 10
 GROUP = 4  # visits that a walk and its scout take in turn
 LEAD = 256  # visits that a scout is ahead at most
 PLACE, CORRECTIONS, STAMPS = 0, 16, 32  # on the board, in cache lines of their own
@@ -58,15 +60,18 @@ def sign_of(code, tally):
 def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen, board):
     """Walk with one weight vector; rows of other classes than its two are only scored.
 
+    Rows with a copy in 8 bits are only read where the copy does not show that they are right.
     With a :func:`scout`, ``board`` is what it writes on and ``seen[:, 1]`` gets its scores. A score
     of the scout is taken if no correction came between, so that it is what this walk would compute
     itself, to the last bit.
     """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     far, scouted = w.size * w.itemsize > FAR, board.size > 0
-    corrections = 0
+    corrections, length = 0, length_of(rows, w)
     for i in range(order.size):
         row = order[i]
+        sign, weight = sign_of(codes[row], tally), omega[row * weighted]
+        threshold = rule[ABOVE] if sign > 0 else rule[BELOW]
         if scouted:
             store_shared(board, PLACE, i)
         if scouted and for_scout(i) and load_shared(board, STAMPS + i) == corrections:
@@ -75,21 +80,30 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen,
             fetch(rows, order, i + 2 * GROUP - AHEAD if scouted else i)
             if far:
                 fetch_weights(rows, order, i, w, 1)
+            if sign != 0.0 and is_right(
+                rows, row, w, length, book[BIAS, 0], sign, threshold, seen, i
+            ):
+                tally[VISITED] = i + 1
+                tally[RUN] += 1
+                book[CLOCK, 0] += weight
+                continue
+            tally[READ] += 1
             s = dot(rows, row, w)
         s += seen.dtype.type(book[BIAS, 0])
         seen[i, 0] = s
-        sign, weight = sign_of(codes[row], tally), omega[row * weighted]
-        threshold = rule[ABOVE] if sign > 0 else rule[BELOW]
         tally[VISITED] = i + 1
         if sign == 0.0:
             continue
+        wrong = np.int64((s > 0) != (sign > 0))
         if not sign * s <= threshold:
+            tally[MISTAKES] += wrong
             tally[RUN] += 1
             book[CLOCK, 0] += weight
             continue
         if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
             tally[VISITED] = i
             return
+        tally[MISTAKES] += wrong
         eta = etas[i * varying]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
         tau = step(sign * s, threshold, eta, weight, sqnorm)
@@ -100,6 +114,7 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen,
         add(rows, row, w, sign * tau, rates)
         if scouted:
             store_shared(board, CORRECTIONS, corrections)
+        length = length_of(rows, w)
         book[BIAS, 0] += sign * tau * rule[PADDING]
         book[CLOCK, 0] += weight
         tally[UPDATES] += copies(tau, eta)
@@ -182,12 +197,14 @@ def walk_each(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen
             s[c] += seen.dtype.type(book[BIAS, c])
             wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
         if wrong == 0:
+            tally[MISTAKES] += strongest(s) != label
             tally[RUN] += 1
             book[CLOCK, 0] += weight
             continue
         if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
             tally[VISITED] = i
             return
+        tally[MISTAKES] += strongest(s) != label
         eta, time = etas[i * varying], book[CLOCK, 0]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
         tally[UPDATES] += answer_each(s, label, weight, eta, sqnorm, rule, time, moves)
@@ -237,9 +254,8 @@ def settle_each(rows, codes, omega, order, etas, seen, U, rates, book, rule, tal
 def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
     """Walk with one weight vector per class, moving two of them on a mistake.
 
-    The right class goes up, the best wrong class down (Crammer and Singer 2003, the uniform
-    ultraconservative choice of one rival). Copies of a weighted row come one after the other, and
-    each may meet another rival.
+    The right class goes up, the best wrong class down (Crammer and Singer 2003). Copies of a
+    weighted row come one after the other, and each may meet another rival.
     """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     classes = seen.shape[1]
@@ -255,12 +271,14 @@ def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, see
             s[c] += seen.dtype.type(book[BIAS, c])
         rival = strongest_but(s, label)
         if not s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
+            tally[MISTAKES] += strongest(s) != label
             tally[RUN] += 1
             book[CLOCK, 0] += weight
             continue
         if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
             tally[VISITED] = i
             return
+        tally[MISTAKES] += strongest(s) != label
         eta, time = etas[i * varying], book[CLOCK, 0]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
         updates = answer_joint(s, label, weight, eta, sqnorm, rule, time, moves)
@@ -277,7 +295,7 @@ def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, see
 def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
     """How far each class moves, all jointly, and its averaging sum; return the updates.
 
-    ``moves[2]`` (classes,) is scratch for the scores as the copies of a row change them.
+    ``moves[2]`` is scratch for the scores as the copies of a row change them.
     """
     updates, left = 0, weight
     for c in range(s.size):
@@ -295,6 +313,16 @@ def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
         updates += 1
         rival = strongest_but(now, label)
     return updates
+
+
+@kernel
+def strongest(s):
+    """The class of the largest score, the first of equals: the prediction."""
+    best = 0
+    for c in range(s.size):
+        if s[c] > s[best]:
+            best = c
+    return best
 
 
 @kernel

@@ -10,9 +10,20 @@ from rosenblatt.kernels.jit import by_layout, kernel
 @kernel
 def folded(words, j):
     """The bits of a number, the high half mixed into the low; zero for both signs of zero."""
-    word, half, one = words[j], words.dtype.type(4 * words.itemsize), words.dtype.type(1)
-    doubled = words.dtype.type(word << one)  # loses the sign bit
-    return word ^ (word >> half) if doubled != 0 else words.dtype.type(0)
+    word, half = words[j], words.dtype.type(4 * words.itemsize)
+    return word ^ (word >> half) if without_sign(words, j) != 0 else words.dtype.type(0)
+
+
+@kernel
+def without_sign(words, j):
+    """The bits of a number but its sign, moved to the front: they grow with its size."""
+    return words.dtype.type(words[j] << words.dtype.type(1))
+
+
+@kernel
+def infinity_of(words):
+    """The bits of infinity without the sign."""
+    return words.dtype.type(0xFF000000 if words.itemsize == 4 else 0xFFE0000000000000)
 
 
 @kernel
@@ -30,6 +41,24 @@ def dense_keys(rows, chosen, multipliers, out):
         for j in range(multipliers.size):
             h += folded(words, start + np.uint64(j)) * multipliers[j]
         out[i] = h
+
+
+@kernel
+def csr_survey(rows, first, last, multipliers, keys):
+    """Look once at rows `first` to `last`: whether they are finite, and their keys, if wanted."""
+    words, columns, pointers = rows
+    infinite = infinity_of(words)
+    for row in range(first, last):
+        top, h = words.dtype.type(0), words.dtype.type(0)
+        for j in range(pointers[row], pointers[row + 1]):
+            top = max(top, without_sign(words, j))
+            if multipliers.size > 0:
+                h += folded(words, j) * multipliers[columns[j]]
+        if top >= infinite:
+            return False
+        if multipliers.size > 0:
+            keys[row] = h
+    return True
 
 
 @kernel

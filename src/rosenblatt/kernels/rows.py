@@ -28,6 +28,24 @@ class Dense(NamedTuple):
     X: np.ndarray
 
 
+class Screened(NamedTuple):
+    """Dense rows with a copy in 8 bits, see :mod:`rosenblatt.kernels.screen`.
+
+    Attributes
+    ----------
+    X : matrix
+        The rows.
+    small : int8 matrix
+        Their copies.
+    errors : float64 array (rows, 2)
+        The scale of each copy, and how far its scores may be off for weights of length 1.
+    """
+
+    X: np.ndarray
+    small: np.ndarray
+    errors: np.ndarray
+
+
 class Csr(NamedTuple):
     """Sparse rows: row i has the entries ``pointers[i] : pointers[i+1]`` of data and columns."""
 
@@ -329,10 +347,12 @@ def packed_add_each(rows, row, W, taus, moved, rates):
 
 
 # What every layout answers, by the type of the rows.
-dot = by_layout("dot", Dense=dense_dot, Csr=csr_dot, Packed=packed_dot)
+dot = by_layout("dot", Dense=dense_dot, Screened=dense_dot, Csr=csr_dot, Packed=packed_dot)
 dots = by_layout("dots", Dense=dense_dots, Csr=csr_dots, Packed=packed_dots)
-square = by_layout("square", Dense=dense_square, Csr=csr_square, Packed=packed_square)
-add = by_layout("add", Dense=dense_add, Csr=csr_add, Packed=packed_add)
+square = by_layout(
+    "square", Dense=dense_square, Screened=dense_square, Csr=csr_square, Packed=packed_square
+)
+add = by_layout("add", Dense=dense_add, Screened=dense_add, Csr=csr_add, Packed=packed_add)
 add_each = by_layout(
     "add_each", Dense=dense_add_each, Csr=csr_add_each, Packed=packed_add_each
 )  # fmt: skip

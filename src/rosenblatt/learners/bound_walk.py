@@ -23,7 +23,7 @@ class BoundWalk:
 
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner = learner
-        self._parts, one = learner._parts, learner._kind == "one"
+        self._parts, one = learner.parts, learner._kind == "one"
         walk, settle = WALKS[learner._kind]
         width = sum(part.problems for part in self._parts)
         self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]

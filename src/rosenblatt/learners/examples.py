@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.kernels import row_keys
 from rosenblatt.kernels.packing import Numbering
-from rosenblatt.kernels.rows import Csr, Dense, Packed
+from rosenblatt.kernels.rows import Csr, Dense, Packed, Screened
 from rosenblatt.kernels.text import Rows
 from rosenblatt.learners.protocol import Array
 
@@ -38,6 +39,8 @@ class Examples:
         The column of each place, if packed.
     numbering : Numbering or None
         What gave the columns their places, if packed.
+    screened : Screened or None
+        Dense rows with a copy in 8 bits, where one was made.
     """
 
     rows: Dense | Csr | Packed
@@ -46,6 +49,7 @@ class Examples:
     n_features: int
     columns: Array | None = None
     numbering: Numbering | None = None
+    screened: Screened | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -227,9 +231,18 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
     return Csr(data, columns, pointers)
 
 
-def distinct(examples: Examples) -> tuple[Array, Array]:
+@lru_cache(maxsize=2)
+def key_multipliers(n_features: int, word: Any) -> tuple[Array, Array]:
+    """Two sets of random odd numbers, one for each feature, that keys of rows are made with."""
+    generator, most = np.random.default_rng(1957), np.iinfo(word).max
+    first = generator.integers(0, most, n_features, dtype=word) | word.type(1)
+    return first, generator.integers(0, most, n_features, dtype=word) | word.type(1)
+
+
+def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Array]:
     """The rows of positive weight with equal ones made one, in an order their values alone decide.
 
+    `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if they are known.
     Returns the row numbers and the weights, in which each of these rows carries the weight of all
     its copies. So a model that draws its order from this one depends on the examples as a weighted
     set, not on how a file happened to be sorted.
@@ -238,14 +251,11 @@ def distinct(examples: Examples) -> tuple[Array, Array]:
     chosen = np.arange(n, dtype=np.uint64)
     if omega.size > 1:
         chosen = chosen[omega > 0]
-    word = np.dtype(f"u{examples.dtype.itemsize}")
-    generator = np.random.default_rng(1957)
-    first, second = (
-        generator.integers(0, np.iinfo(word).max, examples.n_features, dtype=word) | word.type(1)
-        for _ in range(2)
-    )
+    first, second = key_multipliers(
+        examples.n_features, np.dtype(f"u{examples.dtype.itemsize}")
+    )  # fmt: skip
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
-    key = _keys(examples, chosen, first) ^ labels
+    key = (_keys(examples, chosen, first) if keys is None else keys[chosen]) ^ labels
     by_key = np.argsort(key)
     chosen, key = chosen[by_key], key[by_key]
     tied = key[1:] == key[:-1]

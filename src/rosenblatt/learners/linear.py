@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.learners.averaging import Unsettled
-from rosenblatt.learners.batch import corrections
+from rosenblatt.learners.batch import walk_batch
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.parts import Part, taller, tally_of
 from rosenblatt.learners.problems import Problems, groups_of, weight_where
@@ -24,6 +24,7 @@ from rosenblatt.learners.weights import State, Weights
 ONE_RATE = np.ones(1, np.float32)
 NO_BOARD = np.empty(0, np.int64)
 _WORTH_A_SCOUT = 4096  # visits
+_MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
 _WORTH_A_THREAD = 16
@@ -112,7 +113,8 @@ class Linear:
         self._kind = {"ovr": "each", "ovo": "one"}.get(self.multiclass, "joint")
         if n_classes <= 2:
             self._kind = "one"
-        self._parts = [self._new_part(*group) for group in groups]
+        self.parts = [self._new_part(*group) for group in groups]
+        self._reads_all = False  # whether a copy of the rows in 8 bits told too little
         self._unsettled = Unsettled()
         self._average: tuple[list[Any], Weights] | None = None  # with the clock it is of
 
@@ -126,28 +128,32 @@ class Linear:
     ) -> Tally:
         """Visit the rows in this order and learn from each.
 
-        With one problem per pair, predictions on the way need the scores of every pair on every
-        row, k/2 times the work: without `foresee` they are not made, and limits are not looked at.
+        `foresee` asks for the predictions on the way. With one problem per pair they need the
+        scores of every pair on every row, k/2 times the work, so that else not even the mistakes
+        are counted; limits are not looked at.
         """
         if self.batch:
-            return self._walk_batch(examples, order, float(etas[0]))
-        kernel = WALKS[self._kind][0]
+            return walk_batch(self, examples, order, float(etas[0]))
+        kernel, rows = WALKS[self._kind][0], cast(Any, examples.rows)
         own = self._own_orders(examples, order, etas, foresee)
-        alone = self._kind == "one" and len(self._parts) == 1
-        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT
+        alone = self._kind == "one" and len(self.parts) == 1
+        screened = None
+        if self._kind == "one" and not (foresee or self._reads_all) and examples.screened:
+            rows = screened = examples.screened
+        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT and not screened
         seen = [
             np.empty((len(o), 2 if scouted else part.problems), self.dtype)
-            for part, (o, _) in zip(self._parts, own, strict=True)
+            for part, (o, _) in zip(self.parts, own, strict=True)
         ]
-        times = [float(part.book[learn.CLOCK, 0]) for part in self._parts]
-        limits = Limits() if self._is_pairwise else limits
-        tallies = [tally_of(part.classes, limits) for part in self._parts]
-        scouting = scout(examples, order, self._parts[0].W, seen[0])
+        times = [float(part.book[learn.CLOCK, 0]) for part in self.parts]
+        limits = Limits() if self.is_pairwise else limits
+        tallies = [tally_of(part.classes, limits) for part in self.parts]
+        scouting = scout(examples, order, self.parts[0].W, seen[0])
         with scouting if scouted else nullcontext(NO_BOARD) as board:
             calls = [
-                (*examples.arrays, o, e, part.W, self.rates, part.book, self.rule, tally, s,
-                 board if self._kind == "one" else part.moves)
-                for part, (o, e), s, tally in zip(self._parts, own, seen, tallies, strict=True)
+                (rows, *examples.arrays[1:], o, e, part.W, self.rates, part.book, self.rule, tally,
+                 s, board if self._kind == "one" else part.moves)
+                for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
             ]  # fmt: skip
             if self.threads == 1 or len(calls) == 1:
                 for call in calls:
@@ -155,6 +161,9 @@ class Linear:
             else:
                 with ThreadPoolExecutor(self.threads) as pool:
                     list(pool.map(lambda call: kernel(*call), calls))
+        if screened:
+            read = sum(int(tally[learn.READ]) for tally in tallies)
+            self._reads_all = read > _MOST_READ * sum(len(o) for o, _ in own)
         if self.averaging:
             self._unsettled.add(examples, own, seen, times, tallies)
             if self._unsettled.nbytes > _MOST_UNSETTLED:
@@ -162,17 +171,18 @@ class Linear:
         return self._told(examples, order, seen, tallies, foresee)
 
     @property
-    def _is_pairwise(self) -> bool:
-        return self._kind == "one" and len(self._parts) > 1
+    def is_pairwise(self) -> bool:
+        """Whether each problem is of two classes among more."""
+        return self._kind == "one" and len(self.parts) > 1
 
     def _own_orders(
         self, examples: Examples, order: Array, etas: Array, foresee: bool
     ) -> list[tuple[Array, Array]]:
         """Which rows each part visits, and with what rates: pairs of classes only their own."""
-        if not self._is_pairwise or foresee:
-            return [(order, etas)] * len(self._parts)
+        if not self.is_pairwise or foresee:
+            return [(order, etas)] * len(self.parts)
         codes, own = examples.codes[order], []
-        for part in self._parts:
+        for part in self.parts:
             chosen = np.flatnonzero((codes == part.classes[0]) | (codes == part.classes[1]))
             own.append((order[chosen], etas[chosen] if etas.size > 1 else etas))
         return own
@@ -182,38 +192,22 @@ class Linear:
         foresee: bool,
     ) -> Tally:  # fmt: skip
         """What came of a walk over all parts."""
-        pairs = self._is_pairwise
+        pairs = self.is_pairwise
         visits = len(order) if pairs else int(tallies[0][learn.VISITED])
-        visited = order[:visits]
-        codes, updates = examples.codes[visited], sum(int(t[learn.UPDATES]) for t in tallies)
-        predictions, mistakes = None, math.nan
-        if foresee or not pairs:
-            own = [s[:visits, : p.problems] for s, p in zip(seen, self._parts, strict=True)]
-            predictions = self.problems.decide(own[0] if len(own) == 1 else np.hstack(own))
+        visited, updates = order[:visits], sum(int(t[learn.UPDATES]) for t in tallies)
+        predictions, mistakes, updated = None, math.nan, updates
+        if len(tallies) == 1:
+            mistakes, updated = int(tallies[0][learn.MISTAKES]), int(tallies[0][learn.UPDATED])
+        if foresee or (len(tallies) > 1 and not pairs):
+            own = [s[:visits, : p.problems] for s, p in zip(seen, self.parts, strict=True)]
+            scores, codes = own[0] if len(own) == 1 else np.hstack(own), examples.codes[visited]
+            predictions = self.problems.decide(scores)
             mistakes = int(np.count_nonzero(predictions != codes))
-        updated = updates if pairs else int(tallies[0][learn.UPDATED])
-        if len(tallies) > 1 and not pairs:
-            scores = np.hstack([s[:visits] for s in seen])
-            updated = int(self.problems.is_corrected(scores, codes).sum())
+            if len(tallies) > 1 and not pairs:
+                updated = int(self.problems.is_corrected(scores, codes).sum())
         run = 0 if pairs else int(tallies[0][learn.RUN])
         weight = examples.weight_of(visited)
         return Tally(visits, weight, updates, updated, mistakes, run, predictions)
-
-    def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
-        """One iteration: add up the corrections of all rows, then make them."""
-        scores, codes = self.scores(examples, order), examples.codes[order]
-        weight, first = examples.weights_of(order), 0
-        coefficients, updates = corrections(self.problems, scores, codes, weight)
-        for part in self._parts:
-            mine = np.ascontiguousarray(coefficients[:, first : first + part.problems])
-            own = weight[np.isin(codes, part.classes)] if self._is_pairwise else weight
-            part.correct(examples, order, mine, eta, self.rates, self.rule, self.averaging)
-            part.book[learn.CLOCK, 0] += own.sum()
-            first += part.problems
-        predictions = self.problems.decide(scores)
-        updated = updates if self._is_pairwise else int(np.count_nonzero(coefficients.any(axis=1)))
-        mistakes, total = int(np.count_nonzero(predictions != codes)), float(weight.sum())
-        return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
 
     # Scores and errors
 
@@ -223,13 +217,13 @@ class Linear:
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
         """What scores rows with the present weights or their average: a walk that never learns."""
-        now = [(part.W, part.book[learn.BIAS]) for part in self._parts]
+        now = [(part.W, part.book[learn.BIAS]) for part in self.parts]
         weights = self._means() if averaged else now
         never = np.array([math.nan, math.nan, 0.0])  # no margin compares with NaN
 
         def scores(order: Array) -> Array:
             out = []
-            for part, (W, bias) in zip(self._parts, weights, strict=True):
+            for part, (W, bias) in zip(self.parts, weights, strict=True):
                 seen = np.empty((len(order), part.problems), self.dtype)
                 book = np.zeros_like(part.book)
                 book[learn.BIAS] = bias
@@ -290,13 +284,13 @@ class Linear:
     def weights(self, averaged: bool = False) -> Weights:
         """The present weights where they lie, or their average, kept until the next step."""
         if averaged:
-            clock = [self.n_features, *(part.book[learn.CLOCK, 0] for part in self._parts)]
+            clock = [self.n_features, *(part.book[learn.CLOCK, 0] for part in self.parts)]
             if self._average is None or self._average[0] != clock:
                 means, biases = zip(*self._means(), strict=True)
                 self._average = clock, Weights(self._shown(means), np.concatenate(biases))
             return self._average[1]
-        bias = np.concatenate([part.book[learn.BIAS] for part in self._parts])
-        return Weights(self._shown([part.W for part in self._parts]), bias)
+        bias = np.concatenate([part.book[learn.BIAS] for part in self.parts])
+        return Weights(self._shown([part.W for part in self.parts]), bias)
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the present weights, or of their average."""
@@ -310,12 +304,12 @@ class Linear:
 
     def mark(self) -> None:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
-        for part in self._parts:
+        for part in self.parts:
             part.mark()
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        squares = [part.measure(self.n_features) for part in self._parts]
+        squares = [part.measure(self.n_features) for part in self.parts]
         norm, change = np.concatenate(squares).sum(axis=0)
         return math.sqrt(norm), math.sqrt(change)
 
@@ -323,7 +317,7 @@ class Linear:
         """Make room for more features of sparse rows; new ones weigh nothing."""
         if n_features <= self.n_features:
             return
-        for part in self._parts:
+        for part in self.parts:
             if n_features > len(part.W):
                 # Zeros cost memory when touched: ample room saves copying as features turn up.
                 part.W = taller(part.W, max(n_features, 2 * len(part.W)))
@@ -332,7 +326,7 @@ class Linear:
     def state(self) -> State:
         """What was learned, as arrays (problems, features); views where they lie, if possible."""
         self.settle()
-        parts = self._parts
+        parts = self.parts
         sums = self._shown([part.sums() for part in parts]) if self.averaging else np.zeros((0, 0))
         before = None
         if all(part.before_bias.size for part in parts):
@@ -353,7 +347,7 @@ class Linear:
         self._unsettled.clear()
         self._average = None
         self.n_features, first = state.weights.shape[1], 0
-        for part in self._parts:
+        for part in self.parts:
             part.restore(state, slice(first, first + part.problems), self.averaging)
             first += part.problems
 
@@ -363,14 +357,14 @@ class Linear:
         """Let the average begin with the next step."""
         self._unsettled.clear()
         self._average = None
-        for part in self._parts:
+        for part in self.parts:
             part.U = np.empty(0)
             part.book[learn.BIAS_SUM] = 0.0
             part.book[learn.CLOCK] = 0.0
 
     def idle(self, weight: float) -> None:
         """Let time pass without learning: with one class known there is nothing to learn."""
-        for part in self._parts:
+        for part in self.parts:
             part.book[learn.CLOCK, 0] += weight
 
     def __getstate__(self) -> dict[str, Any]:
@@ -379,11 +373,11 @@ class Linear:
 
     def settle(self) -> None:
         """Bring the averaging sums up to date."""
-        self._unsettled.settle(WALKS[self._kind][1], self._parts, self.rates, self.rule)
+        self._unsettled.settle(WALKS[self._kind][1], self.parts, self.rates, self.rule)
 
     def _means(self) -> list[tuple[Array, Array]]:
         self.settle()
-        return [part.mean(self.n_features) for part in self._parts]
+        return [part.mean(self.n_features) for part in self.parts]
 
     def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
         shape: tuple[int, ...] = (self.n_features,)
@@ -394,5 +388,5 @@ class Linear:
 
     def _shown(self, arrays: Iterable[Array]) -> Array:
         """The kernels' weights as (problems, features), without the room for more."""
-        shown = [p.shown(W, self.n_features) for p, W in zip(self._parts, arrays, strict=True)]
+        shown = [p.shown(W, self.n_features) for p, W in zip(self.parts, arrays, strict=True)]
         return shown[0] if len(shown) == 1 else np.concatenate(shown)

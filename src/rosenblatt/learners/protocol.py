@@ -48,7 +48,7 @@ class Tally(NamedTuple):
     run : int
         Right answers in a row at the end.
     predictions : array of int or None
-        The class numbers predicted.
+        The class numbers predicted, where they were asked for.
     """
 
     visits: int

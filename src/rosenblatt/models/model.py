@@ -92,6 +92,16 @@ class Model:
             return (scores[:, 0] > 0).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
 
+    def probabilities(self, scores: Array) -> Array:
+        """The probability of each class (rows, classes) where :meth:`scores` gave these scores.
+
+        Raises
+        ------
+        ValueError
+            If the model is not calibrated.
+        """
+        raise ValueError("the model has no probabilities: it was not calibrated")
+
     def decision_function(self, X: Any) -> Array:
         """The scores of rows: one per row for two classes, else one per row and class.
 

@@ -1,0 +1,176 @@
+"""Run the blocks of a Markdown page and write what they print and draw below them.
+
+Blocks of ``python`` share one namespace per page. Of blocks of ``console``, the commands of
+``rosenblatt`` run, except those that open a browser. ``| head -N`` and ``| tail -N`` shorten the
+output. A line ``# Figure: words`` in a block describes the picture that the block draws.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+Command = Callable[[list[str]], str]
+
+FENCE = re.compile(r"^```(python|console)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_CAPTION = re.compile(r"^# Figure: (.*)\n", re.MULTILINE)
+_OPEN_A_BROWSER = ("lab", "course")
+_PIXELS_PER_INCH = 144
+
+
+class CellError(Exception):
+    """A block of a page failed; the message shows the block."""
+
+
+def execute(
+    page: str, figures: Path, *, prefix: str, link: str, command: Command | None = None
+) -> str:
+    """The page with the output of its blocks.
+
+    Parameters
+    ----------
+    page
+        The text of the page, in Markdown.
+    figures
+        The folder for the pictures.
+    prefix
+        How the names of the pictures begin.
+    link
+        The folder of the pictures as the page refers to it.
+    command
+        Runs a ``rosenblatt`` command, given by its arguments, and returns what it prints; without
+        it the commands are left as they are.
+
+    Examples
+    --------
+    >>> page = "```python\\n1 + 1\\n```\\n"
+    >>> print(execute(page, Path("figures"), prefix="a", link="figures"))
+    ```python
+    1 + 1
+    ```
+    <BLANKLINE>
+    ```output
+    2
+    ```
+    <BLANKLINE>
+    """
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    drawn: list[str] = []
+
+    def complete(block: re.Match[str]) -> str:
+        kind, code = block.groups()
+        if kind == "console":
+            return _console(code, command)
+        printed = _run(code, namespace)
+        shown = f"```python\n{_CAPTION.sub('', code)}```\n"
+        pictures = _save_figures(figures, f"{prefix}-{len(drawn) + 1}")
+        drawn.extend(pictures)
+        said = _CAPTION.findall(code) or ["A picture drawn by the code above."]
+        images = "".join(f"\n![{said[0]}]({link}/{name})\n" for name in pictures)
+        return shown + _output(printed) + images
+
+    with _somewhere_else():
+        return FENCE.sub(complete, page)
+
+
+def _run(code: str, namespace: dict[str, Any]) -> str:
+    """Run a block; like a notebook, show the value of a last expression."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed = StringIO()
+    try:
+        with redirect_stdout(printed):
+            exec(compile(tree, "<page>", "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "<page>", "eval"), namespace)
+                if not _is_drawing(value):
+                    print(value if isinstance(value, str) else repr(value))
+    except Exception as error:
+        raise CellError(f"{type(error).__name__}: {error}\nin the block\n{code}") from error
+    return printed.getvalue()
+
+
+def _is_drawing(value: Any) -> bool:
+    """Whether a value says nothing beside the picture it belongs to, as None does."""
+    if isinstance(value, list | tuple) and value:
+        return all(map(_is_drawing, value))
+    kind = type(value).__module__
+    return value is None or kind.startswith(("matplotlib", "rosenblatt.viz"))
+
+
+def _console(code: str, command: Command | None) -> str:
+    """A block of commands, each with its output; one that shows output already is kept."""
+    lines = code.splitlines()
+    if command is None or not all(line.startswith("$ ") for line in lines):
+        return f"```console\n{code}```\n"
+    shown = ""
+    for line in lines:
+        text = _comment_free(line[2:])
+        words = shlex.split(text)
+        printed = ""
+        if words[0] == "rosenblatt" and words[1] not in _OPEN_A_BROWSER:
+            printed = _piped(words[1:], command)
+        shown += f"{line}\n{printed.rstrip()}\n" if printed.strip() else f"{line}\n"
+    return f"```console\n{shown}```\n"
+
+
+def _comment_free(text: str) -> str:
+    return text.partition("  #")[0]
+
+
+def _piped(words: list[str], command: Command) -> str:
+    at = words.index("|") if "|" in words else len(words)
+    try:
+        lines = command(words[:at]).rstrip().splitlines()
+    except Exception as error:
+        raise CellError(f"{type(error).__name__}: {error}\nin {shlex.join(words)}") from error
+    if at == len(words):
+        return "\n".join(lines)
+    program, count = words[at + 1], int(words[at + 2].lstrip("-"))
+    return "\n".join(lines[:count] if program == "head" else lines[-count:])
+
+
+def _output(printed: str) -> str:
+    return f"\n```output\n{printed.rstrip()}\n```\n" if printed.strip() else ""
+
+
+def _save_figures(folder: Path, name: str) -> list[str]:
+    """Save and close the open figures of matplotlib, if it was used at all."""
+    import sys
+
+    if "matplotlib.pyplot" not in sys.modules:
+        return []
+    from matplotlib import pyplot
+
+    saved: list[str] = []
+    for number in pyplot.get_fignums():
+        folder.mkdir(parents=True, exist_ok=True)
+        saved.append(f"{name}{'abcdefgh'[len(saved)] if saved else ''}.png")
+        pyplot.figure(number).savefig(folder / saved[-1], dpi=_PIXELS_PER_INCH)
+    pyplot.close("all")
+    return saved
+
+
+@contextmanager
+def _somewhere_else() -> Iterator[None]:
+    """Run in an empty folder, and draw without a window."""
+    before, backend = Path.cwd(), os.environ.get("MPLBACKEND")
+    os.environ["MPLBACKEND"] = "agg"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            if backend is None:
+                del os.environ["MPLBACKEND"]
+            else:
+                os.environ["MPLBACKEND"] = backend

@@ -1,0 +1,149 @@
+"""The chapters as web pages for this machine: executed once, then read without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from rosenblatt import __version__
+from rosenblatt.course.cells import Command, execute
+from rosenblatt.errors import MissingExtraError
+
+ENTRY = "index.html"
+_ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")
+_DIRECTIVE = re.compile(r"^```\{[\w-]+\}.*?^```\n", re.DOTALL | re.MULTILINE)
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title} · rosenblatt</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><style>{style}</style></head>
+<body><nav>{navigation}</nav><main>
+{body}
+</main></body></html>
+"""
+
+
+def chapters() -> Path:
+    """The folder of the chapters: in the installed package, or in the repository."""
+    shipped = Path(str(files("rosenblatt.course"))) / "chapters"
+    return shipped if shipped.is_dir() else Path(__file__).parents[3] / "docs" / "course"
+
+
+def built(folder: Path) -> Path | None:
+    """The first page of a course built into this folder from these chapters, if it is there.
+
+    Examples
+    --------
+    >>> built(Path("nowhere")) is None
+    True
+    """
+    entry = folder / _key() / ENTRY
+    return entry if entry.is_file() else None
+
+
+def build(
+    folder: Path, *, command: Command | None = None, progress: Callable[[str], None] = print
+) -> Path:
+    """Run the chapters and write them as pages below `folder`; returns the first page.
+
+    What an interrupted build leaves behind is not taken for a course.
+
+    Parameters
+    ----------
+    folder
+        Where to keep the pages, below a name that changes with the chapters.
+    command
+        Runs the commands of the chapters, as for :func:`rosenblatt.course.cells.execute`.
+    progress
+        Called with a line for each chapter.
+    """
+    render = _renderer()
+    sources = sorted(chapters().glob("*.md"), key=lambda path: (path.stem != "index", path.stem))
+    if not sources:
+        raise FileNotFoundError(f"{chapters()} holds no chapters")
+    titles = {path.stem: _title(path.read_text("utf-8")) for path in sources}
+    style = (files("rosenblatt.course") / "style.css").read_text("utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / _key()
+    with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+        work = Path(unfinished) / "pages"
+        for number, source in enumerate(sources, 1):
+            progress(f"building {number} of {len(sources)}: {titles[source.stem]}")
+            page = execute(
+                source.read_text("utf-8"), work / "figures", prefix=source.stem, link="figures",
+                command=command,
+            )  # fmt: skip
+            work.mkdir(exist_ok=True)
+            whole = _PAGE.format(
+                title=html.escape(titles[source.stem]), style=style, body=render(_plain(page)),
+                navigation=_navigation(titles, source.stem),
+            )  # fmt: skip
+            (work / f"{source.stem}.html").write_text(whole, "utf-8")
+        shutil.rmtree(target, ignore_errors=True)
+        work.replace(target)
+    return target / ENTRY
+
+
+def _key() -> str:
+    """A name for what is built: another one for other chapters or another release."""
+    digest = hashlib.sha256()
+    for path in sorted(chapters().glob("*.md")):
+        digest.update(path.read_bytes())
+    return f"{__version__}-{digest.hexdigest()[:12]}"
+
+
+def _title(page: str) -> str:
+    return page.partition("# ")[2].partition("\n")[0].replace("`", "")
+
+
+def _navigation(titles: dict[str, str], here: str) -> str:
+    links = (
+        f"<b>{html.escape(title)}</b>" if name == here
+        else f'<a href="{name}.html">{html.escape(title)}</a>'
+        for name, title in titles.items()
+    )  # fmt: skip
+    return "".join(f"<span>{link}</span>" for link in links)
+
+
+def _plain(page: str) -> str:
+    """The page without what only the documentation understands: directives and roles."""
+
+    def role(found: re.Match[str]) -> str:
+        kind, content = found.groups()
+        words, _, target = content.rstrip(">").rpartition(" <")
+        if kind == "doc":
+            return words or f"*{target.rpartition('/')[2]}* (documentation)"
+        name = target.removeprefix("~") if not content.startswith("~") else target.split(".")[-1]
+        return f"`{words or name}`"
+
+    page = _DIRECTIVE.sub("", page)
+    page = _ROLE.sub(role, page)
+    page = re.sub(r"\]\(([\w-]+)\.md(#[\w-]+)?\)", r"](\1.html\2)", page)
+    # Pages outside the course exist in the documentation only.
+    return re.sub(r"\[([^\]]+)\]\(\.\./[^)]+\)", r"\1", page)
+
+
+def _renderer() -> Callable[[str], str]:
+    try:
+        from latex2mathml.converter import convert
+        from markdown_it import MarkdownIt
+        from mdit_py_plugins.anchors import anchors_plugin
+        from mdit_py_plugins.dollarmath import dollarmath_plugin
+    except ImportError:
+        raise MissingExtraError("the course", "course") from None
+
+    def formula(tex: str, options: dict[str, Any]) -> str:
+        display = "block" if options.get("display_mode") else "inline"
+        return str(convert(tex, display=display))
+
+    markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+    markdown.use(dollarmath_plugin, renderer=formula, allow_space=False)
+    markdown.use(anchors_plugin, max_level=3)
+    return lambda page: str(markdown.render(page))

@@ -1,0 +1,72 @@
+"""The chapters become pages that need nothing from elsewhere, all of them or none."""
+
+import pytest
+
+from rosenblatt.course import build, built, site
+
+pytest.importorskip("latex2mathml")
+pytest.importorskip("mdit_py_plugins")
+
+PAGE = """# One `thing`
+
+See {func}`rosenblatt.trace`, {func}`~rosenblatt.theory.pad`, {doc}`the map <../theory/map>` and
+[two](two.md). It is $a^2$.
+
+$$\\sum_i x_i \\le 1$$
+
+```python
+2 + 3
+```
+
+```{toctree}
+two
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+"""
+
+
+@pytest.fixture
+def chapters(tmp_path, monkeypatch):
+    folder = tmp_path / "chapters"
+    folder.mkdir()
+    (folder / "index.md").write_text(PAGE)
+    (folder / "two.md").write_text("# Two\n\nwords\n")
+    monkeypatch.setattr(site, "chapters", lambda: folder)
+    return folder
+
+
+def test_pages_hold_the_output_the_formulas_and_no_directive(chapters, tmp_path):
+    lines = []
+    entry = build(tmp_path / "out", progress=lines.append)
+    text = entry.read_text("utf-8")
+    assert lines == ["building 1 of 2: One thing", "building 2 of 2: Two"]
+    assert ">5\n</code>" in text
+    assert text.count("<math") == 2
+    assert "toctree" not in text
+    assert "<code>rosenblatt.trace</code>, <code>pad</code>, the map" in text
+    assert '<a href="two.html">two</a>' in text
+    assert "<td>1</td>" in text
+    assert "http" not in text.replace("http://www.w3.org/1998/Math/MathML", "")
+
+
+def test_a_course_is_found_again_until_its_chapters_change(chapters, tmp_path):
+    assert built(tmp_path / "out") is None
+    entry = build(tmp_path / "out", progress=lambda line: None)
+    assert built(tmp_path / "out") == entry
+    (chapters / "two.md").write_text("# Two\n\nother words\n")
+    assert built(tmp_path / "out") is None
+
+
+def test_a_failed_build_leaves_nothing_that_looks_finished(chapters, tmp_path):
+    (chapters / "two.md").write_text("# Two\n\n```python\n1 / 0\n```\n")
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        build(tmp_path / "out", progress=lambda line: None)
+    assert built(tmp_path / "out") is None
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_shipped_chapters_are_found():
+    assert (site.chapters() / "index.md").is_file()
