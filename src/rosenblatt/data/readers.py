@@ -90,7 +90,7 @@ class Reader:
             batch = next(read_columnar(self.files[0], self.format, None, _BATCH_ROWS), None)
             if batch is not None:
                 _must_differ(batch.table.column_names, self.files[0])
-            return batch if batch is None or self.format == "parquet" else validated(batch)
+            return batch if batch is None else validated(batch, self.format)
         dialect, blocks = self._open(self.files[0])
         first = next(blocks, None)
         if first is None:
@@ -318,5 +318,4 @@ def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
 
 
 def _columnar(chunk: Chunk, format: str) -> tuple[Chunk, int]:
-    # What comes from an Arrow file is used as it stands there.
-    return chunk if format == "parquet" else validated(chunk), chunk.table.nbytes
+    return validated(chunk, format), chunk.table.nbytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,10 +45,12 @@ class Model:
         Which files the model was trained on.
     words : dict
         The strongest features of each class by name, with their weights.
-    state : dict of arrays
+    state : mapping of arrays
         What training needs to go on: last weights, averaging sums, clock. May be empty.
     package : str
         The version of rosenblatt that trained it.
+    precision : {"float32", "float16", "int8"}
+        How its file holds the weights; see :meth:`compressed`.
 
     Examples
     --------
@@ -70,8 +72,9 @@ class Model:
     history: list[dict[str, Any]] = field(default_factory=list)
     fingerprint: dict[str, Any] = field(default_factory=dict)
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
-    state: dict[str, Array] = field(default_factory=dict)
+    state: Mapping[str, Array] = field(default_factory=dict)
     package: str = __version__
+    precision: str = "float32"
 
     @property
     def classes_(self) -> Array:
@@ -171,6 +174,33 @@ class Model:
 
         write_model(self, path)
 
+    def compressed(
+        self, *, size: float | None = None, loss: float = 0.0, rows: Any = None
+    ) -> Model:
+        """A smaller model that predicts alike and cannot be trained further.
+
+        Parameters
+        ----------
+        size : float, optional
+            The most bytes its file may have.
+        loss : float
+            The accuracy on `rows` that may be lost, as a share.
+        rows : Source, optional
+            Rows to measure on, from :func:`rosenblatt.data.open` with the model's features and
+            classes. Without `size` and `rows`, weights become int8 and none is left out.
+
+        Examples
+        --------
+        >>> from rosenblatt import train
+        >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+        >>> train(frame, text="text", epochs=3).compressed().precision
+        'int8'
+        """
+        from rosenblatt.models.compress import compress
+
+        may_lose = loss if size is None and rows is not None else None
+        return compress(self, size=size, loss=may_lose, rows=rows)[-1].model
+
     def __repr__(self) -> str:
         return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{self._more()}>"
 
@@ -223,10 +253,7 @@ class Model:
         1
         """
         used = self.weights.any(axis=1)
-        return Model(
-            self.classes, self.features, self.columns[used], self.weights[used], self.bias,
-            self.parameters, self.history, self.fingerprint, self.words, {}, self.package,
-        )  # fmt: skip
+        return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
 
 
 def _numbered_row(row: Any) -> Rows:
