@@ -161,7 +161,7 @@ class PartReader(Reader):
         with store_errors(path):
             for batch in _batches(part, self.format, columns):
                 chunk = Chunk(pa.Table.from_batches([batch]), path, partial(add, done + 1))
-                yield chunk if self.format == "parquet" else validated(chunk)
+                yield validated(chunk, self.format)
                 done += batch.num_rows
 
 
