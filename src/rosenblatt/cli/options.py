@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.errors import OptionError
+
 Label = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +90,13 @@ def reading(
         "skip_bad_rows": skip_bad_rows,
         "missing": missing or None,
     }
+
+
+def asked(workers: str | None, shards: int | None) -> str:
+    """The workers that were asked for; shards alone are refused."""
+    if workers is None:
+        raise OptionError(f"--shards {shards} is for --workers: give both, or neither")
+    return workers
 
 
 def stem(path: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -25,6 +25,8 @@ from rosenblatt.kernels.text import Ngrams
 
 _BATCH_ROWS = 8192
 
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -41,6 +43,8 @@ class Reading:
         Whether there is a column of labels.
     schema : bytes
         The columns of JSON lines as the first rows have them.
+    first : Range or None
+        Where the first rows are, from which all shards take what the columns are.
     """
 
     format: str
@@ -48,15 +52,17 @@ class Reading:
     skip: bool = False
     labelled: bool = True
     schema: bytes = b""
+    first: Range | None = None
 
     def to_json(self) -> list[Any]:
         """All of it as plain data."""
         return [self.format, self.features.to_json(), self.skip, self.labelled, self.schema.hex()]
 
-    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
+    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> ShardSource:
         """The rows of a shard."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
-        reader = PartReader(shard, self.format, self.skip, self.features.missing_words, schema)
+        words = self.features.missing_words
+        reader = PartReader(shard, self.format, self.skip, words, schema, self.first)
         return ShardSource(reader, self.features, self.labelled, classes, self.skip)
 
 
@@ -73,10 +79,10 @@ def detect_reading(
     skip: bool = False,
 ) -> Reading:
     """Detect from the beginning of the first file what the columns are, as :func:`open` does."""
-    first = manifest.files[0]
-    end = len(first.groups) if first.groups else first.size
+    file = manifest.files[0]
+    first = Range(file, 0, len(file.groups) if file.groups else file.size)
     words = missing_words(missing) if features is None else features.missing_words
-    reader = PartReader((Range(first, 0, end),), manifest.format, skip, words)
+    reader = PartReader((first,), manifest.format, skip, words)
     labelled = True
     if features is None:
         chosen = ngrams or Ngrams()
@@ -86,7 +92,7 @@ def detect_reading(
     schema = b""
     if manifest.format == "jsonl":
         schema = without_nulls(reader.head().schema).serialize().to_pybytes()
-    return Reading(manifest.format, features, skip, labelled, schema)
+    return Reading(manifest.format, features, skip, labelled, schema, first)
 
 
 class PartReader(Reader):
@@ -99,10 +105,14 @@ class PartReader(Reader):
         skip: bool,
         missing: Words = MISSING_WORDS,
         schema: pa.Schema | None = None,
+        first: Range | None = None,
     ) -> None:
         self.shard, self.format, self._skip, self.missing = shard, format, skip, missing
         self.files = list(dict.fromkeys(part.file.path for part in shard))
-        self.header, self._block_bytes, self._mentioned = None, BLOCK_BYTES, ()
+        dialect = shard[0].file.dialect
+        self.header = None if dialect is None else dialect.header
+        self._first_rows = shard[0] if first is None else first
+        self._block_bytes, self._mentioned = BLOCK_BYTES, ()
         self._first = self._stream = self._begun = None
         self._head: Chunk | None = None
         self._fixed_schema = schema
@@ -130,7 +140,7 @@ class PartReader(Reader):
                 yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
     def _read_head(self) -> Chunk | None:
-        part = self.shard[0]
+        part = self._first_rows
         if self.format in ("parquet", "arrow"):
             return next(self._columnar(part, None), None)
         dialect, blocks = self._parts_of(part)
@@ -194,16 +204,39 @@ def _with_size(chunk: Chunk) -> tuple[Chunk, int]:
 
 
 class ShardSource(Source):
-    """The rows of a shard; errors name lines of the file, not of its part."""
+    """The rows of a shard; errors name lines of the file, not of its part.
+
+    Attributes
+    ----------
+    names_wanted : bool
+        Whether predictions are to begin with the names of columns, where files do.
+    """
+
+    names_wanted = True
+
+    @property
+    def has_header(self) -> bool:
+        """Whether predictions begin with the names of columns."""
+        return self.names_wanted and super().has_header
 
     def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on."""
         try:
             yield from super().batches(start, lent)
         except DataError as error:
-            assert isinstance(self._reader, PartReader)
-            own = [part for part in self._reader.shard if part.file.path == error.path]
-            raise _in_file(error, own[0]) if own else error from None
+            raise self._placed(error) from None
+
+    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+        """What `work` makes of each batch."""
+        try:
+            yield from super().mapped(work)
+        except DataError as error:
+            raise self._placed(error) from None
+
+    def _placed(self, error: DataError) -> DataError:
+        assert isinstance(self._reader, PartReader)
+        own = [part for part in self._reader.shard if part.file.path == error.path]
+        return _in_file(error, own[0]) if own else error
 
 
 def _in_file(error: DataError, part: Range) -> DataError:

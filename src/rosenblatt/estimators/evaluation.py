@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, NoRowsError
 from rosenblatt.models import Model
 
 
@@ -110,7 +110,7 @@ def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluat
             scores.append(found[:, 0] if k == 2 else found.astype(np.float32))
             truth.append(batch.labels)
     if not confusion.any():
-        raise DataError("the file has no rows", path=source.files[0])
+        raise NoRowsError("the file has no rows", path=source.files[0])
     return Evaluation(
         model.classes,
         confusion,
