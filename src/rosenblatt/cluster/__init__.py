@@ -12,6 +12,24 @@
     What workers compute: pure functions, refused where they would give other bits.
 ``engines``, ``dask_engine``
     Who computes.
+``scoring``, ``collections``
+    Predictions and evaluations on shards; estimators on Dask's arrays and data frames.
 ``learner``, ``run``, ``checkpoint``, ``bound``, ``train``
     The epoch on all shards as the walk of a learner, and the run that drives it.
 """
+
+from __future__ import annotations
+
+from rosenblatt._lazy import lazily
+
+_HOME: dict[str, str | None] = {
+    "Scoring": "rosenblatt.cluster.scoring",
+    "ShardWarning": "rosenblatt.cluster.run",
+    "WorkerError": "rosenblatt.cluster.facts",
+    "evaluate_on_shards": "rosenblatt.cluster.scoring",
+    "fit": "rosenblatt.cluster.collections",
+    "make_manifest": "rosenblatt.cluster.manifest",
+    "predict_on_shards": "rosenblatt.cluster.scoring",
+}
+__all__ = sorted(_HOME)
+__getattr__, __dir__ = lazily(__name__, _HOME, globals())

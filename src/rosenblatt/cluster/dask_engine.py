@@ -46,6 +46,11 @@ class DaskEngine(Engine):
         _check_workers(client)
 
     @property
+    def client(self) -> Any:
+        """The client that speaks with the scheduler."""
+        return self._client
+
+    @property
     def dashboard(self) -> str:
         """The address of Dask's dashboard; empty if there is none."""
         return str(getattr(self._client, "dashboard_link", "") or "")

@@ -86,13 +86,7 @@ class MixedLearner:
         """One epoch on every shard, mixed."""
         start = Parcel.of({"weights": self.W, "bias": self.bias}, {})
         shared = self.engine.share(start)
-        calls = []
-        for block in self.engine.blocks(examples.leaves):
-            names = [leaf.digest for leaf in block], [leaf.share for leaf in block]
-            name = name_of("epoch", self.common.name, start.name, examples.epoch, names, facts())
-            given = (block, self._shared_common(), shared, examples.epoch)
-            arguments = (*given, self.engine.row_folder, facts())
-            calls.append(Call(name, epoch_sum, arguments, home_of([x.shard for x in block])))
+        calls = self.calls(examples, start, shared)
         try:
             moves = self.engine.total(calls, Moves.__add__)
         finally:
@@ -104,6 +98,17 @@ class MixedLearner:
             int(found["visits"]), found["weight"], int(found["updates"]),
             int(found["updated_rows"]), found["mistakes"], 0, None,
         )  # fmt: skip
+
+    def calls(self, examples: Shards, start: Parcel, shared: Any) -> list[Call]:
+        """The tasks of an epoch, each for a block of shards that is a subtree."""
+        made = []
+        for block in self.engine.blocks(examples.leaves):
+            names = [leaf.digest for leaf in block], [leaf.share for leaf in block]
+            name = name_of("epoch", self.common.name, start.name, examples.epoch, names, facts())
+            given = (block, self._shared_common(), shared, examples.epoch)
+            arguments = (*given, self.engine.row_folder, facts())
+            made.append(Call(name, epoch_sum, arguments, home_of([x.shard for x in block])))
+        return made
 
     def _mix(self, moves: Moves) -> None:
         """Move the weights, rounding once, and add the epoch to the average."""
@@ -140,7 +145,7 @@ class MixedLearner:
         """The weights (problems, features) and biases, or their average over late epochs."""
         if not averaged or not self._epochs:
             return Weights(self.W.T, self.bias)
-        mean = (self._sum / self._epochs).astype(np.float32)
+        mean = (self._sum / self._epochs).astype(self.W.dtype)
         return Weights(mean.T, self._bias_sum / self._epochs)
 
     snapshot = weights  # arrays are replaced, never changed

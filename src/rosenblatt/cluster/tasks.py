@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -234,37 +234,42 @@ def _epoch(leaf: Leaf, common: Parcel, weights: Parcel, epoch: int, folder: str 
     for _ in run(learner, data, plan, progress):
         if rows.store.size > data.memory:
             learner.settle()
-    record = progress.history[-1]
-    counts = np.array(
-        [
-            progress.visits, progress.steps, record.updates, record.updated_rows, record.mistakes,
-            leaf.share * record.updates,
-        ]
-    )  # fmt: skip
-    return _moves(learner.state(), W[place.index], bias, leaf.share, place, common, counts)
+    before = W[place.index]
+    whole = moves_of(learner.state(), before, bias, leaf.share, about["average"], progress)
+    moved = np.asarray(whole.values.any(axis=1))
+    chosen = place.by_index[moved[place.by_index]]  # in the order of the features
+    return replace(
+        whole,
+        n_features=len(common.arrays["columns"]),
+        index=place.index[chosen],
+        values=whole.values[chosen],
+    )
 
 
-def _moves(
-    state: State, before: np.ndarray, bias: np.ndarray, share: float, place: Place,
-    common: Parcel, counts: np.ndarray,
+def moves_of(
+    state: State, before: np.ndarray, bias: np.ndarray, share: float, average: bool,
+    progress: Progress,
 ) -> Moves:  # fmt: skip
-    """How far a shard has moved the weights, and their average, times its share."""
-    ends = [state.weights.T.astype(np.float64)]
-    biases = [state.bias]
-    if common.about["average"]:
+    """How far an epoch has moved the weights (features, problems), and their average.
+
+    All of it times the share, with what the epoch has counted.
+    """
+    ends, biases = [state.weights.T.astype(np.float64)], [state.bias]
+    if average:
         clock = np.maximum(state.clock, 1e-300)
         ends.append(ends[0] - state.sums.T / clock)
         biases.append(state.bias - state.bias_sums / clock)
     start = before.astype(np.float64)
-    moved = np.zeros(len(start), bool)
-    for end in ends:
-        moved |= (end != start).any(axis=1)
-    chosen = place.by_index[moved[place.by_index]]  # in the order of the features
-    values = np.hstack([end[chosen] - start[chosen] for end in ends]) * share
-    return Moves(
-        len(common.arrays["columns"]), place.index[chosen], values,
-        np.concatenate([end - bias for end in biases]) * share, counts,
+    values = np.hstack([end - start for end in ends]) * share
+    record = progress.history[-1]
+    counts = np.array(
+        [
+            progress.visits, progress.steps, record.updates, record.updated_rows, record.mistakes,
+            share * record.updates,
+        ]
     )  # fmt: skip
+    moved = np.concatenate([end - bias for end in biases]) * share
+    return Moves(len(start), None, values, moved, counts)
 
 
 class InMemory:
