@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation
     from rosenblatt.estimators.file_run import FileRun
+    from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
 _REFRESH = 0.1  # seconds between two refreshes of the live line
@@ -49,6 +50,7 @@ class ProgressPrinter:
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
         self._compiling = False
+        self._tried = False
         self._reports: list[ColumnReport] | None = None
         jit.on_compile(self._announce)
 
@@ -81,6 +83,15 @@ class ProgressPrinter:
         if self.live and now - self._shown > _REFRESH:
             self._shown = now
             self._rewrite(_live_line(run, now - self._epoch_began))
+
+    def trial(self, trial: Trial) -> None:
+        """Print what was tried while settings are chosen."""
+        if self.quiet or self.json:
+            return
+        if not self._tried:
+            self._line(f"{'error':>10}  {'rows':>9}  tried")
+        self._tried = True
+        self._line(trial_line(trial))
 
     def trained(self, model: Model, out: Path) -> None:
         """Print why training stopped, what was left out, and the model file."""
@@ -149,6 +160,22 @@ class ProgressPrinter:
         sys.stderr.write("\r" + text.ljust(self._width) + "\r")
         sys.stderr.flush()
         self._width = len(text)
+
+
+def trial_line(trial: Trial) -> str:
+    """A trial in at most 80 characters.
+
+    >>> from rosenblatt.estimators.tuning import Choice, Trial
+    >>> from rosenblatt.kernels.text import Ngrams
+    >>> trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
+    '    9.25 %      2,500  words 1-2 2^22, threshold 2, padding 0.1'
+    """
+    c, n = trial.choice, trial.choice.ngrams
+    parts = [f"{'chars' if n.chars else 'words'} {n.low}-{n.high} 2^{n.bits}"]
+    parts += [f"threshold {c.threshold:g}", f"padding {c.padding:g}"]
+    parts += ["last"] if not c.average else []
+    parts += ["joint"] if c.multiclass == "joint" else []
+    return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
 
 
 def readable_size(bytes: float) -> str:

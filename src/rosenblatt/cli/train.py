@@ -32,6 +32,13 @@ def train(
     threshold: Annotated[
         float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
     ] = 2.0,
+    multiclass: Annotated[
+        str, typer.Option(help="ovr: each class against the rest; joint: against the best other.")
+    ] = "ovr",
+    tune: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Choose settings and train in this time: 60s, 5m."),
+    ] = None,
     ngrams: Annotated[
         int | None, typer.Option(min=1, max=20, help="The longest n-gram of words; 2 by default.")
     ] = None,
@@ -88,6 +95,8 @@ def train(
 
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
+      rosenblatt train reviews.csv --label sentiment --tune 60s
+
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
 
       rosenblatt train 'part-*.parquet' --label y --workers tcp://scheduler:8786
@@ -119,6 +128,8 @@ def train(
                 valid=valid,
                 epochs=epochs,
                 average=averaged,
+                multiclass=multiclass,
+                tune=tune,
                 threshold=threshold,
                 holdout=holdout,
                 seed=seed,
@@ -133,6 +144,7 @@ def train(
                 workers=workers,
                 shards=shards,
                 report=display.step,
+                report_trial=display.trial,
             )
     except Stopped as stopped:
         display.close()

@@ -36,8 +36,11 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
     """A bound of the updates of the run's last phase; None where none applies.
 
     Weights to compare with are those that the run came to, times the factor that makes the bound
-    least. The bound speaks of runs that start at zero, and of rows that all weigh the same.
+    least. The bound speaks of runs that start at zero, of rows that all weigh the same, and of
+    problems that are learned each for itself.
     """
+    if run.settings.multiclass != "ovr" and len(run.found.classes) > 2:
+        return None
     if run.start is not None or run.found.weighted or run.learner.mixed_updates == 0:
         return None
     shards, learner = run.visited(), run.learner

@@ -151,9 +151,7 @@ def first_block(
     X, y = checks.checked_data(made, X, np.asarray(y), accept_sparse="csr", dtype=checks.FLOATS)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
-    settle = getattr(made, "_settle_units", None)
-    if settle is not None:
-        settle(examples, float(rows))
+    made._settle_units(examples, float(rows))
     made._learner = made._new_learner(examples, len(classes))
     return made
 

@@ -69,7 +69,7 @@ class ClusterRun(FileRun):
         self.settings, self.start, self.threads = settings, start, 1
         self.valid = valid
         self.source: Any = ShardedSource(manifest, reading)
-        self.runs = [Progress()]
+        self.runs, self.tuning = [Progress()], []
         self.shards = len(manifest)
         self.bound: Any = None
         self.learner: Any = None
@@ -128,11 +128,11 @@ class ClusterRun(FileRun):
             "reading": self.reading.to_json(), "classes": found.classes,
             "bits": self.reading.features.ngrams.bits, "held_out": held_out,
             "seed": s.seed, "memory": s.memory, "threshold": s.threshold, "padding": s.padding,
-            "average": s.average,
+            "average": s.average, "multiclass": s.multiclass,
         }  # fmt: skip
         rates = ONE_RATE if self.rows.rarity is None else self.rows.rarity.rates
         common = Parcel.of({"columns": found.columns, "rates": rates}, about)
-        shape = (len(found.columns), n_problems(len(found.classes), "ovr"))
+        shape = (len(found.columns), n_problems(len(found.classes), s.multiclass))
         weights, bias = np.zeros(shape, np.float32), np.zeros(shape[1])
         if self.start is not None:
             weights, bias = _started(self.start, self.rows.numbering, weights)

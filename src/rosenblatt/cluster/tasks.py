@@ -335,10 +335,11 @@ def learner_of(common: Parcel, place: Place, W: np.ndarray, bias: np.ndarray) ->
     about = common.about
     n_classes = len(about["classes"])
     learner = Linear(
-        n_classes, len(place.index), thresholds=(about["threshold"], about["threshold"]),
-        padding=about["padding"], averaging=about["average"], rates=place.rates, dtype=np.float32,
+        n_classes, len(place.index), multiclass=about["multiclass"],
+        thresholds=(about["threshold"], about["threshold"]), padding=about["padding"],
+        averaging=about["average"], rates=place.rates, dtype=np.float32,
     )  # fmt: skip
-    problems = n_problems(n_classes, "ovr")
+    problems = n_problems(n_classes, about["multiclass"])
     learner.restore(State(W.T, bias, np.zeros((0, 0)), np.zeros(problems), np.zeros(problems)))
     return learner
 

@@ -124,14 +124,14 @@ class Features:
         if table is None:
             return {}
         found: dict[int, str] = {}
-        bits, texts = self.ngrams.bits, self._of("text")
+        bits = self.ngrams.bits
         if self.origin == "vw":
             found = _vw_columns(table["line"].to_pylist(), bits)
         for c in self.columns:
             if c.kind == "text":
                 buffers = self._buffers(table[c.name])
                 spelled = spell(*buffers, self.ngrams, sought, self._seed(c))
-                lead = f"{c.name}: " if len(texts) > 1 else ""
+                lead = f"{c.name}: " if len(self.columns) > 1 else ""
                 found |= {at: lead + words for at, words in spelled.items()}
             elif c.kind == "category":
                 values = self._categories(table, c).unique().fill_null("?")

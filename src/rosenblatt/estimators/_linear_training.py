@@ -14,11 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt import rules, training
+from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
@@ -49,7 +50,7 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
-class LinearTraining(LearnedWeights, BaseEstimator):
+class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
     _progress: Progress
@@ -78,7 +79,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         Examples
         --------
         >>> from rosenblatt import Perceptron
-        >>> model = Perceptron().fit([[2.0, 1.0], [-1.0, 1.0]], ["yes", "no"])
+        >>> model = Perceptron.textbook().fit([[2.0, 1.0], [-1.0, 1.0]], ["yes", "no"])
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
@@ -98,6 +99,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             examples, keys = self._surveyed(examples, X)
             order, draw, merged = checks.order_of(self.shuffle, examples, keys)
             examples = examples.packed().reweighted(merged)
+            rows = checks.check_weights(sample_weight, len(y))
+            self._settle_units(examples, float(np.broadcast_to(rows, len(y)).sum()))
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
@@ -134,7 +137,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         Examples
         --------
         >>> from rosenblatt import Perceptron
-        >>> model = Perceptron().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
+        >>> model = Perceptron.textbook().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
         >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
         array([[-3.,  0.],
                [-2., -5.],
@@ -160,24 +163,32 @@ class LinearTraining(LearnedWeights, BaseEstimator):
                     guess = self._guess(examples, start) if foresee else -1
                     self._learn_classes(examples, known)
                     some, order = self._part(examples, y, weights, start, end)
-                    if len(known) < 2:
-                        weight = some.weight_of(order)
-                        self._learner.idle(weight)
-                        progress.steps += weight
-                        progress.visits += order.size
-                        predicted[order] = np.searchsorted(everything, known)[0]
-                    else:
-                        etas = self._plan().etas(progress.visits + 1, order.size)
-                        tally = self._learner.walk(some, order, etas, foresee=foresee)
-                        self._learner.settle()  # the rows are the caller's, who may change them
-                        progress.count(tally)
-                        if foresee:
-                            predicted[order] = np.searchsorted(everything, known)[tally.predictions]
+                    rates = self._learner.rates
+                    for stretch, square in self._square.visits(some, order, rates):
+                        self._use(square)
+                        guesses = self._visit(some, stretch, foresee)
+                        if guesses is not None:
+                            predicted[stretch] = np.searchsorted(everything, known)[guesses]
                     if len(known) > len(before):  # the first row is the first of its class
                         at = np.searchsorted(everything, before)
                         predicted[start] = at[guess] if len(before) else -1
             self._went_on(progress.visits, progress.steps, 0)
         return predicted
+
+    def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
+        """Learn from some rows online; the class numbers predicted before, if they are known."""
+        progress, learner = self._progress, self._learner
+        if len(self.classes_) < 2:
+            weight = examples.weight_of(order)
+            learner.idle(weight)
+            progress.steps += weight
+            progress.visits += order.size
+            return 0
+        etas = self._plan().etas(progress.visits + 1, order.size)
+        tally = learner.walk(examples, order, etas, foresee=foresee)
+        learner.settle()  # the rows are the caller's, who may change them
+        progress.count(tally)
+        return tally.predictions if foresee else None
 
     def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
@@ -191,6 +202,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         examples = examples_of(X, np.zeros(len(y), np.int32))
         if first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._begin_units()
             self._learner = self._new_learner(examples, len(self.classes_))
             self._progress, self._places = Progress(), None
         else:
@@ -208,7 +220,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
     def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
         """Make room for classes that have come up."""
         if len(known) > len(self.classes_):
-            state = grown(self._learner.state(), self.classes_, known, self.multiclass)
+            state = grown(self._learner.state(), self.classes_, known, self.multiclass_)
             self._learner = self._new_learner(examples, len(known))
             self._learner.restore(state)
             self.classes_ = known
@@ -238,18 +250,19 @@ class LinearTraining(LearnedWeights, BaseEstimator):
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
         threads = threads_of(self.n_jobs)
         one_book = self.max_updates is not None or self.keep == "best"
-        if threads > 1 and n_classes > 2 and self.multiclass == "ovr" and one_book:
+        if threads > 1 and n_classes > 2 and self.multiclass_ == "ovr" and one_book:
             name = "keep='best'" if self.keep == "best" else "max_updates"
             raise ValueError(
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
+        thresholds, padding = self._rule(n_classes)
         return Linear(
             n_classes,
             examples.n_features,
-            multiclass=self.multiclass,
-            thresholds=rules.thresholds(self.mistake, self.threshold),
-            padding=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+            multiclass=self.multiclass_,
+            thresholds=thresholds,
+            padding=padding,
             averaging=self._averages(),
             rates=self._rates(examples),
             dtype=examples.dtype,
@@ -287,7 +300,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         """Give the learner the weights to start at; they are returned, if there are any."""
         if not self.fit_intercept and intercept is not None and np.any(intercept):
             raise ValueError("intercept_init needs fit_intercept=True.")
-        n = n_problems(len(self.classes_), self.multiclass)
+        n = n_problems(len(self.classes_), self.multiclass_)
         shape = (n, self.n_features_in_)
         weights = checks.initial_weights("coef_init", coef, shape, examples.dtype, n)
         bias = checks.initial_weights("intercept_init", intercept, shape[:1], np.float64, n)

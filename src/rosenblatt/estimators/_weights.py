@@ -19,7 +19,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
     classes_: np.ndarray
     n_features_in_: int
-    multiclass: str
+    multiclass_: str
     keep: str
     _learner: Linear
     _shown: Weights | None  # None: those in use are those to predict with
@@ -39,7 +39,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """
         check_sparse(X)
         scores = super().decision_function(X)
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
+        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores
 

@@ -34,6 +34,7 @@ class Settings:
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
+    multiclass: str = "ovr"
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -70,6 +71,8 @@ class FileRun:
         Of the phases so far: epochs, and then perhaps a refit on all rows.
     shards, done, tasks : int
         Of runs by several workers: shards, and tasks of the step under way, done and all.
+    tuning : list of dict
+        What was tried before the run, to choose its settings.
     """
 
     shards = done = tasks = 0
@@ -86,6 +89,7 @@ class FileRun:
     ) -> None:
         self.source, self.settings = source, settings
         self.start, self.threads = start, threads
+        self.tuning: list[dict[str, Any]] = []
         rarity = rarity_of_model(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
@@ -167,6 +171,7 @@ class FileRun:
         learner = Linear(
             n_classes or max(2, len(self.source.classes)),
             0,
+            multiclass=s.multiclass,
             thresholds=(s.threshold, s.threshold),
             padding=s.padding,
             averaging=s.average,

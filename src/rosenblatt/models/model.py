@@ -15,7 +15,9 @@ import numpy.typing as npt
 from rosenblatt import __version__
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import is_frame, table_of
+from rosenblatt.data.bytes import Block
 from rosenblatt.data.features import Features
+from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.models.explanation import Explanation
@@ -133,7 +135,8 @@ class Model:
         ----------
         row : str, dict or table of one row
             A text, for a model of one column of text; or the value of each column by name. For a
-            model of svmlight files, the value of each feature by number.
+            model of svmlight files, the value of each feature by number; for one of Vowpal Wabbit
+            files a line such as ``"| good fun"``.
 
         Returns
         -------
@@ -146,27 +149,40 @@ class Model:
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
         <Explanation: 'pos', score +0.63 = good +0.63, fun +0.63, bad -0.63, bias +0.00>
         """
-        table = None
-        if self.features.origin == "svmlight":
-            rows = _numbered_row(row)
-        else:
-            if isinstance(row, str):
-                row = [row]
-            elif isinstance(row, Mapping):
-                row = {name: [value] for name, value in row.items()}
-            table = self._table(row)
-            if table.num_rows != 1:
-                raise ValueError(f"one row is explained at a time, found {table.num_rows}")
-            rows = self.features.rows(table)
+        rows, table = self._one_row(row)
         names = self.features.names(table, rows.indices.tolist())
         places = self._numbering.places_of(rows.indices)
-        weights = np.where(places[:, None] >= 0, self.weights[places], 0.0)
+        weights = np.zeros((len(places), len(self.bias)))
+        weights[places >= 0] = self.weights[places[places >= 0]]
         return Explanation(
             self.classes,
             [names.get(column, column) for column in rows.indices.tolist()],
             rows.values[:, None] * weights,
             self.bias,
         )
+
+    def _one_row(self, row: Any) -> tuple[Rows, Any]:
+        """The features of one row, and the table that names them."""
+        import pyarrow as pa
+
+        if self.features.origin == "svmlight":
+            return _numbered_row(row), None
+        if self.features.origin == "vw":
+            if not isinstance(row, str) or "\n" in row:
+                raise ValueError("a row of a model of Vowpal Wabbit files is one line, '| good'")
+            line = row.encode()
+            lines = read_sparse(
+                Block.of(line + b"\n", "the line"), "vw", self.features.ngrams.bits, False
+            )
+            return lines.rows, pa.table({"line": pa.array([line], pa.binary())})
+        if isinstance(row, str):
+            row = [row]
+        elif isinstance(row, Mapping):
+            row = {name: [value] for name, value in row.items()}
+        table = self._table(row)
+        if table.num_rows != 1:
+            raise ValueError(f"one row is explained at a time, found {table.num_rows}")
+        return self.features.rows(table), table
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file; it appears whole or not at all. :func:`rosenblatt.load` reads it."""
