@@ -141,7 +141,7 @@ class ClusterRun(FileRun):
     @property
     def mixed_updates(self) -> float:
         """Updates of the present phase, those of each shard times its share."""
-        return float(self.learner.mixed_updates)
+        return 0.0 if self.learner is None else float(self.learner.mixed_updates)
 
     def _is_to_be_refitted(self) -> bool:
         """Whether so many rows were held out that it pays to learn from them, too."""
