@@ -148,15 +148,14 @@ class Engine:
         executor.shutdown(wait=True, kill_workers=True)
 
     def _submit(self, call: Call) -> Future[Any]:
-        if self._executor is None:
-            self._executor = self._make()
-        try:
-            return self._executor.submit(call.function, *call.arguments)
-        except (BrokenProcessPool, RuntimeError) as error:  # it broke since the last result
-            if not self._owned:
-                raise
-            self._revived(0, error)
-            return self._submit(call)
+        deaths = 0
+        while True:
+            if self._executor is None:
+                self._executor = self._make()
+            try:
+                return self._executor.submit(call.function, *call.arguments)
+            except (BrokenProcessPool, RuntimeError) as error:  # it broke since the last result
+                deaths = self._revived(deaths, error)
 
     def _revived(self, deaths: int, error: BaseException) -> int:
         """Take new workers for those that died; give up if that goes on without a result."""

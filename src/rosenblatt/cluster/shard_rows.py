@@ -16,6 +16,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
 _MOST_OPEN = 256  # shards that a process has open: of each the pointers are in memory
 
+_lock = Lock()
 _open: OrderedDict[str, ShardRows] = OrderedDict()
 
 
@@ -88,10 +90,11 @@ def rows_of(shard: Shard, reading: Reading, folder: str | None, digest: str = ""
     rows = _open.get(name)
     if rows is None or not (kept / name).is_dir():
         rows = _opened(kept / name) or _made(shard, reading, kept, name)
-    _open[name] = rows
-    _open.move_to_end(name)
-    while len(_open) > _MOST_OPEN:
-        _open.popitem(last=False)
+    with _lock:  # a worker may have several threads
+        _open[name] = rows
+        _open.move_to_end(name)
+        while len(_open) > _MOST_OPEN:
+            _open.popitem(last=False)
     if digest and rows.digest != digest:
         forget(name)
         raise DataError("was changed since the run began", path=shard[0].file.path)

@@ -17,6 +17,7 @@ from rosenblatt.data.files import STDIN, expand, fingerprint
 from rosenblatt.errors import DataError
 
 _WILD = "*?["
+_OF_ACCESS = ("denied", "credential", "forbidden", "unauthorized", "anonymous", "401", "403")
 _LONGEST = 160  # characters of what a store says
 
 
@@ -108,7 +109,8 @@ def store_errors(path: str) -> Any:
         # Stores of fsspec raise errors of many packages, where credentials are missing, too.
         said = " ".join(str(error).split()) or type(error).__name__
         cut = said if len(said) <= _LONGEST else said[: _LONGEST - 3] + "..."
-        hint = "; are the credentials of the store set on this machine?" if is_remote(path) else ""
+        about_access = any(word in said.lower() for word in _OF_ACCESS)
+        hint = "; are the credentials of the store set on this machine?" if about_access else ""
         raise DataError(f"cannot be opened: {cut}{hint}", path=path) from None
 
 
