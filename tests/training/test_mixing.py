@@ -43,7 +43,18 @@ def test_few_moves_are_listed_and_many_are_not():
     generator = np.random.default_rng(0)
     few = moves(generator, 1000, 0.01) + moves(generator, 1000, 0.01)
     many = moves(generator, 1000, 0.5) + moves(generator, 1000, 0.5)
-    assert few.index is not None
-    assert np.all(np.diff(few.index.astype(int)) > 0)
-    assert many.index is None
-    assert few.nbytes < 1000 < many.nbytes
+    assert few.compact().index is not None
+    assert np.array_equal(few.compact().dense(), few.dense())
+    assert many.compact().index is None
+    assert few.compact().nbytes < 1000 < many.nbytes
+
+
+def test_adding_changes_neither_of_the_two():
+    generator = np.random.default_rng(0)
+    one, other = moves(generator, 50, 0.3), moves(generator, 50, 0.3)
+    whole = one + other
+    kept = whole.values.copy(), one.values.copy()
+    _ = whole + other
+    assert np.array_equal(whole.values, kept[0])
+    assert np.array_equal(one.values, kept[1])
+    assert whole.added(other) is whole

@@ -122,6 +122,7 @@ class MixedLearner:
             self._epochs += 1
         W = self.W.copy()
         W[index] = before + moves.values[:, :problems]
+        W += 0.0  # no negative zeros: whether there are any depends on how moves travelled
         self.W, self.bias = W, self.bias + moves.bias[:problems]
 
     def mark(self) -> None:

@@ -29,7 +29,7 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import SAMPLE
 from rosenblatt.learners.weights import State
 from rosenblatt.training import Plan, Progress, run
-from rosenblatt.training.mixing import Moves, tree_sum
+from rosenblatt.training.mixing import Moves, tree_map, tree_sum
 from rosenblatt.training.order import shuffled
 
 # What an epoch counts, in the order of Moves.counts; `mixed_updates` are Σ μ_i k_i.
@@ -217,7 +217,15 @@ def epoch_sum(
     """
     facts.check(expected)
     whole, start = taken(common), taken(weights)
-    return tree_sum([_epoch(leaf, whole, start, epoch, folder) for leaf in leaves], Moves.__add__)
+    sums = tree_map(leaves, lambda leaf: _epoch(leaf, whole, start, epoch, folder), _added)
+    return sums.compact()
+
+
+def _added(left: Moves, right: Moves) -> Moves:
+    """The sum of moves; one that was made here holds all features and grows in place."""
+    if left.index is None:
+        return left.added(right)
+    return left + right
 
 
 def _epoch(leaf: Leaf, common: Parcel, weights: Parcel, epoch: int, folder: str | None) -> Moves:
@@ -226,24 +234,24 @@ def _epoch(leaf: Leaf, common: Parcel, weights: Parcel, epoch: int, folder: str 
     rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
     place = placed(rows, common)
     examples, visited, _ = examples_of_leaf(rows, leaf, common, place)
-    W, bias = weights.arrays["weights"], weights.arrays["bias"]
-    learner = learner_of(common, place, W[place.index], bias)
+    before, bias = weights.arrays["weights"][place.index], weights.arrays["bias"]
+    learner = learner_of(common, place, before, bias)
     progress = Progress(epoch=epoch - 1)
     plan = Plan(keep="average" if about["average"] else "last", max_epochs=epoch, tol=None)
     data = ShardData(examples, visited, rows.store, about)
     for _ in run(learner, data, plan, progress):
         if rows.store.size > data.memory:
             learner.settle()
-    before = W[place.index]
-    whole = moves_of(learner.state(), before, bias, leaf.share, about["average"], progress)
-    moved = np.asarray(whole.values.any(axis=1))
-    chosen = place.by_index[moved[place.by_index]]  # in the order of the features
-    return replace(
-        whole,
-        n_features=len(common.arrays["columns"]),
-        index=place.index[chosen],
-        values=whole.values[chosen],
-    )
+    state = learner.state()
+    moved = (state.weights != before.T).any(axis=0)
+    if about["average"]:
+        moved |= (state.sums != 0).any(axis=0)
+    chosen = np.flatnonzero(moved)
+    few = replace(state, weights=state.weights[:, chosen], before=None)
+    if about["average"]:
+        few = replace(few, sums=state.sums[:, chosen])
+    moves = moves_of(few, before[chosen], bias, leaf.share, about["average"], progress)
+    return replace(moves, n_features=len(common.arrays["columns"]), index=place.index[chosen])
 
 
 def moves_of(
@@ -295,7 +303,6 @@ class Place(NamedTuple):
     """Where the features of a shard are among those of all shards."""
 
     index: np.ndarray  # type: ignore[assignment]
-    by_index: np.ndarray
     codes: np.ndarray
     rates: np.ndarray
 
@@ -310,7 +317,7 @@ def placed(rows: ShardRows, common: Parcel) -> Place:
         rates = arrays["rates"]
         last = np.uint32(len(rates) - 1)  # the rate of all features beyond
         own = np.append(rates[np.minimum(index, last)], rates[last])
-        rows.placed = common.name, Place(index, np.argsort(index), codes, own)
+        rows.placed = common.name, Place(index, codes, own)
     return rows.placed[1]
 
 

@@ -10,7 +10,7 @@ whoever computed which part of the tree, in whatever order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from rosenblatt.learners.protocol import Array
 
 Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 _DENSE_FROM = 0.5  # share of the features from which listing them costs more than it saves
 
@@ -35,10 +36,22 @@ def tree_sum(items: Sequence[Item], add: Callable[[Item, Item], Item]) -> Item:
     >>> tree_sum(blocks, lambda left, right: f"({left}{right})")
     '(((ab)(cd))e)'
     """
+    return tree_map(items, lambda item: item, add)
+
+
+def tree_map(
+    items: Sequence[Item], make: Callable[[Item], Made], add: Callable[[Made, Made], Made]
+) -> Made:
+    """What is made of items, added up in the tree; as few as possible are held at a time.
+
+    >>> tree_map("abc", str.upper, lambda left, right: f"({left}{right})")
+    '((AB)C)'
+    """
     if len(items) == 1:
-        return items[0]
+        return make(items[0])
     half = 1 << ((len(items) - 1).bit_length() - 1)
-    return add(tree_sum(items[:half], add), tree_sum(items[half:], add))
+    left = tree_map(items[:half], make, add)
+    return add(left, tree_map(items[half:], make, add))
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Moves:
     ----------
     n_features : int
     index : uint32 array or None
-        The features that move, in increasing order; None: `values` holds all of them.
+        The features that move, each once; None: `values` holds all of them.
     values : float64 array (features, numbers per feature)
     bias : float64 array (numbers per feature,)
     counts : float64 array
@@ -59,8 +72,8 @@ class Moves:
     --------
     >>> one = Moves(9, np.array([1, 4], "u4"), np.array([[0.5], [1.0]]), np.zeros(1), np.ones(1))
     >>> both = one + Moves(9, np.array([4], "u4"), np.array([[0.25]]), np.ones(1), np.ones(1))
-    >>> both.index.tolist(), both.values.ravel().tolist(), both.counts
-    ([1, 4], [0.5, 1.25], array([2.]))
+    >>> both.values.ravel().tolist(), both.compact().index.tolist(), both.counts
+    ([0.0, 0.5, 0.0, 0.0, 1.25, 0.0, 0.0, 0.0, 0.0], [1, 4], array([2.]))
     """
 
     n_features: int
@@ -70,21 +83,29 @@ class Moves:
     counts: Array
 
     def __add__(self, other: Moves) -> Moves:
-        total = self.dense()
-        if other.index is None:
-            total += other.values
-        else:
-            total[other.index] += other.values
-        index = None
-        if self.index is not None and other.index is not None:
-            moved = np.zeros(self.n_features, bool)
-            moved[self.index] = moved[other.index] = True
-            if np.count_nonzero(moved) < _DENSE_FROM * self.n_features:
-                index = np.flatnonzero(moved).astype(np.uint32)
-        values = total if index is None else total[index]
         return Moves(
-            self.n_features, index, values, self.bias + other.bias, self.counts + other.counts
-        )
+            self.n_features, None, self.dense(), self.bias.copy(), self.counts.copy()
+        ).added(other)
+
+    def added(self, other: Moves) -> Moves:
+        """This sum, which holds all features, with another one added in place."""
+        assert self.index is None, "only sums that hold all features can grow"
+        if other.index is None:
+            self.values[...] += other.values
+        else:
+            self.values[other.index] += other.values
+        self.bias[...] += other.bias
+        self.counts[...] += other.counts
+        return self
+
+    def compact(self) -> Moves:
+        """The same with the features listed, where few of them move."""
+        moved = np.flatnonzero(np.logical_or.reduce([self.values[:, j] != 0 for j in range(
+            self.values.shape[1]
+        )]))  # fmt: skip
+        if self.index is not None or len(moved) >= _DENSE_FROM * self.n_features:
+            return self
+        return replace(self, index=moved.astype(np.uint32), values=self.values[moved])
 
     def dense(self) -> Array:
         """The moves of all features, in an array of its own."""
