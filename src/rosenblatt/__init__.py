@@ -10,6 +10,16 @@ from rosenblatt._lazy import lazily
 __version__ = "0.1.0"
 
 _HOME = {
+    "ALMA": "rosenblatt.estimators",
+    "AROW": "rosenblatt.estimators",
+    "NAROW": "rosenblatt.estimators",
+    "ROMMA": "rosenblatt.estimators",
+    "SCW": "rosenblatt.estimators",
+    "ConfidenceWeighted": "rosenblatt.estimators",
+    "NormalHerd": "rosenblatt.estimators",
+    "OnlineGradient": "rosenblatt.estimators",
+    "PassiveAggressive": "rosenblatt.estimators",
+    "SecondOrderPerceptron": "rosenblatt.estimators",
     "DataError": "rosenblatt.errors",
     "HashedNgrams": "rosenblatt.estimators",
     "KernelPerceptron": "rosenblatt.estimators",
@@ -19,6 +29,7 @@ _HOME = {
     "Perceptron": "rosenblatt.estimators",
     "certify": "rosenblatt.theory",
     "cluster": None,
+    "compare": "rosenblatt.comparison",
     "data": None,
     "error_bracket": "rosenblatt.theory",
     "examples": None,

@@ -43,6 +43,9 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
         return None
     if run.start is not None or run.found.weighted or run.learner.mixed_updates == 0:
         return None
+    threshold, padding = run.settings.threshold, run.settings.padding
+    assert threshold is not None, "settings are for the features by now"
+    assert padding is not None, "settings are for the features by now"
     shards, learner = run.visited(), run.learner
     kept = run.progress.kept
     shown = learner.weights(run.settings.average) if kept is None else kept.weights
@@ -64,7 +67,7 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
         found = engine.total(calls, _add)
     finally:
         engine.drop(shared)
-    lengths = _lengths(W, shown.bias, learner.common, run.settings.padding)
+    lengths = _lengths(W, shown.bias, learner.common, padding)
     shares, epochs = [leaf.share for leaf in shards.leaves], run.progress.epoch
     problems = len(lengths)
     bounds = [
@@ -73,7 +76,7 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
                 mixing_loss_bound(
                     math.sqrt(found[0]) * _ROUNDING, scale * lengths[p] * _ROUNDING,
                     float(found[1 + p * len(_SCALES) + i]) * _ROUNDING, shares,
-                    epochs=epochs, threshold=run.settings.threshold,
+                    epochs=epochs, threshold=threshold,
                 )
                 for i, scale in enumerate(_SCALES)
             ),

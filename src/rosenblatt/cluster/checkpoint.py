@@ -13,6 +13,7 @@ from rosenblatt.data import Features
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.estimators.checkpoint import Checkpoint, plain_progress, progress_from
 from rosenblatt.estimators.file_run import Settings
+from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.learners.weights import Weights
 from rosenblatt.models.files import damage_is_named
 from rosenblatt.training.state import Kept
@@ -47,6 +48,7 @@ class ClusterCheckpoint(Checkpoint):
             "features": run.reading.features.to_json(),
             "found": summary(run.found),
             "runs": [plain_progress(progress) for progress in run.runs],
+            "held_out": run.held_out.to_json(),
         }
         tensorfile.write(self.file, arrays, about)
 
@@ -89,6 +91,7 @@ class ClusterCheckpoint(Checkpoint):
         bits = run.reading.features.ngrams.bits
         run.begin(restored(about["found"], arrays, run.manifest, run.valid, bits))
         run.runs = [progress_from(plain) for plain in about["runs"]]
+        run.held_out = HeldOut.from_json(about["held_out"])
         if len(run.runs) not in (1, 2):
             raise ValueError(f"it has {len(run.runs)} phases")
         run.learner = run.mixed_learner()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from rosenblatt.cluster.engines import Call, Engine
 from rosenblatt.cluster.facts import facts
 from rosenblatt.cluster.manifest import home_of, name_of
-from rosenblatt.cluster.tasks import COUNTS, Leaf, Parcel, epoch_sum, errors
+from rosenblatt.cluster.tasks import COUNTS, Leaf, Parcel, epoch_sum, errors, held_out_scores
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training.mixing import Moves
@@ -159,24 +160,35 @@ class MixedLearner:
 
     def error_on(self, leaves: Sequence[Leaf], averaged: bool, whole: bool = False) -> float:
         """The share of wrong predictions on rows held out of shards, or on all their rows."""
-        shown = self.weights(averaged)
+        with self._scored(errors, leaves, self.weights(averaged), whole) as calls:
+            wrong, weight = self.engine.total(calls, np.add)
+        return float(wrong / weight) if weight > 0 else math.nan
+
+    def scores_on(self, leaves: Sequence[Leaf], shown: Weights, whole: bool = False) -> list[Array]:
+        """Scores by some weights, class numbers and weights of rows, in their order."""
+        with self._scored(held_out_scores, leaves, shown, whole) as calls:
+            parts = self.engine.each(calls)
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    @contextmanager
+    def _scored(
+        self, function: Any, leaves: Sequence[Leaf], shown: Weights, whole: bool
+    ) -> Iterator[list[Call]]:
+        """Tasks that score shards by some weights."""
         W = np.ascontiguousarray(shown.weights.T)
-        parcel = Parcel.of({"weights": W, "bias": shown.bias}, {})
-        shared = self.engine.share(parcel)
-        calls = []
+        parcel = Parcel.of({"weights": W, "bias": np.asarray(shown.bias)}, {})
+        shared, calls = self.engine.share(parcel), []
         for block in self.engine.blocks(leaves):
             name = name_of(
-                "errors", self.common.name, parcel.name, [leaf.digest for leaf in block], whole,
-                [leaf.first for leaf in block], facts(),
+                function.__name__, self.common.name, parcel.name, [x.digest for x in block],
+                whole, [x.first for x in block], facts(),
             )  # fmt: skip
-            arguments = (block, self._shared_common(), shared, whole, self.engine.row_folder)
-            home = home_of([x.shard for x in block])
-            calls.append(Call(name, errors, (*arguments, facts()), home))
+            given = (block, self._shared_common(), shared, whole, self.engine.row_folder, facts())
+            calls.append(Call(name, function, given, home_of([x.shard for x in block])))
         try:
-            wrong, weight = self.engine.total(calls, np.add)
+            yield calls
         finally:
             self.engine.drop(shared)
-        return float(wrong / weight) if weight > 0 else math.nan
 
     # What is saved
 

@@ -20,6 +20,7 @@ from rosenblatt.cluster.tasks import Leaf, Parcel
 from rosenblatt.data import Source
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.held_out import HeldOut, Target, check_target, decided, most_scored
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems
@@ -66,7 +67,9 @@ class ClusterRun(FileRun):
         start: Model | None = None,
     ) -> None:
         self.engine, self.manifest, self.reading = engine, manifest, reading
-        self.settings, self.start, self.threads = settings, start, 1
+        self.settings = settings.for_features(reading.features)
+        self.start, self.threads, self._member = start, 1, None
+        self.held_out = HeldOut()
         self.valid = valid
         self.source: Any = ShardedSource(manifest, reading)
         self.runs, self.tuning = [Progress()], []
@@ -98,6 +101,7 @@ class ClusterRun(FileRun):
         """The shards and the plan of each phase that is not over."""
         if len(self.runs) == 1:
             yield self.visited(), self.plan()
+            self.held_out = self._judged()
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
@@ -107,7 +111,12 @@ class ClusterRun(FileRun):
 
     def plan(self) -> Plan:
         """What the present phase is to do."""
-        return replace(super().plan(), most_visits=UNLIMITED)
+        plan = super().plan()
+        # Early weights of a shard know only that shard: an average over all steps suffers.
+        late = plan.keep == "average" and self.shards > 1
+        return replace(
+            plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep
+        )  # fmt: skip
 
     def visited(self) -> Shards:
         """The shards that have rows to visit in this phase, with their shares."""
@@ -120,9 +129,25 @@ class ClusterRun(FileRun):
         leaves = shared_out([leaf for leaf, _ in chosen], [n for _, n in chosen])
         return Shards(leaves, sum(counts))
 
+    def _judged(self) -> HeldOut:
+        """What held-out rows say about probabilities and the decision threshold."""
+        s, classes = self.settings, self.found.classes
+        if s.target is not None:
+            check_target(Target.parse(s.target), classes)
+        valid = self.rows.valid is not None
+        leaves = self.found.valid if valid else self.rows.holding_out()
+        if (s.calibrate is None and s.target is None) or not leaves:
+            return HeldOut()
+        kept = self.progress.kept
+        shown = self.learner.weights(s.average) if kept is None else kept.weights
+        found = self.learner.scores_on(leaves, shown, valid)
+        scores, codes, weights = (array[: most_scored(len(classes))] for array in found)
+        return decided(s, classes, scores, codes, weights) if len(codes) else HeldOut()
+
     def mixed_learner(self) -> MixedLearner:
         """A learner of the present phase, where the model to go on from has left it."""
         found, s = self.found, self.settings
+        assert s.multiclass is not None, "settings are for the features by now"
         held_out = 0.0 if self.phase == "refit" else self.rows.held_out
         about = {
             "reading": self.reading.to_json(), "classes": found.classes,
@@ -195,8 +220,17 @@ class ShardedRows:
         """The share of wrong predictions on rows for validation; NaN if there are none."""
         if self.valid is not None:
             return learner.error_on(self.found.valid, averaged, whole=True)
-        leaves = _holding_out(self.found, self.held_out, self.seed)
+        leaves = self.holding_out()
         return learner.error_on(leaves, averaged) if leaves else math.nan
+
+    def holding_out(self) -> list[Leaf]:
+        """The shards that have held-out rows."""
+        share = self.held_out
+        return [
+            leaf
+            for leaf, rows in zip(self.found.leaves, self.found.rows, strict=True)
+            if share > 0 and is_held_out(leaf.first, rows, share, self.seed).any()
+        ]
 
     def close(self) -> None:
         """Nothing is open here."""
@@ -207,15 +241,6 @@ class _Numbered:
 
     def __init__(self, columns: np.ndarray) -> None:
         self.columns = columns
-
-
-def _holding_out(found: Surveyed, share: float, seed: int) -> list[Leaf]:
-    """The shards that have held-out rows."""
-    return [
-        leaf
-        for leaf, rows in zip(found.leaves, found.rows, strict=True)
-        if is_held_out(leaf.first, rows, share, seed).any()
-    ]
 
 
 def _held_out_share(found: Surveyed, share: float, seed: int) -> float:

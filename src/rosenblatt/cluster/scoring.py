@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
 from rosenblatt.files import replacing
 from rosenblatt.models import Model
 from rosenblatt.models.files import model_from
+from rosenblatt.training.mixing import tree_sum
 
 Tick = Callable[[int, int], None]
 _ENDINGS = {None: "", "gzip": ".gz", "zstd": ".zst", "bz2": ".bz2", "lz4": ".lz4"}
@@ -137,6 +139,10 @@ def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
         values = [getattr(part, field.name) for part in parts]
         if field.name == "confusion":
             changed[field.name] = np.sum(values, axis=0)
+        elif field.name == "reliability" and values[0] is not None:
+            changed[field.name] = tree_sum(values, add)
+        elif field.name == "trained_on":
+            changed[field.name] = list(dict.fromkeys(name for value in values for name in value))
         elif isinstance(values[0], np.ndarray):
             changed[field.name] = np.concatenate(values)
         elif type(values[0]) is int:

@@ -359,6 +359,33 @@ def reading_of(common: Parcel) -> Reading:
     return Reading(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
 
 
+def held_out_scores(
+    leaves: tuple[Leaf, ...], common: Any, weights: Any, whole: bool, folder: str | None,
+    expected: Facts,
+) -> list[np.ndarray]:  # fmt: skip
+    """Scores, class numbers and weights of rows held out of some shards, or of all their rows."""
+    facts.check(expected)
+    common, weights = taken(common), taken(weights)
+    found = []
+    for leaf in leaves:
+        examples, chosen, learner = _to_score(leaf, common, weights, whole, folder)
+        scores = np.asarray(learner.scores(examples, chosen))
+        found.append([scores, examples.codes[chosen], examples.weights_of(chosen)])
+    return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+
+
+def _to_score(
+    leaf: Leaf, common: Parcel, weights: Parcel, whole: bool, folder: str | None
+) -> tuple[Examples, np.ndarray, Linear]:
+    """The examples of a shard, which of them to score, and a learner at the weights."""
+    rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
+    place = placed(rows, common)
+    examples, visited, held = examples_of_leaf(rows, leaf, common, place)
+    chosen = np.union1d(visited, held) if whole else held
+    W, bias = weights.arrays["weights"][place.index], weights.arrays["bias"]
+    return examples, chosen, learner_of(common, place, W, bias)
+
+
 def errors(
     leaves: tuple[Leaf, ...], common: Any, weights: Any, whole: bool, folder: str | None,
     expected: Facts,
@@ -368,12 +395,7 @@ def errors(
     common, weights = taken(common), taken(weights)
     totals = []
     for leaf in leaves:
-        rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
-        place = placed(rows, common)
-        examples, visited, held = examples_of_leaf(rows, leaf, common, place)
-        chosen = np.union1d(visited, held) if whole else held
-        learner = learner_of(common, place, weights.arrays["weights"][place.index],
-                           weights.arrays["bias"])  # fmt: skip
+        examples, chosen, learner = _to_score(leaf, common, weights, whole, folder)
         weight = examples.weight_of(chosen)
         error = learner.error(examples, chosen) if len(chosen) else 0.0
         wrong = error * weight if examples.omega.size > 1 else round(error * weight)

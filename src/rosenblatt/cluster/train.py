@@ -59,6 +59,9 @@ def train_on_shards(job: Job) -> Model:
             "workers read shards of files; train on a table in memory without workers, or with "
             "rosenblatt.cluster.fit"
         )
+    for name, usual in (("rule", "perceptron"), ("class_weight", None), ("weight", None)):
+        if getattr(job.settings, name) != usual:
+            raise OptionError(f"{name} cannot be had with workers; leave one of them out")
     if job.shards is not None and job.shards < 1:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._calibrated import calibrates
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
-from rosenblatt.learners.log import DualState, Moment
+from rosenblatt.learners.log import MOST_COPIES, DualState, Moment
 from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.training import Progress
 
@@ -67,7 +68,10 @@ class DualModel:
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        return self._scores_of(self._checked(X, reset=False))
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        """What :meth:`decision_function` gives for rows that are checked already."""
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
@@ -168,7 +172,7 @@ class DualModel:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
             found = checks.validation_codes(y_val, self.classes_)
             return HeldOut(X_val, found, np.ones(len(found))), omega
-        if not self.early_stopping:
+        if not (self.early_stopping or calibrates(self)):
             return None, omega
         out = checks.held_out_rows(self, codes, len(self.classes_), random)
         weights = np.broadcast_to(omega, codes.shape)
@@ -195,6 +199,12 @@ class DualModel:
         """A learner that goes on from here; its rows are the support rows and those at hand."""
         if self.kernel == "precomputed" and self.support_.size:
             raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
+        if self.keep == "vote" and np.max(omega, initial=0.0) > MOST_COPIES:
+            raise ValueError(
+                f"keep='vote' counts a row of weight w as w copies, at most {MOST_COPIES:,}, but a "
+                f"weight is {np.max(omega):g}; divide sample_weight and class_weight by a number, "
+                "or use keep='average'."
+            )
         n = self.support_.size
         if n and (sparse.issparse(X) or sparse.issparse(self.support_vectors_)):
             X = sparse.vstack([self.support_vectors_, X], format="csr", dtype=X.dtype)

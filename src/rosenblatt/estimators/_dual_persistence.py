@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt import __version__
+from rosenblatt.estimators._calibrated import give_recent, recent_arrays
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._persistence import (
     classes_from,
@@ -18,11 +19,12 @@ from rosenblatt.estimators._persistence import (
     plain_parameters,
 )
 from rosenblatt.estimators.kernel_perceptron import KernelPerceptron
-from rosenblatt.learners.log import DualState, Log, Moment
+from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.training import Epoch, Progress
 
 FORMAT = "rosenblatt-kernel-perceptron"
 VERSION = 2
+WRITTEN = ("KernelPerceptron",)
 LOG = ("problems", "rows", "taus", "times")
 STATE_ARRAYS = ("clock", "squares", "updates", "damage", "longest")
 PROGRESS = ("epoch", "steps", "visits", "updates", "stop_reason")
@@ -42,6 +44,7 @@ def to_file(model: KernelPerceptron) -> tuple[dict[str, np.ndarray], dict[str, A
     arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
     if state.kept is not None:
         arrays |= {"kept.clock": state.kept.clock, "kept.squares": state.kept.squares}
+    arrays |= recent_arrays(model)
     if sparse.issparse(vectors):
         arrays |= {f"vectors.{name}": getattr(vectors, name) for name in CSR}
     elif vectors is not None:
@@ -84,9 +87,12 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPer
         if model.support_vectors_.dtype != model._fixed.dtype:
             raise ValueError("the support vectors are not of the precision the file says")
     state = _state(arrays, about, len(model._problems()), model.support_.size)
+    if model.keep == "vote" and np.max(np.abs(state.log.taus), initial=0.0) > MOST_COPIES:
+        raise ValueError(f"the log has an update of more than {MOST_COPIES:,} copies")
     history = [Epoch(**epoch) for epoch in about["history"]]
     counts = {name: about["progress"][name] for name in PROGRESS}
     model._describe(state, Progress(history=history, **counts))
+    give_recent(model, arrays)
     return model
 
 

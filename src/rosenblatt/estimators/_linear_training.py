@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
@@ -50,7 +51,7 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
-class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
+class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
     _progress: Progress
@@ -98,7 +99,7 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
             examples = examples_of(X, codes, omega_in)
             examples, keys = self._surveyed(examples, X)
             order, draw, merged = checks.order_of(self.shuffle, examples, keys)
-            examples = examples.packed().reweighted(merged)
+            examples = self._packed(examples).reweighted(merged)
             rows = checks.check_weights(sample_weight, len(y))
             self._settle_units(examples, float(np.broadcast_to(rows, len(y)).sum()))
             learner = self._new_learner(examples, len(self.classes_))
@@ -111,6 +112,8 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
                 for _ in training.run(learner, data, plan, progress):
                     pass
             self._show(learner, examples, base, plan, progress)
+            if calibrates(self):
+                self._calibrate_by_held_out(X, codes, out, X_val, y_val)
         checks.warn_of_budget(self)
         return self
 
@@ -152,6 +155,7 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
         The number is -1 where no class was known yet.
         """
         with checks.untouched_on_failure(self):
+            foreseen = self._foreseen(X)
             examples, y, weights = self._online_examples(X, y, classes, sample_weight)
             found, progress = arrivals(y, self.classes_), self._progress
             everything, predicted = found[-1][1], np.full(len(y), -1)
@@ -173,6 +177,8 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
                         at = np.searchsorted(everything, before)
                         predicted[start] = at[guess] if len(before) else -1
             self._went_on(progress.visits, progress.steps, 0)
+            if foreseen is not None:
+                self._remember(foreseen, np.searchsorted(self.classes_, y))
         return predicted
 
     def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
@@ -243,6 +249,14 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
         checks.describe_run(self, progress)
         self.n_iter_ = 1
 
+    def _screens(self) -> bool:
+        """Whether the learner can pass over rows by a copy of them in 8 bits."""
+        return bool(self.update == "online")
+
+    def _packed(self, examples: Examples) -> Examples:
+        """The rows of fit in the layout that the learner walks over fastest."""
+        return examples.packed()
+
     def _check_parameters(self) -> None:
         self._validate_params()
         checks.check_options(self)
@@ -287,7 +301,7 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
     def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
         """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
         n, pairwise = len(self.classes_), self.multiclass == "ovo"
-        copies = self.update == "online" and (n <= 2 or pairwise)
+        copies = self._screens() and (n <= 2 or pairwise)
         copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
         found = survey(
             examples, keys=self.shuffle is True, copies=copies, threads=threads_of(self.n_jobs)
@@ -315,12 +329,23 @@ class LinearTraining(InUnitsOfTheData, LearnedWeights, BaseEstimator):
         """The rows held out, if any, and the weights of the rows with theirs set to zero."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both or neither.")
-        if X_val is not None or not self.early_stopping:
+        if X_val is not None or not (self.early_stopping or calibrates(self)):
             return None, omega
         out = checks.held_out_rows(self, codes, len(self.classes_), random)
         remaining = np.array(np.broadcast_to(omega, codes.shape))
         remaining[out] = 0.0
         return out, remaining
+
+    def _calibrate_by_held_out(self, X, codes, out, X_val, y_val) -> None:
+        """Calibrate by the rows that were held out."""
+        if out is not None:
+            X, codes = X[np.sort(out)], codes[np.sort(out)]
+        else:
+            X, y_val = checks.checked_data(
+                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, reset=False
+            )  # fmt: skip
+            codes = checks.validation_codes(y_val, self.classes_)
+        self._calibrate_by(self._scores_of(X), codes)
 
     def _validation(self, X, examples, omega, out, X_val, y_val) -> Any:
         """The error of a learner on held-out examples, or None if there are none."""

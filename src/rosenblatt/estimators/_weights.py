@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
+from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
@@ -38,10 +39,16 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_sparse(X)
-        scores = super().decision_function(X)
-        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
-            return votes(scores, len(self.classes_))
-        return scores
+        return self._voted(super().decision_function(X))
+
+    def _voted(self, scores: np.ndarray) -> np.ndarray:
+        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
+        return votes(scores, len(self.classes_)) if is_pairwise else scores
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        """What :meth:`decision_function` gives for rows that are checked already."""
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return self._voted(scores if scores.shape[1] > 1 else scores[:, 0])
 
     @property
     def coef_(self) -> Any:
@@ -101,9 +108,12 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if self._places is not None and sums.size:
             sums = np.zeros((len(sums), self.n_features_in_))
             sums[:, self._places] = state.sums
-        state = replace(
-            state, weights=self._in_columns(state.weights), sums=sums, before=None
-        )  # fmt: skip
+        weights, cells = self._in_columns(state.weights), state.cells
+        if self._places is not None and cells.size:
+            cells = np.full((len(cells), self.n_features_in_, cells.shape[2]), np.nan)
+            cells[..., 0] = weights / state.book[SCALE, :, None]
+            cells[:, self._places] = state.cells
+        state = replace(state, weights=weights, sums=sums, cells=cells, before=None)
         self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
         self._learner.restore(state)
         self._places = self._base = None
