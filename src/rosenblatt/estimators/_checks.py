@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import validate_data
 
+from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.training import Epoch, History, Progress
 
@@ -38,6 +39,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
+    "device": [StrOptions(_device.DEVICES)],
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
 }
@@ -70,6 +72,9 @@ def uninterrupted() -> Iterator[None]:
 
 def checked_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """What scikit-learn's `validate_data` makes of X and y, where X has no index outside."""
+    if _device.is_on_cuda(X):
+        return _device.checked_on_device(estimator, X, y, **options)
+    y = _device.to_host(y)
     check_sparse(X)
     return validate_data(estimator, X, y, order="C", **options)
 
@@ -228,7 +233,7 @@ def order_of(
     """
     n, omega = len(examples), examples.omega
     if shuffle is True:
-        order, omega = distinct(examples, keys)
+        order, omega = distinct(_device.hosted(examples), keys)
         return order, "permutation", omega
     chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:

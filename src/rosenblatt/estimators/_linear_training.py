@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -16,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._progress import progress_bar
@@ -51,6 +53,16 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
+@dataclass
+class Run:
+    """What a fit has to do: `training.run` of these; a learner of the same rule may do it."""
+
+    learner: Any
+    data: Any
+    plan: Plan
+    progress: Progress
+
+
 class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
@@ -84,6 +96,21 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
+        with self._fitting(X, y, coef_init, intercept_init, sample_weight, X_val, y_val) as run:
+            if _device.chosen_device(self, run.data.examples, len(self.classes_)) == "cuda":
+                run.learner = _device.moved_to_cuda(run.learner)
+            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+                plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+                for _ in training.run(run.learner, run.data, plan, run.progress):
+                    pass
+        checks.warn_of_budget(self)
+        return self
+
+    @contextmanager
+    def _fitting(
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
+    ) -> Iterator[Run]:
+        """Check the input and draw up a run; the block trains, then what it learned is shown."""
         with checks.untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
@@ -106,16 +133,12 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
-            progress = Progress()
-            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-                plan = replace(plan, callbacks=(*bar, *plan.callbacks))
-                for _ in training.run(learner, data, plan, progress):
-                    pass
-            self._show(learner, examples, base, plan, progress)
+            run = Run(learner, data, plan, Progress())
+            yield run
+            self._show(run.learner, examples, base, plan, run.progress)
             if calibrates(self):
-                self._calibrate_by_held_out(X, codes, out, X_val, y_val)
-        checks.warn_of_budget(self)
-        return self
+                here, held = _device.to_host(X), _device.to_host(X_val)
+                self._calibrate_by_held_out(here, codes, out, held, _device.to_host(y_val))
 
     @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
@@ -200,7 +223,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype = checks.FLOATS if first else self._learner.dtype
+        dtype, X = checks.FLOATS if first else self._learner.dtype, _device.to_host(X)
         X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
@@ -262,6 +285,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         checks.check_options(self)
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
+        """A learner on the processor that knows nothing yet."""
         threads = threads_of(self.n_jobs)
         one_book = self.max_updates is not None or self.keep == "best"
         if threads > 1 and n_classes > 2 and self.multiclass_ == "ovr" and one_book:
@@ -289,7 +313,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         if self.feature_rates is None:
             return ONE_RATE
         if isinstance(self.feature_rates, str):
-            return idf_rates(examples)
+            return idf_rates(_device.hosted(examples))
         rates = np.asarray(self.feature_rates, dtype=np.float32)
         if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
             raise ValueError(
@@ -300,6 +324,8 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
 
     def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
         """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
+        if _device.is_on_cuda(X):  # looked at where they lie
+            return examples, None
         n, pairwise = len(self.classes_), self.multiclass == "ovo"
         copies = self._screens() and (n <= 2 or pairwise)
         copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
@@ -382,9 +408,9 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
     def _show(self, learner, examples, base, plan, progress) -> None:
         """Keep the learner, and the weights that the plan wants in the end."""
         learner.settle()
-        self._learner, self._places, self._base = learner, examples.columns, base
-        self._progress = progress
         weights, bias = training.kept_weights(learner, plan, progress)
+        self._learner, self._places, self._base = learner.on_host(), examples.columns, base
+        self._progress = progress
         self._shown = Weights(self._in_columns(weights), bias)
         checks.describe_run(self, progress)
         progress.kept = progress.cycle = None

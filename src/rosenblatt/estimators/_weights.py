@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
+from rosenblatt.estimators import _device
 from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.linear import Linear
@@ -39,6 +40,8 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_sparse(X)
+        if _device.is_on_cuda(X):
+            return _device.like(self._scores_on_device(X), X)
         return self._voted(super().decision_function(X))
 
     def _voted(self, scores: np.ndarray) -> np.ndarray:
@@ -49,6 +52,37 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """What :meth:`decision_function` gives for rows that are checked already."""
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         return self._voted(scores if scores.shape[1] > 1 else scores[:, 0])
+
+    def predict(self, X):
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d)
+
+        Returns
+        -------
+        labels : array (n,)
+            Where X lies on a CUDA device, there too, unless the labels are not numbers.
+        """
+        if not _device.is_on_cuda(X):
+            return super().predict(X)
+        return _device.predicted(self.classes_, self._scores_on_device(X), X)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of rows, by weight, whose label is predicted right."""
+        return super().score(_device.to_host(X), _device.to_host(y), sample_weight)
+
+    def _scores_on_device(self, X) -> Any:
+        """The scores of rows on a CUDA device, as CuPy has them."""
+        weights, bias = self._predicting()
+        X = _device.checked_on_device(self, X, dtype=weights.dtype, reset=False)
+        scores = _device.device_scores(X, weights, bias)
+        if len(self.classes_) <= 2:
+            return scores[:, 0]
+        if self.multiclass_ == "ovo":
+            return _device.device_votes(scores, len(self.classes_))
+        return scores
 
     @property
     def coef_(self) -> Any:
