@@ -17,6 +17,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from rosenblatt import rules, training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._classes import arrivals, grown
+from rosenblatt.estimators._input import (
+    FLOATS,
+    QuickParameters,
+    check_parameters,
+    checked_data,
+    classes_and_codes,
+    refuse_bad_numbers,
+)
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._weights import LearnedWeights
@@ -49,7 +57,7 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
-class LinearTraining(LearnedWeights, BaseEstimator):
+class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
     _progress: Progress
@@ -86,11 +94,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
             start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
-            X, y = checks.checked_data(
-                self, X, y, accept_sparse="csr", dtype=checks.FLOATS, ensure_all_finite=False
-            )  # fmt: skip
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            X, y = checked_data(self, X, y, finite=False, indices=False)
+            self.classes_, codes = classes_and_codes(y)
             omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
@@ -183,8 +188,8 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype = checks.FLOATS if first else self._learner.dtype
-        X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
+        dtype = FLOATS if first else self._learner.dtype
+        X, y = checked_data(self, X, y, dtype=dtype, reset=first, indices=False)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
         weights = checks.check_weights(sample_weight, len(y))
@@ -232,8 +237,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         self.n_iter_ = 1
 
     def _check_parameters(self) -> None:
-        self._validate_params()
-        checks.check_options(self)
+        check_parameters(self, checks.check_options)
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
         threads = threads_of(self.n_jobs)
@@ -280,7 +284,7 @@ class LinearTraining(LearnedWeights, BaseEstimator):
             examples, keys=self.shuffle is True, copies=copies, threads=threads_of(self.n_jobs)
         )
         if not found.is_finite:
-            checks.refuse_bad_numbers(self, X)
+            refuse_bad_numbers(self, X)
         return replace(examples, screened=found.screened), found.keys
 
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
@@ -314,9 +318,9 @@ class LinearTraining(LearnedWeights, BaseEstimator):
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
-            X_val, y_val = checks.checked_data(
-                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, reset=False
-            )  # fmt: skip
+            X_val, y_val = checked_data(
+                self, X_val, y_val, dtype=X.dtype, reset=False, indices=False
+            )
             held = examples.alike(X_val, checks.validation_codes(y_val, self.classes_))
             rows = np.arange(len(held), dtype=np.uint64)
         else:
@@ -344,12 +348,13 @@ class LinearTraining(LearnedWeights, BaseEstimator):
     def _show(self, learner, examples, base, plan, progress) -> None:
         """Keep the learner, and the weights that the plan wants in the end."""
         learner.settle()
+        learner.unmark()
         self._learner, self._places, self._base = learner, examples.columns, base
         self._progress = progress
         weights, bias = training.kept_weights(learner, plan, progress)
         self._shown = Weights(self._in_columns(weights), bias)
         checks.describe_run(self, progress)
-        progress.kept = progress.cycle = None
+        progress.kept, progress.cycle, progress.history = None, None, []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # the weights in use are those to predict with
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.learners.examples import check_sparse
+from rosenblatt.estimators._input import checked_data
+from rosenblatt.estimators._scores import linear_scores
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -37,8 +39,9 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         -------
         scores : array (n,) for two classes, else (n, n_classes)
         """
-        check_sparse(X)
-        scores = super().decision_function(X)
+        check_is_fitted(self)
+        X = checked_data(self, X, reset=False, indices=False)
+        scores = linear_scores(X, *self._predicting())
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores
