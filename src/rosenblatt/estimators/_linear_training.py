@@ -28,6 +28,7 @@ from rosenblatt.estimators._input import (
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._weights import LearnedWeights
+from rosenblatt.kernels.rows import Screened
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
@@ -100,9 +101,10 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
             examples = examples_of(X, codes, omega_in)
-            examples, keys = self._surveyed(examples, X)
-            order, draw, merged = checks.order_of(self.shuffle, examples, keys)
-            examples = examples.packed().reweighted(merged)
+            with examples.packed_meanwhile(threads_of(self.n_jobs)) as packed:
+                screened, keys = self._surveyed(examples, X)
+                order, draw, merged = checks.order_of(self.shuffle, examples, keys)
+                examples = replace(packed(), omega=merged, screened=screened)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
@@ -275,8 +277,8 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
             )
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
-    def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
-        """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
+    def _surveyed(self, examples: Examples, X: Any) -> tuple[Screened | None, np.ndarray | None]:
+        """A copy of the rows in 8 bits where it pays, and their keys; all numbers are finite."""
         n, pairwise = len(self.classes_), self.multiclass == "ovo"
         copies = self.update == "online" and (n <= 2 or pairwise)
         copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
@@ -285,7 +287,7 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
         )
         if not found.is_finite:
             refuse_bad_numbers(self, X)
-        return replace(examples, screened=found.screened), found.keys
+        return found.screened, found.keys
 
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
         """Give the learner the weights to start at; they are returned, if there are any."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 ONE = np.ones(1)
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C is heard
 _COMPARED = 4096  # rows compared at a time
+_WORTH_A_THREAD = 1 << 18  # stored numbers
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,16 @@ class Examples:
     def relabelled(self, codes: Array, omega: Array = ONE) -> Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
+
+    @contextmanager
+    def packed_meanwhile(self, threads: int) -> Iterator[Callable[[], Examples]]:
+        """What gives the rows packed, which another thread does meanwhile if there are several."""
+        entries = self.rows.data.size if isinstance(self.rows, Csr) else 0
+        if threads == 1 or entries < _WORTH_A_THREAD:
+            yield self.packed
+            return
+        with ThreadPoolExecutor(1) as pool:
+            yield pool.submit(self.packed).result
 
     def packed(self) -> Examples:
         """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
@@ -302,10 +316,11 @@ def _equal_neighbours(examples: Examples, some: Array) -> Array:
     from scipy import sparse
 
     assert isinstance(rows, Csr)
-    whole = sparse.csr_array(
-        (rows.data, rows.columns.view(np.int32), rows.pointers.astype(np.int64)),
-        shape=(len(examples), examples.n_features),
-    )
-    X = whole[some.astype(np.int64)]
+    starts, ends = rows.pointers[some].astype(np.int64), rows.pointers[some + np.uint64(1)]
+    sizes = ends.astype(np.int64) - starts
+    pointers = np.concatenate([[0], np.cumsum(sizes)])
+    entries = np.repeat(starts - pointers[:-1], sizes) + np.arange(pointers[-1])
+    arrays = rows.data[entries], rows.columns[entries].astype(np.int64), pointers
+    X = sparse.csr_array(arrays, shape=(len(some), examples.n_features))
     X.sum_duplicates()
     return np.asarray((X[1:] != X[:-1]).sum(axis=1)).reshape(-1) == 0

@@ -23,7 +23,7 @@ from rosenblatt.learners.walks import NO_BOARD, WALKS, scorer
 from rosenblatt.learners.weights import State, Weights
 
 ONE_RATE = np.ones(1, np.float32)
-_WORTH_A_SCOUT = 4096  # visits
+_WORTH_A_SCOUT = 4096  # visits; a dense row is scored in less time than two threads need to agree
 _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
@@ -63,7 +63,8 @@ class Linear:
     batch : bool
         Correct all mistakes of a walk together, at its end.
     threads : int
-        Classes or pairs are spread over them; for a single problem a second thread scores ahead.
+        Classes or pairs are spread over them; for a single problem and sparse rows a second thread
+        scores ahead.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class Linear:
         screened = None
         if self.kind == "one" and not (foresee or self._reads_all) and examples.screened:
             rows = screened = examples.screened
-        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT and not screened
+        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT and not self.dense
         seen = [
             np.empty((len(o), 2 if scouted else part.problems), self.dtype)
             for part, (o, _) in zip(self.parts, own, strict=True)
