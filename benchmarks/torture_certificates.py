@@ -139,7 +139,7 @@ def _nudged(value: Any, g: np.random.Generator) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return [value + 1, value - 1, -value, 2 * value, float(value)][g.integers(5)]
+        return [value + 1, value - 1, -value, 2 * value, str(value)][g.integers(5)]
     if isinstance(value, float):
         up, down = float(np.nextafter(value, np.inf)), float(np.nextafter(value, -np.inf))
         return [-value, up, down, value * 2, value / 2, value * (1 + 1e-12)][g.integers(6)]

@@ -71,6 +71,10 @@ class DataError(ValueError):
         self.path, self.line, self.column = path, line, column
 
 
+class NoRowsError(DataError):
+    """A file or a stream has no rows at all."""
+
+
 class ModelFormatError(ValueError):
     """A model file is damaged, foreign or of a version this release cannot read."""
 

@@ -24,9 +24,9 @@ class Example:
     feature_names, row_names
         One name per column and per row.
     X, y
-        The rows, and their labels -1 or +1.
+        The rows, and their labels: -1 or +1; with more than two classes 0, 1, 2, ...
     class_names
-        What -1 and +1 mean.
+        What the labels mean, in order.
     mistake
         The mistake rule of the source, ``"margin"`` or ``"sign"``.
     fit_intercept
@@ -47,7 +47,7 @@ class Example:
     row_names: tuple[str, ...]
     X: tuple[Row, ...]
     y: tuple[int, ...]
-    class_names: tuple[str, str] = ("-1", "+1")
+    class_names: tuple[str, ...] = ("-1", "+1")
     mistake: str = "margin"
     fit_intercept: bool = True
 
@@ -121,6 +121,18 @@ def _gate(name: str, title: str, y: tuple[int, int, int, int]) -> Example:
     )
 
 
+def _triangle() -> Example:
+    return Example(
+        name="triangle",
+        title="three classes at the corners of a triangle",
+        feature_names=("across", "up"),
+        row_names=("left 1", "left 2", "right 1", "right 2", "top 1", "top 2"),
+        X=((0, 0), (1, 0), (4, 0), (4, 1), (2, 3), (2, 4)),
+        y=(0, 0, 1, 1, 2, 2),
+        class_names=("left", "right", "top"),
+    )
+
+
 def _iris() -> Example:
     from sklearn.datasets import load_iris
 
@@ -146,7 +158,10 @@ _EXAMPLES: MappingProxyType[str, Callable[[], Example]] = MappingProxyType(
         "or": lambda: _gate("or", "p or q", (-1, 1, 1, 1)),
         "xor": lambda: _gate("xor", "either p or q: no line separates them", (-1, 1, 1, -1)),
         "iris": _iris,
+        "triangle": _triangle,
     }
 )
 
 NAMES = tuple(_EXAMPLES)
+SEVERAL_CLASSES = ("triangle",)
+TWO_CLASSES = tuple(name for name in NAMES if name not in SEVERAL_CLASSES)

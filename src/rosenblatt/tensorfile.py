@@ -21,6 +21,10 @@ _KINDS = {
     np.dtype(np.int32): "I32",
     np.dtype(np.uint64): "U64",
     np.dtype(np.int64): "I64",
+    np.dtype(np.uint8): "U8",
+    np.dtype(np.int8): "I8",
+    np.dtype(np.uint16): "U16",
+    np.dtype(np.float16): "F16",
 }
 _KEY, _SEAL = "rosenblatt", "checksum"
 
@@ -32,12 +36,34 @@ def write(
 
     The arrays are written as they lie in memory, so that a large model needs no second copy.
     """
-    start = 0
-    laid = {
+    laid = _laid(arrays)
+    head = _head(laid, about)
+    with replacing(path) as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for array in laid.values():
+            file.write(array.data if array.size else b"")
+
+
+def size(arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> int:
+    """How many bytes the file of :func:`write` would have.
+
+    >>> size({"w": np.ones(2)}, {})
+    152
+    """
+    laid = _laid(arrays)
+    return 8 + len(_head(laid, about)) + sum(array.nbytes for array in laid.values())
+
+
+def _laid(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays as they lie in a file: those with the largest numbers first, so that all align."""
+    return {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        for name, array in sorted(arrays.items())
+        for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
     }
-    plain = json.dumps(about)
+
+
+def _head(laid: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> bytes:
+    plain, start = json.dumps(about), 0
     header: dict[str, Any] = {"__metadata__": {_KEY: plain, _SEAL: _checksum(plain, laid)}}
     for name, array in laid.items():
         header[name] = {
@@ -47,11 +73,7 @@ def write(
         }
         start += array.nbytes
     head = json.dumps(header).encode()
-    head += b" " * (-len(head) % 8)
-    with replacing(path) as file:
-        file.write(len(head).to_bytes(8, "little") + head)
-        for array in laid.values():
-            file.write(array.data if array.size else b"")
+    return head + b" " * (-len(head) % 8)
 
 
 def _checksum(plain: str, arrays: Mapping[str, npt.NDArray[Any]]) -> str:

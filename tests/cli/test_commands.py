@@ -312,3 +312,34 @@ def test_missing_words_are_set_and_kept_in_the_model(tmp_path):
     )
     assert told["missing"] == {"x": 20}
     assert load(tmp_path / "m").features.missing_words == ("", "-1")
+
+
+def test_a_dry_run_says_what_was_understood_and_trains_nothing(folder):
+    out = folder / "never.model"
+    command = ["train", folder / "train.csv", "--label", "sentiment", "--dry-run", "--out", out]
+    text = run(*command)
+    assert text.splitlines()[0].startswith("label      sentiment  2 values: ")
+    assert "text       review     " in text
+    assert "n-grams    of 1 to 2 words" in text
+    assert max(map(len, text.splitlines())) <= 80
+    told = json.loads(run(*command, "--json"))
+    assert [column["kind"] for column in told["columns"]] == ["label", "text"]
+    assert not out.exists()
+
+
+def test_training_says_what_it_took_each_column_for(folder):
+    common = ["train", folder / "numbers.csv", "--label", "size", "--out", folder / "n.model"]
+    text = run(*common, "--epochs", 1)
+    assert "number     a     0 to 11, as 0" in text
+    told = json.loads(run(*common, "--epochs", 1, "--json"))
+    assert [column["name"] for column in told["columns"]] == ["size", "a", "b"]
+
+
+def test_evaluating_on_the_training_file_is_said(model, folder):
+    copy = folder / "by-another-name.csv"
+    copy.write_bytes((folder / "train.csv").read_bytes())
+    for file, seen in ((copy, ["by-another-name.csv"]), (folder / "test.csv", [])):
+        told = json.loads(run("evaluate", model, file, "--json"))
+        assert told["trained_on"] == seen
+        text = run("evaluate", model, file)
+        assert ("the model was trained on by-another-name.csv" in text) == bool(seen)

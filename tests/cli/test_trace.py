@@ -73,3 +73,38 @@ def test_a_bad_cell_is_named_by_line_and_column(tmp_path):
     file.write_text("a,b,label\n1,oops,yes\n2,1,no\n")
     failed = run(app, ["trace", str(file)])
     assert "line 2, column 'b': expected a number, found 'oops'" in str(failed.exception)
+
+
+def test_the_average_and_the_pocket_are_shown_step_by_step():
+    printed = run(app, ["trace", "--example", "xor", "--average", "--pocket"]).stdout
+    assert "average of the weights so far: w = [1/3, 2/3], b = 0" in printed
+    assert "pocket: E = 2, from step 1: w = [0, 0], b = -1" in printed
+
+
+def test_a_start_other_than_zero_gives_the_bound_of_that_start():
+    arguments = ["trace", "--example", "or", "--weights", "3,-2,1", "--proof"]
+    printed = run(app, arguments).stdout
+    assert "w = [3, -2], b = 1" in printed
+    # k₀ = ‖w₀ - αu‖²/R² = 89/3
+    assert "at most 29 updates, because ‖w₀ - αu‖² = 89 falls by at least R² per update" in printed
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [("1,x,0", "'x' is not a number"), ("1", "1 numbers do not fit 2 features and a bias")],
+)
+def test_a_start_that_does_not_fit_is_bad_usage(weights, words):
+    failed = run(app, ["trace", "--example", "or", "--weights", weights], env={"COLUMNS": "200"})
+    assert failed.exit_code == 2
+    assert words in failed.output
+
+
+def test_three_classes_show_the_votes_of_every_pair():
+    printed = run(app, ["trace", "--example", "triangle", "--multiclass", "one-vs-one"])
+    assert printed.exit_code == 0
+    assert "votes for left" in printed.stdout
+    assert "0 of 6 rows wrong" in printed.stdout
+    refused = run(app, ["trace", "--example", "triangle"])
+    assert "--multiclass" in str(refused.exception)
+    both = ["trace", "--example", "triangle", "--multiclass", "one-vs-all", "--proof"]
+    assert run(app, both).exit_code == 2

@@ -36,3 +36,54 @@ def test_links_between_chapters_lead_somewhere(name):
     text = (chapters() / f"{name}.md").read_text("utf-8")
     for target in re.findall(r"\]\(([\w-]+)\.md", text):
         assert target in CHAPTERS, target
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        # iris, setosa against versicolor: the numbers of the theory notes
+        ("1-perceptron", ["R = 5.4378", "0.268493", "at most 410 updates; this run made 4"]),
+        ("1-perceptron", ["separated after", "(45, 64)", "votes for left"]),
+        # XOR under the algorithm of note 2 never leaves zero, and one error is possible
+        ("2-risk", ["pocket: E = 4, from the start: w = [0, 0], b = 0"]),
+        ("2-risk", ["The best hyperplane gets exactly 1 row wrong.", "one error left after"]),
+        ("2-risk", ["3 points: 8 of 8", "4 points: 14 of 16"]),
+        ("3-gradient", ["exact   (-9.0, -4.5)", "numeric (-9.0, -4.5)"]),
+        ("3-gradient", ["at most 29 updates, because ‖w₀ - αu‖² = 89 falls by at least R²"]),
+        ("4-margin", ["(array([0.5, 0.8]), np.float64(-2.0))", "4 updates 3 epochs"]),
+        ("4-margin", ["with an offset: separable", "through the origin: inseparable"]),
+        # example 1, its first and last weights, and example 2 with its equation
+        ("5-text", ["[0, 0, 0, 0] + [1, 1, 0, 0] = [1, 1, 0, 0]", "[ 1.  1. -1. -1.] 4 updates"]),
+        ("5-text", ["good + not bad = bad + not good", "words and bigrams: 5 features, separable"]),
+        ("5-text", ["['pos' 'neg']"]),
+    ],
+)
+def test_a_chapter_prints_the_numbers_of_the_notes(done, name, numbers):
+    for number in numbers:
+        assert number in done(name)
+
+
+def test_the_table_lists_every_concept_and_each_leads_to_a_heading():
+    table = (chapters() / "index.md").read_text("utf-8").partition("## Every concept")[2]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and "](" in line]
+    assert len(rows) >= 46
+    for row in rows:
+        name, anchor = re.search(r"\]\(([\w-]+)\.md#([\w-]+)\)", row).groups()
+        text = (chapters() / f"{name}.md").read_text("utf-8")
+        headings = [_anchor(h) for h in re.findall(r"^##+ (.*)$", text, re.MULTILINE)]
+        assert anchor in headings, (anchor, headings)
+
+
+def _anchor(heading):
+    """The anchor of a heading, as GitHub, MyST and the course's pages make it."""
+    plain = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return plain.replace(" ", "-")
+
+
+@pytest.mark.parametrize("name", CHAPTERS[:-1])
+def test_each_exercise_has_a_solution(name):
+    text = (chapters() / f"{name}.md").read_text("utf-8")
+    exercises = re.findall(r"^\*\*\d\.\d\*\*", text, re.MULTILINE)
+    assert len(exercises) >= 4
+    assert text.count("<details><summary>Solution</summary>") == len(exercises)
+    assert text.count("</details>") == len(exercises)

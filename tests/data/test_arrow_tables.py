@@ -99,3 +99,26 @@ except ValueError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "cannot be read" in done.stdout or int(done.stdout) < n
+
+
+def test_strings_in_parquet_that_are_not_utf8_are_refused(tmp_path):
+    """Parquet's reader does not look at the bytes of a string."""
+    binary = pa.array([b"ok fine text", b"caf\xe9 more text"] * 5)
+    text = pa.StringArray.from_buffers(len(binary), *binary.buffers()[1:])
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pa.table({"label": ["a", "b"] * 5, "text": text}), path)
+    with pytest.raises(DataError, match=r"Parquet file cannot be read.*UTF8"):
+        list(data.open(path, skip_bad_rows=True))
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_a_column_name_that_is_not_utf8_is_refused(tmp_path, kind):
+    path = tmp_path / f"rows.{kind}"
+    columns = pa.table({"label": ["a", "b"], "naaame": [1.0, 2.0]})
+    if kind == "arrow":
+        pyarrow.feather.write_feather(columns, path, compression="uncompressed")
+    else:
+        pyarrow.parquet.write_table(columns, path)
+    path.write_bytes(path.read_bytes().replace(b"naaame", b"n\xe2aame"))
+    with pytest.raises(DataError, match="cannot be read"):
+        list(data.open(path, label="label"))

@@ -92,3 +92,15 @@ def test_a_fault_is_named_or_skipped_far_into_the_file(tmp_path, line, message, 
     else:
         with pytest.raises(DataError, match=message):
             list(source)
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+@pytest.mark.parametrize("line", ["null", "nullbel", " null", "null null"])
+def test_a_line_null_is_no_object(line, schema):
+    """A block that begins with it crashes Arrow's reader, and elsewhere it would pass for a row."""
+    for text in (f'{line}\n{{"s": "a"}}\n', f'{{"s": "a"}}\n{line}\n', f"{line}\n"):
+        block = Block.of(text.encode(), "a.jsonl")
+        with pytest.raises(DataError, match="expected a JSON object"):
+            parse_json(block, schema, False)
+        chunk = parse_json(block, schema, True)
+        assert chunk.table.num_rows == text.count("{")

@@ -81,3 +81,21 @@ def test_it_works_as_a_step_of_a_pipeline():
     model.fit(TEXTS, ["neg", "neg", "pos"])
     assert clone(model).set_params(hashedngrams__ngrams=3)[0].ngrams == 3
     assert model.predict(TEXTS).tolist() == ["neg", "neg", "pos"]
+
+
+@pytest.mark.parametrize("analyzer", ["word", "char"])
+def test_columns_are_named_by_the_n_grams_of_a_sample(analyzer):
+    texts = ["not good", "good, not bad"]
+    named = HashedNgrams(2, analyzer=analyzer, bits=12, keep_names=True).fit(texts)
+    names = named.get_feature_names_out()
+    assert len(names) == 1 << 12
+    X = named.transform(["not bad"])
+    expected = ["not", "bad", "not bad"] if analyzer == "word" else ["n", "_n", "d_"]
+    assert set(expected) <= {names[at] for at in X.indices}
+    assert names[min(set(range(1 << 12)) - named.names_.keys())].startswith("column ")
+
+
+def test_names_are_kept_only_where_asked_for():
+    assert not hasattr(HashedNgrams().fit(["a"]), "get_feature_names_out")
+    with pytest.raises(ValueError, match="call fit with some"):
+        HashedNgrams(keep_names=True).fit()

@@ -184,7 +184,7 @@ def test_the_words_of_the_notes_are_rows_of_a_table(page):
 
 
 def test_two_weights_show_their_space_and_its_path(page):
-    assert page.locator(".space").is_hidden()
+    assert "drawn for two weights" in page.locator(".space").inner_text()
     page.locator("#setting-bias").uncheck()
     page.locator(".space .path").wait_for(state="attached")
     page.locator(".finish").click()
@@ -194,7 +194,7 @@ def test_two_weights_show_their_space_and_its_path(page):
 BAD_UPLOADS = [
     ("", "the file is empty"),
     ("a,b,label\n1,x,0\n", "line 2, column 'b': expected a number, found 'x'"),
-    ("a,b,label\n1,2,0\n3,4,1\n5,6,2\n", "labels of two classes"),
+    ("a,b,label\n1,2,0\n3,4,0\n", "labels of 2 to 8 classes"),
     ("a,b,label\n" + "1,2,0\n3,4,1\n" * 400, "up to 500 points, not 800"),
     (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "is this a binary file?"),
     (b"a" * 2_500_000, "larger than 2 MB"),
@@ -311,3 +311,75 @@ def test_a_finger_can_tap_points_on_a_phone(open_page):
     box = page.locator(".plane").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     wait_for_points(page, 5)
+
+
+def test_keys_work_before_anything_was_clicked(page):
+    page.keyboard.press("ArrowRight")
+    wait_for(page, step=1)
+    page.keyboard.press("End")
+    page.locator(".stop", has_text="separated").wait_for()
+    page.keyboard.press("Home")
+    wait_for(page, step=0)
+
+
+def test_undo_brings_back_what_was_cleared(page):
+    assert page.locator(".undo").is_disabled()
+    page.locator(".clear").click()
+    wait_for_points(page, 0)
+    page.keyboard.press("Control+z")
+    wait_for_points(page, 4)
+    assert page.locator(".undo").is_disabled()
+
+
+def test_a_point_added_by_key_is_selected_so_that_the_next_key_changes_it(page):
+    page.locator(".plane").focus()
+    page.keyboard.press("+")
+    wait_for_points(page, 5)
+    page.locator('.point.positive.selected[data-row="4"]').wait_for()
+    page.keyboard.press("f")
+    page.locator('.point.negative[data-row="4"]').wait_for()
+
+
+def test_the_loaded_example_is_shown_until_the_points_change(page):
+    assert page.locator(".example").input_value() == "or"
+    page.locator(".example").select_option("iris")
+    wait_for_points(page, 100)
+    assert page.locator(".example").input_value() == "iris"
+    click_at(page, 0.5, 0.95)
+    wait_for_points(page, 101)
+    assert page.locator(".example").input_value() == ""
+
+
+def test_a_scene_opens_by_its_link_with_its_task_and_settings(open_page):
+    page = open_page("#scene=start")
+    page.locator(".task", has_text="starts away from zero").wait_for()
+    assert page.locator("#setting-start").input_value() == "3, -2, 1"
+    page.locator(".proof", has_text="k₀ = 29.67").wait_for()
+    page.locator("#setting-start").fill("0, 0")
+    page.locator("#setting-start").press("Enter")
+    page.locator(".proof-kind").wait_for()
+    page.locator(".proof-view").select_option("potential")
+    page.locator(".proof", has_text="k₀ = 27").wait_for()
+
+
+def test_a_start_that_is_not_a_number_gets_a_message(page):
+    page.locator("#setting-start").fill("1, x")
+    page.locator("#setting-start").press("Enter")
+    page.locator(".message", has_text="start must be between").wait_for()
+
+
+def test_three_classes_have_three_shapes_and_one_is_chosen(page):
+    page.locator(".example").select_option("triangle")
+    wait_for_points(page, 6)
+    assert page.locator(".point.kind-2 polygon").count() == 2
+    page.locator(".target").select_option("2")
+    page.locator(".finish").click()
+    page.locator(".stop", has_text="separated").wait_for()
+
+
+def test_a_setting_shows_its_formula_while_it_has_the_focus(page):
+    formula = page.locator('[data-setting="threshold"] .formula')
+    assert not formula.is_visible()
+    page.locator("#setting-threshold").focus()
+    assert formula.is_visible()
+    assert "y·(w·x + b) ≤ δ" in formula.inner_text()

@@ -1,5 +1,7 @@
 """A session steps forward and back, keeps the weights it is told to, and knows what is proven."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,101 @@ def test_lifted_features_are_named_by_what_they_are():
     names = FeatureMap("polynomial", degree=3).fit(rows, ("height", "w 2")).names
     assert "height²" in names
     assert "height·w 2²" in names
+
+
+def test_undo_takes_back_edits_settings_loads_and_clear_one_by_one(session):
+    first = session.data
+    session.add((0.5, 0.5), 1)
+    session.configure(eta=2.0)
+    session.load_example("xor")
+    session.clear()
+    assert session.data.X == ()
+    session.undo()
+    assert (session.data, session.loaded) == (Data.example("xor"), "xor")
+    session.undo()
+    assert (session.settings.eta, len(session.data.X)) == (2.0, 5)
+    session.undo()
+    session.undo()
+    assert (session.data, session.settings.eta) == (first, 1.0)
+    with pytest.raises(ValueError, match="nothing to undo"):
+        session.undo()
+
+
+def test_a_drag_is_undone_at_once(session):
+    before = session.data
+    for x in (0.1, 0.2, 0.3):
+        session.move(0, (x, 0.0))
+    session.move(1, (0.0, 2.0))
+    session.undo()
+    assert session.data.X[0] == (0.3, 0.0)
+    session.undo()
+    assert session.data == before
+
+
+def test_what_is_loaded_is_named_until_it_is_changed(session):
+    session.load_example("xor")
+    assert session.loaded == "xor"
+    session.flip(0)
+    assert session.loaded == ""
+
+
+def test_a_run_from_a_start_has_the_bound_of_that_start():
+    session = Session(settings=LabSettings(start=(3.0, -2.0, 1.0)))
+    assert session.run.start == ((3, -2), 1)
+    shown = view(session, frame_for(session))
+    assert (shown["proof"]["bound"], shown["proof"]["from_zero"]) == (29, False)
+    assert shown["proof"]["potential"] == [[0, pytest.approx(89)]]
+    session.finish()
+    assert session.run.stop_reason == "separated"
+    shown = view(session, frame_for(session))
+    falls = [a[1] - b[1] for a, b in pairwise(shown["proof"]["potential"])]
+    assert min(falls) >= shown["proof"]["fall"] - 1e-9
+    assert session.margin_interval() is None
+    space = {}
+    exec(python_code(session), space)
+    assert (space["w"], space["b"]) == session.weights
+
+
+def test_a_start_of_fewer_numbers_is_filled_with_zeros_and_more_are_refused(session):
+    session.configure(start=[2])
+    assert session.run.start == ((2, 0), 0)
+    session.configure(start=[1, 2, 3, 4])
+    with pytest.raises(ValueError, match="the start has 4 numbers for 2 features and a bias"):
+        session.run  # noqa: B018
+    for bad in (["x"], "1, 2", [float("nan")]):
+        with pytest.raises(ValueError, match="start must be"):
+            session.configure(start=bad)
+
+
+def test_three_classes_are_learned_one_against_all_others():
+    session = Session(Data.example("triangle"))
+    assert session.data.signs == (1, 1, -1, -1, -1, -1)
+    session.finish()
+    assert session.run.stop_reason == "separated"
+    session.choose_class(2)
+    assert session.data.signs == (-1, -1, -1, -1, 1, 1)
+    assert session.data.class_names == ("all others", "top")
+    shown = view(session, frame_for(session))
+    assert (shown["labels"], shown["target"]) == ((0, 0, 1, 1, 2, 2), 2)
+    session.flip(0)
+    assert session.data.labels[0] == 1
+    session.add((9.0, 9.0), 1)
+    assert session.data.labels[-1] == 2
+    session.delete(0)
+    assert session.data.labels == (0, 1, 1, 2, 2, 2)
+    for bad in (3, -1, 1.5, "left"):
+        with pytest.raises(ValueError, match="class that counts as"):
+            session.choose_class(bad)
+    again = Session()
+    again.restore(session.link())
+    assert again.data == session.data
+    with pytest.raises(ValueError, match="only two classes"):
+        Session().choose_class(0)
+
+
+def test_a_file_of_three_classes_is_loaded_and_exported_with_its_labels(session):
+    session.load_csv("a,b,label\n1,2,x\n2,3,y\n3,1,z\n")
+    assert session.data.all_classes == ("x", "y", "z")
+    assert export(session, "csv")[2].decode().splitlines()[1:] == [
+        "1.0,2.0,x", "2.0,3.0,y", "3.0,1.0,z",
+    ]  # fmt: skip

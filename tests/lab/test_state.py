@@ -112,8 +112,11 @@ def test_a_file_becomes_rows_with_the_larger_label_positive():
         ("", "your file: the file is empty"),
         ("\x00\x01", "is this a binary file"),
         ("a,b,c\n1,2,x\n", "which column is the label"),
-        ("a,b,label\n1,2,x\n3,4,y\n5,6,z\n", "expected labels of two classes, found 3"),
-        ("a,b,label\n1,2,x\n", "expected labels of two classes, found 1"),
+        (
+            "a,label\n" + "".join(f"1,{kind}\n" for kind in "stuvwxyz9"),
+            "expected labels of 2 to 8 classes, found 9",
+        ),
+        ("a,b,label\n1,2,x\n", "expected labels of 2 to 8 classes, found 1"),
         ("a,b,label\n1,oops,x\n", "expected a number, found 'oops'"),
         ("a,label\n" + "1,x\n2,y\n" * MOST_POINTS, f"up to {MOST_POINTS} points"),
         ("a" * (MOST_CHARACTERS + 1), "larger than 2 MB"),

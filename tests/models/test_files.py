@@ -99,7 +99,7 @@ ARRAYS = {
     ("arrays", "about", "message"),
     [
         ({}, header(format="other"), "not a model"),
-        ({}, header(version=99), "version 99; this release reads up to 3"),
+        ({}, header(version=99), "version 99; this release reads up to 4"),
         ({}, header(version="1"), "version '1'"),
         ({}, header(classes=["a"]), "two different classes"),
         ({}, header(classes=["a", "a"]), "two different classes"),

@@ -67,14 +67,14 @@ def test_contributions_add_up_to_the_scores(model, table):
         assert found.scores == pytest.approx(scores, abs=1e-6)
         assert found.predicted == model.predict({n: [v] for n, v in row.items()})[0]
         assert "x" in found.features
-        assert f"word{i % 3}" in found.features
+        assert f"text: word{i % 3}" in found.features
         assert repr(found).startswith(f"<Explanation: {found.predicted!r}, score")
         assert "<table>" in found._repr_html_()
 
 
 def test_unknown_words_contribute_nothing_and_one_row_is_explained_at_a_time(model):
     found = model.explain({"x": 3.0, "text": "never seen"})
-    assert not found.contributions[[found.features.index("never")]].any()
+    assert not found.contributions[[found.features.index("text: never")]].any()
     with pytest.raises(ValueError, match="one row"):
         model.explain(pandas.DataFrame({"x": [1.0, 2.0], "text": ["a", "b"]}))
 

@@ -45,11 +45,13 @@ def test_progress_length_and_potential_keep_their_promises(case, threshold, eta,
         assert run.n_updates <= proof.bound + slack
 
 
-def test_the_bound_of_the_notes_is_given_for_a_run_from_zero_only():
+def test_the_bound_of_the_notes_holds_from_any_start_with_a_constant_rate():
     X, y = [[2, 1], [-1, 1]], [1, -1]
     assert trace(X, y).proof((1, 0, 0)).bound == pytest.approx(6)
     assert trace(X, y, threshold=1, eta=2).proof((1, 0, 0)).bound == pytest.approx(7)
-    assert trace(X, y, weights=[1, 0]).proof((1, 0, 0)).bound is None
+    moved = trace(X, y, weights=[1, 0]).proof((1, 0, 0))
+    # k₀ = ‖w0 - αu‖²/R² with R² = 6, γ = 1, α = R²/γ = 6: ((1 - 6)² + 0 + 0)/6.
+    assert moved.bound == pytest.approx(25 / 6)
     assert trace(X, y, eta=lambda t: 1 / t).proof((1, 0, 0)).bound is None
     assert trace(X, y, update="batch").proof((1, 0, 0)).bound is None
 

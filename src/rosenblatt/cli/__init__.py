@@ -12,10 +12,12 @@ import typer
 
 from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
+from rosenblatt.cli.compress import compress
 from rosenblatt.cli.convert import convert
 from rosenblatt.cli.course import course
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
+from rosenblatt.cli.explain import explain
 from rosenblatt.cli.export import export
 from rosenblatt.cli.inspect import inspect
 from rosenblatt.cli.lab import lab
@@ -34,8 +36,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo, train, evaluate, predict, inspect, convert, export, certify, verify, trace, lab, course,
-    warm_up,
+    demo, train, evaluate, predict, explain, inspect, compress, convert, export, certify, verify,
+    trace, lab, course, warm_up,
 ):  # fmt: skip
     app.command()(command)
 

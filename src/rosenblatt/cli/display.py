@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rosenblatt.cli.understood import understood
 from rosenblatt.counts import counted, noun
+from rosenblatt.data.report import describe
+from rosenblatt.errors import listed
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
+    from rosenblatt.data import Source
+    from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation
     from rosenblatt.estimators.file_run import FileRun
+    from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
 _REFRESH = 0.1  # seconds between two refreshes of the live line
@@ -41,7 +47,19 @@ class ProgressPrinter:
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
         self._compiling = False
+        self._tried = False
+        self._reports: list[ColumnReport] | None = None
         jit.on_compile(self._announce)
+
+    def say_what_was_understood(self, source: Source) -> None:
+        """Print what the columns of a source were taken for."""
+        self._reports = describe(source)
+        if self.json:
+            columns = [report.to_json() for report in self._reports]
+            typer.echo(json_module.dumps({"format": source.format, "columns": columns}))
+            return
+        for line in understood(source, self._reports):
+            self._line(line)
 
     def step(self, run: FileRun) -> None:
         """Print finished epochs and refresh the live line; called after every step."""
@@ -49,16 +67,26 @@ class ProgressPrinter:
         if self.quiet or self.json:
             return
         now = self._clock()
+        if self._reports is None:
+            self.say_what_was_understood(run.source)
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
-                for line in _reading_lines(run, now - self._epoch_began):
-                    self._line(line)
+                self._line(_reading_line(run, now - self._epoch_began))
             self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
         if self.live and now - self._shown > _REFRESH:
             self._shown = now
             self._rewrite(_live_line(run, now - self._epoch_began))
+
+    def trial(self, trial: Trial) -> None:
+        """Print what was tried while settings are chosen."""
+        if self.quiet or self.json:
+            return
+        if not self._tried:
+            self._line(f"{'error':>10}  {'rows':>9}  tried")
+        self._tried = True
+        self._line(trial_line(trial))
 
     def trained(self, model: Model, out: Path) -> None:
         """Print why training stopped, what was left out, and the model file."""
@@ -115,6 +143,22 @@ class ProgressPrinter:
         self._width = len(text)
 
 
+def trial_line(trial: Trial) -> str:
+    """A trial in at most 80 characters.
+
+    >>> from rosenblatt.estimators.tuning import Choice, Trial
+    >>> from rosenblatt.kernels.text import Ngrams
+    >>> trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
+    '    9.25 %      2,500  words 1-2 2^22, threshold 2, padding 0.1'
+    """
+    c, n = trial.choice, trial.choice.ngrams
+    parts = [f"{'chars' if n.chars else 'words'} {n.low}-{n.high} 2^{n.bits}"]
+    parts += [f"threshold {c.threshold:g}", f"padding {c.padding:g}"]
+    parts += ["last"] if not c.average else []
+    parts += ["joint"] if c.multiclass == "joint" else []
+    return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
+
+
 def readable_size(bytes: float) -> str:
     """A number of bytes for readers.
 
@@ -151,12 +195,11 @@ def _epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:
     )
 
 
-def _reading_lines(run: FileRun, seconds: float) -> list[str]:
-    """What the columns were taken for, and how much was read."""
-    size, columns = run.rows.bytes, run.source.features.columns
+def _reading_line(run: FileRun, seconds: float) -> str:
+    """How much was read, and how fast."""
+    size = run.rows.bytes
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
-    lines = [f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"]
-    return [f"columns    {_kinds(columns)}", *lines] if columns else lines
+    return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
 
 
 def _kinds(columns: Any) -> str:
@@ -192,6 +235,7 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
         "model": str(out),
         "classes": list(model.classes),
         "features": len(model.columns),
+        "columns": [report.to_json() for report in describe(run.source)],
         "rows": len(run.rows.store),
         "bad_rows": run.source.bad,
         "missing": dict(run.source.missing),
@@ -214,6 +258,9 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     )
     if result.bad:
         typer.echo(f"left out   {counted(result.bad, 'bad row')}")
+    if result.trained_on:
+        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
+        typer.echo("           on new rows it errs more often")
     width = max(10, *(len(name) for name in result.classes))
     typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
     for name, row in result.by_class().items():

@@ -14,9 +14,19 @@ def lab(
         str | None, typer.Argument(help="A small file of numbers with labels to start with.")
     ] = None,
     example: o.Example = None,
+    scene: Annotated[
+        str | None,
+        typer.Option(
+            help="Or a scene of the course: two-orders, pocket, start, offset, average, movies, "
+            "not-good, lift, weight-space or one-vs-all."
+        ),
+    ] = None,
     label: o.Label = None,
     header: o.Header = None,
-    port: Annotated[int, typer.Option(help="The port; 0 picks a free one.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(help="The port; 0 picks a free one. Default: 7673, or a free one."),
+    ] = None,
     address: Annotated[
         str,
         typer.Option(help="The address to listen at; the default cannot be reached from outside."),
@@ -35,11 +45,14 @@ def lab(
 
       rosenblatt lab --example xor
 
+      rosenblatt lab --scene two-orders
+
       rosenblatt lab flowers.csv --port 8080
     """
+    typer.echo("starting the lab; Ctrl-C ends it", err=True)
     from rosenblatt.lab import serve
 
     serve(
-        file=file, label=label, header=header, example=example, port=port, address=address,
-        origins=origin or [], show=show,
+        file=file, label=label, header=header, example=example, scene=scene, port=port,
+        address=address, origins=origin or [], show=show,
     )  # fmt: skip

@@ -35,7 +35,7 @@ Header = Annotated[
 Example = Annotated[
     str | None,
     typer.Option(
-        help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor or iris."
+        help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor, iris, triangle."
     ),
 ]
 Missing = Annotated[

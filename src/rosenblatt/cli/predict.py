@@ -1,46 +1,168 @@
-"""`rosenblatt predict`: predicted labels and scores for the rows of a file."""
+"""`rosenblatt predict`: predicted labels, scores and probabilities, from files or in a pipe."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.counts import counted
+from rosenblatt.errors import NoRowsError, OptionError
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    files: Annotated[list[str], typer.Argument(help="Files to predict; they need no labels.")],
-    out: Annotated[Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet or .arrow.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Files to predict, or -; they need no labels.")
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o",
+            help="Output: .csv, .tsv, .jsonl, .txt, .parquet or .arrow, also as .gz or .zst; a "
+            "folder, for one output per file; or - for standard output.",
+        ),
+    ] = "-",
+    to: Annotated[
+        str | None,
+        typer.Option(help="The format to write: csv, tsv, jsonl, text, parquet or arrow."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON lines.")] = False,
+    top: Annotated[int, typer.Option(min=1, help="Write the K best labels.")] = 1,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Add a column for every class.")
+    ] = False,
+    columns: Annotated[
+        str | None, typer.Option(help="Input columns to write, as a,b; all by default.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Write only these columns, as predicted,score.")
+    ] = None,
+    keep_if: Annotated[
+        list[str] | None,
+        typer.Option(help="Write only rows with this label: label=NAME (repeat for several)."),
+    ] = None,
+    min_score: Annotated[
+        float | None, typer.Option(help="Write only rows whose label has at least this score.")
+    ] = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
     quiet: o.Quiet = False,
-) -> None:
-    """Write the rows of a file, in order, with the columns `predicted` and `score` added.
+) -> None:  # fmt: skip
+    """Write the rows, in order, with the columns `predicted` and `score` added.
+
+    Without --out it is a filter: one line in, one line out, in the format of the input. Lines of
+    plain text come out as label, score and text, separated by tabs.
 
     Examples:
 
       rosenblatt predict reviews.model new.csv --out predicted.csv
 
-      rosenblatt predict reviews.model 'new/*.parquet' --out predicted.parquet
+      rosenblatt predict reviews.model 'new/*.parquet' --out predicted/
+
+      zcat crawl.txt.gz | rosenblatt predict quality.model - --keep-if label=good --only text
+
+      tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
     from rosenblatt.cli.startup import skip_blas
 
     skip_blas()
-    from rosenblatt import data
-    from rosenblatt.estimators.scoring import write_predictions
+    from rosenblatt.data.files import expand
+    from rosenblatt.estimators.scoring import STDOUT, Wanted, output_beside
     from rosenblatt.models import read_model
 
-    loaded = read_model(model)
-    source = data.open(
-        files, format=format, header=header, skip_bad_rows=skip_bad_rows, features=loaded.features
+    if json and to not in (None, "jsonl"):
+        raise OptionError("--json and --to exclude each other")
+    to = "jsonl" if json else to
+    wanted = Wanted(
+        top, scores, False, _names(columns), _names(only), _labels(keep_if), None, min_score
     )
-    source.labelled = False
-    rows = write_predictions(loaded, source, out)
-    if not quiet:
+    loaded = read_model(model)
+    wanted.check(loaded)
+    paths = expand(files)
+    reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
+    if out != STDOUT and (out.endswith(os.sep) or Path(out).is_dir()):
+        Path(out).mkdir(parents=True, exist_ok=True)
+        targets = [output_beside(path, Path(out), to) for path in paths]
+        if len(set(targets)) < len(targets):
+            raise OptionError(f"two files would have the same output in {out}; name others")
+        jobs = [([path], str(target)) for path, target in zip(paths, targets, strict=True)]
+    else:
+        jobs = [(paths, out)]
+    if out == STDOUT:
+        _end_with_the_reader()
+    for inputs, target in jobs:
+        _check_target(target, [*inputs, str(model)])
+    for line in _run(jobs, loaded, wanted, to, reading):
+        if not quiet:
+            typer.echo(line, err=out == STDOUT)
+
+
+def _run(
+    jobs: list[tuple[list[str], str]], model: Any, wanted: Any, to: str | None, reading: Any
+) -> Any:
+    """Predict files in parallel, each into its output; what to say of each, in order."""
+    from rosenblatt import data
+    from rosenblatt.data.parallel import in_order
+    from rosenblatt.estimators.scoring import STDOUT, write_nothing, write_predictions
+
+    def done(job: tuple[list[str], str]) -> str:
+        inputs, target = job
+        try:
+            source = data.open(inputs, features=model.features, live=True, **reading)
+            source.labelled = False
+            rows = write_predictions(model, source, target, wanted, to)
+        except NoRowsError as error:
+            write_nothing(target, to)
+            return f"rosenblatt: {error}"
         left = f", {counted(source.bad, 'bad row')} skipped" if source.bad else ""
-        typer.echo(f"{out}: {counted(rows, 'row')}{left}")
+        said = target != STDOUT or source.bad
+        return f"{target}: {counted(rows, 'row')}{left}" if said else ""
+
+    # In this thread if there is one: a signal then ends it where it stands.
+    found = map(done, jobs) if len(jobs) == 1 else in_order(iter(jobs), done)
+    return (line for line in found if line)
+
+
+def _end_with_the_reader() -> None:
+    """Let the process end, as other filters do, when nobody reads its output any more.
+
+    An exception would have to wait for a thread that waits for input.
+    """
+    with suppress(AttributeError, OSError, ValueError):
+        if sys.stdout.fileno() == 1:  # not a stream that a test or a notebook put in its place
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def _names(given: str | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(name.strip() for name in given.split(",") if name)
+
+
+def _labels(given: list[str] | None) -> tuple[str, ...]:
+    """The labels of ``label=NAME``."""
+    labels = []
+    for entry in given or ():
+        name, equals, label = entry.partition("=")
+        if not equals or name not in ("label", "predicted"):
+            raise typer.BadParameter(f"{entry!r} is not label=NAME", param_hint="--keep-if")
+        labels.append(label)
+    return tuple(labels)
+
+
+def _check_target(target: str, read: list[str]) -> None:
+    """Refuse an output that would replace what is read."""
+    for path in read:
+        if (
+            target != "-"
+            and Path(target).exists()
+            and Path(path).exists()
+            and Path(target).samefile(path)
+        ):
+            raise OptionError(f"{target} is read; name another output")  # fmt: skip

@@ -14,6 +14,7 @@ _MOST_CELLS = 200_000
 
 Format = StrEnum("Format", ["text", "markdown", "latex", "html"])
 Style = StrEnum("Style", ["steps", "table"])
+Scheme = StrEnum("Scheme", {"one_vs_one": "one-vs-one", "one_vs_all": "one-vs-all"})
 
 
 def trace(
@@ -31,6 +32,18 @@ def trace(
     proof: Annotated[
         bool, typer.Option("--proof", help="Follow the convergence proof along the run.")
     ] = False,
+    average: Annotated[
+        bool, typer.Option("--average", help="Show the running average of the weights.")
+    ] = False,
+    pocket: Annotated[
+        bool, typer.Option("--pocket", help="Show the best weights so far and their errors E.")
+    ] = False,
+    multiclass: Annotated[
+        Scheme | None, typer.Option(help="More than two classes: the classifiers and their votes.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Start from these weights, such as 1,-2,0.5; the bias last.")
+    ] = None,
     update: Annotated[str, typer.Option(help="online or batch.")] = "online",
     mistake: Annotated[
         str | None, typer.Option(help="margin or sign; an example brings the rule of its source.")
@@ -46,7 +59,18 @@ def trace(
         int | None, typer.Option(help="Visit the rows in a new random order each epoch.")
     ] = None,
 ) -> None:
-    """Show every step of a run: the sums, the verdict, the update, and why it ended."""
+    """Show every step of a run: the sums, the verdict, the update, and why it ended.
+
+    Examples:
+
+      rosenblatt trace --example movies
+
+      rosenblatt trace --example xor --average --pocket
+
+      rosenblatt trace --example iris --proof --weights 1,1,0
+
+      rosenblatt trace flowers.csv --label species --multiclass one-vs-one
+    """
     from rosenblatt import tracing
 
     if (file is None) == (example is None):
@@ -56,12 +80,48 @@ def trace(
         rows["mistake"] = mistake
     if bias is not None:
         rows["fit_intercept"] = bias
-    run = tracing.trace(
-        **rows, update=update, threshold=threshold, eta=eta, intercept_scaling=padding,
-        order=seed is not None, seed=seed, max_epochs=max_epochs,
-    )  # fmt: skip
+    if weights is not None:
+        rows |= _start(weights, len(rows["X"][0]), rows.get("fit_intercept", True))
+    rows |= {
+        "update": update, "threshold": _whole(threshold), "eta": _whole(eta),
+        "intercept_scaling": _whole(padding), "order": seed is not None, "seed": seed,
+        "max_epochs": max_epochs,
+    }  # fmt: skip
+    if multiclass is not None:
+        if proof or average or pocket or style:
+            raise typer.BadParameter("--multiclass shows the votes, not the steps of each run")
+        typer.echo(getattr(tracing.trace_classes(**rows, scheme=multiclass), f"to_{format}")())
+        return
+    rows.pop("class_names", None)
+    run = tracing.trace(**rows)
     chosen = style or (Style.steps if len(run) <= 40 else Style.table)
-    typer.echo(getattr(run, f"to_{format}")(chosen, proof=proof))
+    show = [name for name, wanted in (("average", average), ("pocket", pocket)) if wanted]
+    typer.echo(getattr(run, f"to_{format}")(chosen, proof=proof, show=show))
+
+
+def _whole(value: float) -> float:
+    """The value as an integer if it is one, so that sums and averages stay exact."""
+    return int(value) if value.is_integer() else value
+
+
+def _start(text: str, features: int, has_bias: bool) -> dict[str, Any]:
+    """Weights and bias to start from: one number per feature, and one for the bias."""
+    numbers = []
+    for part in text.split(","):
+        try:
+            value = float(part)
+        except ValueError:
+            raise typer.BadParameter(
+                f"{part.strip()!r} is not a number", param_hint="--weights"
+            ) from None
+        numbers.append(_whole(value))
+    if len(numbers) not in ((features, features + 1) if has_bias else (features,)):
+        raise typer.BadParameter(
+            f"{len(numbers)} numbers do not fit {features} features"
+            f"{' and a bias' if has_bias else ' without a bias'}",
+            param_hint="--weights",
+        )
+    return {"weights": numbers[:features], "bias": (numbers[features:] or [0])[0]}
 
 
 def _example(name: str) -> dict[str, Any]:
@@ -69,7 +129,7 @@ def _example(name: str) -> dict[str, Any]:
     from rosenblatt import examples
 
     found = examples.load(name)
-    names = ("X", "y", "feature_names", "row_names", "mistake", "fit_intercept")
+    names = ("X", "y", "feature_names", "row_names", "mistake", "fit_intercept", "class_names")
     return {name: getattr(found, name) for name in names}
 
 

@@ -32,6 +32,13 @@ def train(
     threshold: Annotated[
         float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
     ] = 2.0,
+    multiclass: Annotated[
+        str, typer.Option(help="ovr: each class against the rest; joint: against the best other.")
+    ] = "ovr",
+    tune: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Choose settings and train in this time: 60s, 5m."),
+    ] = None,
     ngrams: Annotated[
         int | None, typer.Option(min=1, max=20, help="The longest n-gram of words; 2 by default.")
     ] = None,
@@ -66,6 +73,9 @@ def train(
     header: o.Header = None,
     missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what the columns are taken for.")
+    ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -79,7 +89,11 @@ def train(
 
       rosenblatt train reviews.csv --label sentiment --out reviews.model
 
+      rosenblatt train reviews.csv --label sentiment --dry-run
+
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
+
+      rosenblatt train reviews.csv --label sentiment --tune 60s
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
 
@@ -89,21 +103,28 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.display import ProgressPrinter
-    from rosenblatt.estimators.files import Stopped
+    from rosenblatt.estimators.files import Stopped, open_for_training
     from rosenblatt.estimators.files import train as run
 
     target = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
+    reading = o.reading(label, text, column, format, header, skip_bad_rows, missing) | {
+        "ngrams": (3, max(ngrams or 5, 5)) if chars else ngrams,
+        "analyzer": "char" if chars else None,
+        "bits": bits,
+    }
+    if dry_run:
+        display.say_what_was_understood(open_for_training(files, **reading))
+        return
     try:
         model = run(
             files,
-            **o.reading(label, text, column, format, header, skip_bad_rows, missing),
-            ngrams=(3, max(ngrams or 5, 5)) if chars else ngrams,
-            analyzer="char" if chars else None,
-            bits=bits,
+            **reading,
             valid=valid,
             epochs=epochs,
             average=averaged,
+            multiclass=multiclass,
+            tune=tune,
             threshold=threshold,
             holdout=holdout,
             seed=seed,
@@ -116,6 +137,7 @@ def train(
             out=target,
             n_jobs=jobs,
             report=display.step,
+            report_trial=display.trial,
         )
     except Stopped as stopped:
         display.close()

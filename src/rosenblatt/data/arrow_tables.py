@@ -53,29 +53,34 @@ def table_of(frame: Any) -> pa.Table:
 def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) -> Iterator[Chunk]:
     """Read a Parquet file, an Arrow file or an Arrow stream, in batches.
 
-    Lines are rows here, counted from 1. What comes from an Arrow file is yet to be validated.
+    Lines are rows here, counted from 1. What is read is yet to be validated.
     """
     done = 0
     try:
         for batch in _batches(path, format, columns, rows):
             start = done + 1
-            yield Chunk(pa.Table.from_batches([batch]), path, partial(add, start))
+            # Names are decoded here, where one that is not UTF-8 is a fault of the file.
+            table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
+            yield Chunk(table, path, partial(add, start))
             done += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        what = "Parquet" if format == "parquet" else "Arrow"
-        raise _unreadable(what, error, path, done) from None
+        raise _unreadable(format, error, path, done) from None
 
 
-def validated(chunk: Chunk) -> Chunk:
-    """A chunk of an Arrow file, which is used as it stands there, once it is known to be sound."""
+def validated(chunk: Chunk, format: str) -> Chunk:
+    """A chunk once it is known to be sound.
+
+    Arrow files are used as they stand there, and Parquet's reader takes any bytes for a string.
+    """
     try:
         chunk.table.validate(full=True)
     except pa.ArrowException as error:
-        raise _unreadable("Arrow", error, chunk.path, chunk.line_of(0) - 1) from None
+        raise _unreadable(format, error, chunk.path, chunk.line_of(0) - 1) from None
     return chunk
 
 
-def _unreadable(what: str, error: Exception, path: str, done: int) -> DataError:
+def _unreadable(format: str, error: Exception, path: str, done: int) -> DataError:
+    what = "Parquet" if format == "parquet" else "Arrow"
     message = f"the {what} file cannot be read: {error}"
     return DataError(message, path=path, line=done + 1 if done else None)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,7 @@ _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _ALL_BYTES = np.arange(256)
 # What is unpacked in one step before the data break off is lost: the steps are small.
 _STEP_BYTES = 1 << 16
+_PATIENCE = 0.002  # seconds to wait for more of a live stream before its lines are handed on
 
 
 class ByteSource:
@@ -35,6 +38,7 @@ class ByteSource:
 
     A `path` of ``"-"`` is standard input; where a `stream` is read, it is what messages call it.
     `fault` says why the bytes could not be read to the end, and is empty as long as they could.
+    Of a `live` stream that is not compressed, whole lines are had as soon as they have come.
 
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
@@ -43,8 +47,9 @@ class ByteSource:
     b'a,1'
     """
 
-    def __init__(self, path: str, stream: BinaryIO | None = None) -> None:
+    def __init__(self, path: str, stream: BinaryIO | None = None, live: bool = False) -> None:
         self.path, self.fault = "<stdin>" if path == STDIN else path, ""
+        self._all_read = False
         if path == STDIN and stream is None:
             stream = sys.stdin.buffer
         try:
@@ -59,7 +64,12 @@ class ByteSource:
         kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
         self.compression = kinds[0] if kinds else None
         self._stream = pa.CompressedInputStream(raw, kinds[0]) if kinds else raw
+        self._live: Any = None
         self._head = b""
+        if live and not kinds and _is_waitable(stream):
+            # What was taken to see its first bytes; from here on nothing is buffered.
+            self._head = stream.read(len(stream.peek(8)))  # type: ignore[union-attr]
+            self._live = stream.raw  # type: ignore[union-attr]
         self._look(len(_BYTE_ORDER_MARK))
         self._head = self._head.removeprefix(_BYTE_ORDER_MARK)
 
@@ -69,11 +79,21 @@ class ByteSource:
         self.check(1 + self._head.count(b"\n"))
         return self._head[:size]
 
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to be read."""
+        return self._all_read and not self._head
+
     def read_into(self, room: np.ndarray) -> int:
-        """Fill an array with the next bytes; how many there were: fewer only at the end."""
+        """Fill an array with the next bytes; how many there were: fewer only at the end.
+
+        Or, of a live stream, when whole lines have come and no more bytes for the moment.
+        """
         filled = min(len(self._head), len(room))
         room[:filled] = np.frombuffer(self._head[:filled], dtype=np.uint8)
         self._head = self._head[filled:]
+        if self._live is not None:
+            return self._read_live(room, filled)
         step = _STEP_BYTES if self.compression else len(room)
         while filled < len(room) and not self.fault:
             try:
@@ -84,6 +104,18 @@ class ByteSource:
                 break
             if count == 0:
                 break
+            filled += count
+        self._all_read = filled < len(room)
+        return filled
+
+    def _read_live(self, room: np.ndarray, filled: int) -> int:
+        has_line = _newlines(room[:filled]) > 0
+        while filled < len(room) and not self._all_read:
+            if has_line and not select.select([self._live], [], [], _PATIENCE)[0]:
+                break
+            count = self._live.readinto(room[filled:])
+            self._all_read = count == 0
+            has_line = has_line or _newlines(room[filled : filled + count]) > 0
             filled += count
         return filled
 
@@ -97,9 +129,17 @@ class ByteSource:
         self._stream.close()
 
     def _look(self, size: int) -> None:
-        if size > len(self._head):
+        if size > len(self._head) and not self._all_read:
             room = np.empty(size, dtype=np.uint8)
             self._head = room[: self.read_into(room)].tobytes()
+
+
+def _is_waitable(stream: Any) -> bool:
+    """Whether one can ask if a read of a stream would wait: on POSIX, of streams of files."""
+    try:
+        return os.name != "nt" and hasattr(stream, "raw") and stream.fileno() >= 0
+    except (OSError, AttributeError, ValueError):
+        return False
 
 
 class Block(NamedTuple):
@@ -164,9 +204,9 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
         data = np.frombuffer(pa.allocate_buffer(len(rest) + wanted + 1), dtype=np.uint8)
         data[: len(rest)] = rest
         end = len(rest) + source.read_into(data[len(rest) : -1])
-        if end < len(data) - 1:
+        if source.ended:
             source.check(line + _newlines(data[:end]))
-            if data[:end].tobytes().strip():
+            if end:
                 data[end] = _NEWLINE
                 yield Block(data[: end + int(data[end - 1] != _NEWLINE)], source.path, line)
             source.close()

@@ -18,14 +18,14 @@ from rosenblatt.data.readers import SPARSE
 from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.strings import plain_strings
-from rosenblatt.data.writers import writer
+from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Ngrams
 
 _CELLS = ("csv", "tsv", "fasttext")
-_TYPED = (".parquet", ".arrow")
-_FLAT = (".csv", ".tsv")
+_TYPED = ("parquet", "arrow")
+_FLAT = ("csv", "tsv", "text")
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -35,8 +35,8 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     ----------
     files : paths
     out : path
-        A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder, into which the rows
-        are hashed for training.
+        A .parquet, .arrow, .csv, .tsv or .jsonl file, also as .gz or .zst; or a .cache folder,
+        into which the rows are hashed for training.
     **reading
         Options of :func:`rosenblatt.data.open`.
 
@@ -52,16 +52,21 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
         if reading.get(name) is not None:
             raise OptionError(f"{name} has no effect unless rows are hashed into a .cache folder")
     rows = bad = 0
-    suffix, schema, skip = Path(out).suffix.lower(), None, bool(reading.get("skip_bad_rows"))
+    schema, skip = None, bool(reading.get("skip_bad_rows"))
     source = _table(files, reading, skip)
-    with replacing(out) as file, writer(file, suffix, out) as write:
+    format, packing = output_format(out)
+    with (
+        replacing(out) as file,
+        compressed(file, packing) as stream,
+        writer(stream, format) as write,
+    ):
         for chunk, kinds in source.chunks():
             words = source.features.missing_words
             typed = chunk._replace(table=_typed(chunk.table, kinds, source.format, words))
             schema = schema or without_nulls(typed.table.schema)
-            if suffix in _FLAT:
-                _must_be_flat(typed.table.schema, suffix, source.files[0])
-            fitting = fit_types(typed, schema, skip) if suffix in _TYPED else typed
+            if format in _FLAT:
+                _must_be_flat(typed.table.schema, format, source.files[0])
+            fitting = fit_types(typed, schema, skip) if format in _TYPED else typed
             write(fitting.table)
             rows, bad = rows + fitting.table.num_rows, bad + fitting.bad
     return rows, bad
@@ -80,11 +85,11 @@ def _table(files: Iterable[str], reading: dict[str, Any], skip: bool) -> Source:
     return Source(reader, features, True, None, skip)
 
 
-def _must_be_flat(schema: pa.Schema, suffix: str, path: str) -> None:
+def _must_be_flat(schema: pa.Schema, format: str, path: str) -> None:
     for field in schema:
         if pa.types.is_nested(field.type):
             message = (
-                f"a cell of a {suffix} file cannot hold {field.type}; write to a .jsonl, .parquet "
+                f"a cell of a .{format} file cannot hold {field.type}; write to a .jsonl, .parquet "
                 "or .arrow file, or take what is in it into columns of their own first"
             )
             raise DataError(message, path=path, column=field.name)

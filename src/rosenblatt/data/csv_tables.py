@@ -19,7 +19,7 @@ from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import Words
 from rosenblatt.data.strings import MISSING_WORDS, is_utf8
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, NoRowsError
 
 SAMPLE_BYTES = 1 << 16
 
@@ -88,7 +88,7 @@ def detect_dialect(
     dialect = Dialect(delimiter, quote, (), False)
     rows = _sample(text, dialect)
     if not rows:
-        raise DataError("the file is empty", path=path)
+        raise NoRowsError("the file is empty", path=path)
     first = [cell.strip() for cell in rows[0]]
     if header is None:
         header, is_certain = _is_header(first, rows[1:], mentioned)

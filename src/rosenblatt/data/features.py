@@ -82,6 +82,11 @@ class Features:
         """Whether there is nothing but text."""
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
 
+    @property
+    def is_one_text(self) -> bool:
+        """Whether there is one column of text and nothing else."""
+        return self.is_text and len(self.columns) == 1
+
     def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
         """The sparse rows of a table, put into `room` if that is given."""
         texts = self._of("text")
@@ -119,14 +124,14 @@ class Features:
         if table is None:
             return {}
         found: dict[int, str] = {}
-        bits, texts = self.ngrams.bits, self._of("text")
+        bits = self.ngrams.bits
         if self.origin == "vw":
             found = _vw_columns(table["line"].to_pylist(), bits)
         for c in self.columns:
             if c.kind == "text":
                 buffers = self._buffers(table[c.name])
                 spelled = spell(*buffers, self.ngrams, sought, self._seed(c))
-                lead = f"{c.name}: " if len(texts) > 1 else ""
+                lead = f"{c.name}: " if len(self.columns) > 1 else ""
                 found |= {at: lead + words for at, words in spelled.items()}
             elif c.kind == "category":
                 values = self._categories(table, c).unique().fill_null("?")

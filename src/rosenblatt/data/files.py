@@ -13,7 +13,9 @@ from typing import Any
 from rosenblatt.errors import DataError
 
 STDIN = "-"
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "cache")
+FORMATS = (
+    "csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "text", "cache"
+)  # fmt: skip
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -97,6 +99,20 @@ def last_change(path: str) -> int | None:
     return found.st_mtime_ns if found.st_size > _SAMPLES * _SAMPLE_BYTES else None
 
 
+def named_format(path: str) -> str | None:
+    """The format that the name of a file tells, if it does.
+
+    >>> named_format("a.csv.gz"), named_format("a.txt")
+    ('csv', None)
+    """
+    for suffix in reversed(Path(path).suffixes):
+        if suffix.lower() in _SUFFIXES:
+            return _SUFFIXES[suffix.lower()]
+        if suffix.lower() not in _PACKED:
+            break
+    return None
+
+
 def detect_format(path: str, look: Callable[[int], bytes]) -> str:
     """What format a file has: by its name, and where that says nothing by its first lines.
 
@@ -105,11 +121,9 @@ def detect_format(path: str, look: Callable[[int], bytes]) -> str:
     >>> detect_format("a.txt", lambda size: b"1 3:0.5 7:1\\n-1 2:1\\n"[:size])
     'svmlight'
     """
-    for suffix in reversed(Path(path).suffixes):
-        if suffix.lower() in _SUFFIXES:
-            return _SUFFIXES[suffix.lower()]
-        if suffix.lower() not in _PACKED:
-            break
+    named = named_format(path)
+    if named is not None:
+        return named
     head = look(1 << 14)
     if head.startswith(b"PAR1"):
         return "parquet"

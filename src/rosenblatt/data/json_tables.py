@@ -30,10 +30,22 @@ def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     >>> parse_json(lines, None, False).table.to_pylist()
     [{'a': 1.0, 'b': 'x'}, {'a': 2.5, 'b': None}]
     """
-    table = _by_arrow(block, schema) if is_utf8(block.array) else None
+    is_plain = is_utf8(block.array) and _holds_objects(block)
+    table = _by_arrow(block, schema) if is_plain else None
     if table is None:
         return _second_look(block, schema, skip)
     return Chunk(table, block.path, block.filled_line)
+
+
+def _holds_objects(block: Block) -> bool:
+    """Whether each line that is not blank begins as an object does.
+
+    Arrow takes a line ``null`` for a row, and crashes where a block begins with one (Arrow 26).
+    """
+    begins = np.append(0, np.flatnonzero(block.array[:-1] == ord("\n")) + 1)
+    if len(block.array) and np.all(block.array[begins] == ord("{")):
+        return True
+    return all(line.lstrip(b" \t\r").startswith(b"{") for _, line in block.filled_lines())
 
 
 def _by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:

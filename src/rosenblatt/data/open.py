@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ from rosenblatt.data.strings import MISSING_WORDS, label_strings
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
+
+Made = TypeVar("Made")
 
 _MOST_CLASSES = 1000
 _TOO_MANY = (
@@ -91,6 +94,7 @@ def open(
     expect_text: bool = False,
     skip_bad_rows: bool = False,
     block_bytes: int = BLOCK_BYTES,
+    live: bool = False,
 ) -> Source:
     """Open one or several files of one format, or a table in memory, as a source of batches.
 
@@ -109,8 +113,9 @@ def open(
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
         ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; the others are detected.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, or cache, for a folder
-        written by `rosenblatt convert`; detected by default.
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, text (every line is a row
+        and has no label), or cache, for a folder written by `rosenblatt convert`; detected by
+        default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -129,6 +134,8 @@ def open(
         Leave out and count rows that cannot be read, rather than raise.
     block_bytes : int
         How many bytes of a text file make a batch.
+    live : bool
+        Whether lines of standard input are to be had as soon as they have come.
 
     Returns
     -------
@@ -153,7 +160,9 @@ def open(
             return RowFolder(files[0], features, classes)
     words = missing_words(missing) if features is None else features.missing_words
     names = _mentioned(label, text, columns, features)
-    reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words)
+    reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
+    if features is not None:
+        reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
     if features is not None:
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
     chosen = ngrams or Ngrams()
@@ -169,14 +178,16 @@ def reader_of(
     block_bytes: int = BLOCK_BYTES,
     mentioned: Iterable[str] = (),
     missing: tuple[str, ...] = MISSING_WORDS,
+    live: bool = False,
 ) -> Reader:
     """Files or a table in memory, as pieces."""
     if is_frame(paths):
         return TableReader(table_of(paths))
     files = named_files(paths, format)
     return Reader(
-        files, format, header, skip, block_bytes, mentioned=list(mentioned), missing=missing
-    )
+        files, format, header, skip, block_bytes, mentioned=list(mentioned), missing=missing,
+        live=live,
+    )  # fmt: skip
 
 
 def _mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
@@ -205,8 +216,9 @@ class Source:
         The labels, in the order in which batches brought them, sorted within a batch.
     labelled : bool
         Whether the file has the label column.
-    keep_table : bool
-        Set it to have all columns of a table in ``Batch.table``, not only those needed.
+    kept_columns : collection of str, or None
+        Columns of a table to have in ``Batch.table``, as they stand in the file, besides those
+        needed; None for all.
     rows, bad : int
         Rows read and rows left out by the latest pass.
     missing : Counter
@@ -223,7 +235,7 @@ class Source:
     ) -> None:
         self.features, self.labelled = features, labelled
         self.classes: list[str] = list(classes) if classes is not None else []
-        self.keep_table = False
+        self.kept_columns: Collection[str] | None = ()
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._reader, self._skip = reader, skip
@@ -262,29 +274,50 @@ class Source:
         in the same memory: memory that was touched before is the faster.
         """
         rooms: list[Room] = []
-
-        def hashed(piece: Piece) -> tuple[_Prepared, Rows, Room]:
-            try:
-                room = rooms.pop()
-            except IndexError:
-                room = Room()
-            whole = self._prepare(*piece())
-            if isinstance(whole.found, Lines):
-                return whole, whole.found.rows, room
-            return whole, self.features.rows(whole.found.table, room), room
-
-        numbers = () if self.keep_table else self._numbers(self.features.columns)
-        pieces = self._reader.pieces(self._wanted(), self.features.ngrams.bits, numbers)
+        pieces = islice(self._pieces(), start, None)
         # Hashed rows are large: few of them are made at a time.
-        for whole, rows, room in in_order(islice(pieces, start, None), hashed, 2, 0):
-            labels, found = self._finish(whole, len(rows.indptr) - 1), whole.found
-            if isinstance(found, Lines):
-                yield Batch(rows, labels, found.weights, None, whole.size)
-            else:
-                yield Batch(rows, labels, None, found.table, whole.size)
-            del whole, rows, labels, found
+        for whole, batch, room in in_order(pieces, partial(self._hashed, rooms), 2, 0):
+            yield replace(batch, labels=self._finish(whole, len(batch)))
+            del whole, batch
             if lent:
                 rooms.append(room)
+
+    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+        """What `work` makes of each batch, without labels, in order; threads do the work.
+
+        The rows of a batch are only lent: they are good until `work` returns.
+        """
+        self.rows, self.bad, self.missing = 0, 0, Counter()
+        rooms: list[Room] = []
+
+        def worked(piece: Piece) -> tuple[_Prepared, int, Made]:
+            whole, batch, room = self._hashed(rooms, piece)
+            made = work(batch)
+            rooms.append(room)
+            return whole, len(batch), made
+
+        for whole, rows, made in in_order(self._pieces(), worked):
+            self._finish(whole, rows)
+            yield made
+
+    def _pieces(self) -> Iterator[Piece]:
+        kept, numbers = self.kept_columns, self._numbers(self.features.columns)
+        typed = set() if kept is None else numbers.difference(kept)
+        return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
+
+    def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Prepared, Batch, Room]:
+        """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = Room()
+        whole = self._prepare(*piece())
+        if isinstance(whole.found, Lines):
+            lines = whole.found
+            return whole, Batch(lines.rows, None, lines.weights, None, whole.size), room
+        table = whole.found.table
+        rows = self.features.rows(table, room)
+        return whole, Batch(rows, None, None, table, whole.size), room
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
@@ -322,11 +355,37 @@ class Source:
             return self._checked(found, label).table
         return None
 
+    def first_rows(self) -> pa.Table | None:
+        """The first rows with all columns, as they stand; None where there are no columns."""
+        return self._reader.head() if self.features.origin == "table" else None
+
     def _wanted(self) -> list[str] | None:
-        if self.keep_table or self.features.origin != "table":
+        if self.kept_columns is None or self.features.origin != "table":
             return None
         label = [self.features.label] if self.labelled and self.features.label is not None else []
-        return [*label, *(c.name for c in self.features.columns)]
+        needed = [*label, *(c.name for c in self.features.columns)]
+        return list(dict.fromkeys([*needed, *self.kept_columns]))
+
+    @property
+    def column_names(self) -> list[str]:
+        """All columns of a table, whether they are features or not; none of sparse rows."""
+        return self._reader.head().column_names if self.features.origin == "table" else []
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the files hold the names of columns."""
+        unnamed = ("text", "fasttext", "svmlight", "vw")
+        return self.format not in unnamed and self._reader.header is not False
+
+    def number_columns(self) -> set[str]:
+        """The columns of a table that hold numbers, whether they are features or not."""
+        if self.features.origin != "table":
+            return set()
+        known = self.features.columns
+        others = self._reader.head().drop_columns([c.name for c in known])
+        return self._numbers(
+            known + guess_columns(others, self.features.label, None, self.features.missing_words)
+        )
 
     def _checked(self, found: Chunk, label: str | None) -> Chunk:
         f = self.features
@@ -344,6 +403,8 @@ class Source:
         return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
 
     def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
+        if not self.labelled:
+            return _Prepared(lines, size, [], None, {})
         values, codes = np.unique(lines.labels, return_inverse=True)
         unknown = np.flatnonzero(np.isnan(lines.labels))
         if len(unknown) and not self._closed:

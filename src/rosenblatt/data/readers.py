@@ -18,11 +18,11 @@ from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, withou
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
 from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
-from rosenblatt.data.files import STDIN, detect_format, fingerprint
+from rosenblatt.data.files import STDIN, detect_format, fingerprint, named_format
 from rosenblatt.data.json_tables import parse_json
-from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse
+from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
 from rosenblatt.data.strings import MISSING_WORDS
-from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.errors import DataError, NoRowsError, listed, shown
 
 SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
@@ -36,8 +36,11 @@ class Reader:
     """The files of one source, all of one format, cut into pieces that threads can work on.
 
     Where a `stream` is read, the only file's name is what messages call it. Names of columns that
-    the user `mentioned` tell a header from data; `missing` words are missing values.
+    the user `mentioned` tell a header from data; `missing` words are missing values. Lines of
+    plain text are a column named `text`. A `live` standard input is read as its lines come.
     """
+
+    text = "text"
 
     def __init__(
         self,
@@ -49,12 +52,13 @@ class Reader:
         stream: BinaryIO | None = None,
         mentioned: Collection[str] = (),
         missing: Words = MISSING_WORDS,
+        live: bool = False,
     ) -> None:
         self.files, self.missing = files, missing
         self._mentioned = mentioned
         self.header = header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
-        self._first: ByteSource | None = ByteSource(files[0], stream)
+        self._first: ByteSource | None = ByteSource(files[0], stream, live)
         self.format = format or detect_format(files[0], self._first.head)
         self._head: Chunk | None = None
         # The file that was opened to see its first rows is read on from there, once.
@@ -71,7 +75,7 @@ class Reader:
     def _no_rows(self, bad: int) -> DataError:
         """That there are none, or only bad ones, and what is wrong with the first."""
         if not bad or self._begun is None:
-            return DataError("the file has no rows", path=self.files[0])
+            return NoRowsError("the file has no rows", path=self.files[0])
         try:
             self._parse(self._begun.first, self._begun.dialect, None, False)
         except DataError as error:
@@ -86,7 +90,7 @@ class Reader:
             batch = next(read_columnar(self.files[0], self.format, None, _BATCH_ROWS), None)
             if batch is not None:
                 _must_differ(batch.table.column_names, self.files[0])
-            return batch if batch is None or self.format == "parquet" else validated(batch)
+            return batch if batch is None else validated(batch, self.format)
         dialect, blocks = self._open(self.files[0])
         first = next(blocks, None)
         if first is None:
@@ -95,6 +99,23 @@ class Reader:
         found, _ = self._parse(first, dialect, None, True)
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
+
+    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
+        """Take lines for plain text where a model of one column of text is to read them.
+
+        Unless the format was given, or is told by the name of the file or by a header.
+        """
+        self.text = columns[0] if columns else self.text
+        if format is None and is_one_text and self._may_be_text():
+            self.format = "text"
+
+    def _may_be_text(self) -> bool:
+        if self.format not in ("csv", "tsv") or named_format(self.files[0]) or self._first is None:
+            return False
+        if not (sample := _sample(self._first)).strip():
+            return True
+        dialect = detect_dialect(sample, self.format, self.files[0], None, self._mentioned)
+        return not set(self._mentioned) & set(dialect.names) or dialect.names == ("1",)
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
@@ -157,6 +178,8 @@ class Reader:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
             return read_fasttext(block, skip), size
+        if self.format == "text":
+            return read_text(block, self.text), size
         return parse_json(block, self._schema(columns), skip), size
 
     def _schema(self, columns: list[str] | None) -> pa.Schema | None:
@@ -193,8 +216,9 @@ class Reader:
         for block in read_blocks(source, size, dialect.quoting if dialect else ""):
             rows = block.after(min(start, len(block.array))) if start else block
             start -= len(block.array) - len(rows.array)
-            # The second look, at all of them, is for a long blank beginning.
-            if rows.array[:1000].tobytes().strip() or rows.data.strip():
+            # The second look, at all of them, is for a long blank beginning. A blank line of text
+            # is a row, so that there are as many predictions as lines.
+            if self.format == "text" or rows.array[:1000].tobytes().strip() or rows.data.strip():
                 yield rows
 
     def _take(self, path: str) -> ByteSource:
@@ -215,6 +239,9 @@ class TableReader(Reader):
         self.files, self.format, self.header = ["<table>"], "table", True
         self._table = table
         _must_differ(table.column_names, self.files[0])
+
+    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
+        """A table has columns."""
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells the table from others: a digest of its first and last rows."""
@@ -281,5 +308,4 @@ def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
 
 
 def _columnar(chunk: Chunk, format: str) -> tuple[Chunk, int]:
-    # What comes from an Arrow file is used as it stands there.
-    return chunk if format == "parquet" else validated(chunk), chunk.table.nbytes
+    return validated(chunk, format), chunk.table.nbytes

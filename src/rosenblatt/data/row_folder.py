@@ -6,7 +6,8 @@ import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.features import Features
-from rosenblatt.data.open import Batch, Source
+from rosenblatt.data.open import Batch, Made, Source
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Rows
@@ -131,7 +132,7 @@ class RowFolder(Source):
         if features is not None and features != self.features:
             raise DataError("the rows were hashed for other features", path=folder)
         self._folder, self._fingerprint = folder, about["fingerprint"]
-        self.labelled, self.keep_table, self._closed = True, False, True
+        self.labelled, self.kept_columns, self._closed = True, (), True
         self.rows, self.bad, self.missing = 0, 0, Counter[str]()
         self.expect(self._classes if classes is None else classes)
 
@@ -170,6 +171,10 @@ class RowFolder(Source):
             raise DataError(message, path=self._folder) from None
         return table
 
+    def first_rows(self) -> pa.Table | None:
+        """The columns of the first rows that were hashed."""
+        return self.first_table() if self.features.origin == "table" else None
+
     def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on; each in memory of its own, lent or not."""
         foreign = set(self._classes) - set(self.classes)
@@ -183,6 +188,24 @@ class RowFolder(Source):
             self.rows += len(codes)
             table = self.first_table() if number == 0 else None
             yield Batch(rows, codes_of[codes], weights, table, 8 * len(rows.indices))
+
+    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+        """What `work` makes of each batch; there are no columns to go with it."""
+        return (work(replace(batch, labels=None, table=None)) for batch in self)
+
+    @property
+    def column_names(self) -> list[str]:
+        """None: the rows are hashed."""
+        return []
+
+    @property
+    def has_header(self) -> bool:
+        """Never."""
+        return False
+
+    def number_columns(self) -> set[str]:
+        """None: the rows are hashed."""
+        return set()
 
     def _read(self, number: int) -> tuple[Rows, np.ndarray, np.ndarray | None]:
         """The rows, codes and weights of a batch, once they are known to be sound."""

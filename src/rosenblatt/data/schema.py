@@ -48,6 +48,8 @@ def detect_features(
     _must_have([*(only or ()), *texts, *kinds], names, path)
     if name in texts or name in kinds:
         raise OptionError(f"{name!r} is the label: it cannot be a feature as well")
+    if reader.format == "fasttext":
+        kinds = {"text": "text"} | kinds
     kinds |= dict.fromkeys(texts, "text")
     if only is not None:
         chosen = set(only)

@@ -109,6 +109,18 @@ def read_fasttext(block: Block, skip: bool) -> Chunk:
     return Chunk(table, block.path, lambda row: block.filled_line(int(keep[row])), len(wrong))
 
 
+def read_text(block: Block, name: str) -> Chunk:
+    """Read a block of plain text, in which every line is a row, as a table of one column.
+
+    >>> read_text(Block.of(b"not bad\\n\\n", "a.txt"), "text").table.to_pylist()
+    [{'text': b'not bad\\n'}, {'text': b'\\n'}]
+    """
+    ends = np.flatnonzero(block.array == ord("\n")) + 1
+    offsets = np.concatenate([np.zeros(1, np.int64), ends])
+    table = pa.table({name: _binary(offsets, block.array)})
+    return Chunk(table, block.path, lambda row: block.line + row)
+
+
 def _binary(offsets: np.ndarray, data: np.ndarray) -> pa.Array:
     return pa.LargeBinaryArray.from_buffers(
         pa.large_binary(),

@@ -27,6 +27,8 @@ class Evaluation:
         true class number. Empty unless they were to be kept.
     bad : int
         Rows that were left out.
+    trained_on : list of str
+        Files among those judged that the model was trained on.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Evaluation:
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
     truth: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
     bad: int = 0
+    trained_on: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -81,6 +84,7 @@ class Evaluation:
         return {
             "rows": self.rows,
             "bad_rows": self.bad,
+            "trained_on": self.trained_on,
             "accuracy": self.accuracy,
             "interval": list(self.interval()),
             "classes": self.by_class(),
@@ -113,4 +117,26 @@ def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluat
         np.concatenate(scores) if scores else np.empty(0),
         np.concatenate(truth) if truth else np.empty(0, np.int32),
         source.bad,
+        seen_in_training(model, source),
     )
+
+
+def seen_in_training(model: Model, source: Source) -> list[str]:
+    """The files of a source that the model was trained on, by their fingerprints.
+
+    A copy has the fingerprint of its original, by any name; a file that was changed, sorted or
+    packed anew has another one.
+
+    >>> from rosenblatt import data, train
+    >>> frame = {"label": ["a", "b"] * 20, "x": [1.0, 2.0] * 20}
+    >>> seen_in_training(train(frame, epochs=1), data.open(frame))
+    ['<table>']
+    """
+    known, found = model.fingerprint, source.fingerprint()
+    if "sample" in found:
+        return source.files if found["sample"] == known.get("sample") else []
+    entries = known.get("files", [])
+    trained = {f.get("sample") for f in entries if isinstance(f, dict)} - {None}
+    return [
+        str(file.get("name")) for file in found.get("files", []) if file.get("sample") in trained
+    ]

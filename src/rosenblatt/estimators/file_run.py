@@ -34,6 +34,7 @@ class Settings:
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
+    multiclass: str = "ovr"
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -68,6 +69,8 @@ class FileRun:
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    tuning : list of dict
+        What was tried before the run, to choose its settings.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class FileRun:
     ) -> None:
         self.source, self.settings = source, settings
         self.start, self.threads = start, threads
+        self.tuning: list[dict[str, Any]] = []
         rarity = _rarity_of(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
@@ -163,6 +167,7 @@ class FileRun:
         learner = Linear(
             n_classes or max(2, len(self.source.classes)),
             0,
+            multiclass=s.multiclass,
             thresholds=(s.threshold, s.threshold),
             padding=s.padding,
             averaging=s.average,

@@ -6,11 +6,13 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
+from rosenblatt.data.files import STDIN
 from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
@@ -19,6 +21,8 @@ from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.estimators.tuning import Trial, parse_seconds
+from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model, read_model
@@ -48,6 +52,8 @@ def train(
     threshold: float = 2.0,
     padding: float = 0.1,
     average: bool = True,
+    multiclass: str = "ovr",
+    tune: float | str | None = None,
     seed: int = 0,
     start: Model | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -58,6 +64,7 @@ def train(
     memory: int = 128 << 20,
     n_jobs: int | None = -1,
     report: Callable[[FileRun], Any] | None = None,
+    report_trial: Callable[[Trial], Any] | None = None,
 ) -> Model:
     """Train a linear classifier on files of any size, or on a frame.
 
@@ -96,6 +103,13 @@ def train(
     average : bool
         Whether the model is the average of the weights over the last half of the run (see
         ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights.
+    multiclass : {"ovr", "joint"}
+        More than two classes: each against the rest, or each update between the right class and
+        the best wrong one.
+    tune : float or str, optional
+        Seconds (or ``"60s"``, ``"5m"``) in which to choose n-grams, bits, threshold, padding,
+        average and multiclass by their error on held-out rows and to train the model; what is
+        given is not tried otherwise. What was tried is in ``model.parameters["tuning"]``.
     seed : int
         Decides the orders and which rows are held out.
     start : Model or path, optional
@@ -114,6 +128,8 @@ def train(
         its own.)
     report : callable, optional
         Called with the :class:`FileRun` after every step.
+    report_trial : callable, optional
+        Called with every :class:`rosenblatt.estimators.tuning.Trial` of `tune`.
 
     Returns
     -------
@@ -134,7 +150,7 @@ def train(
     (['pos', 'neg'], 8)
     """
     settings = Settings(
-        epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory
+        epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory, multiclass
     )
     _check(settings, valid is not None, checkpoint is not None, resume)
     if checkpoint is None and (checkpoint_rows is not None or checkpoint_seconds != 60.0):
@@ -153,10 +169,64 @@ def train(
     if out is not None:
         check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
+    trials: list[Trial] = []
+    if tune is not None:
+        _check_tuning(rows, start is not None, saved is not None)
+        choice, trials = choose(
+            rows, held, settings, _fixed(settings, reading, rows), parse_seconds(tune),
+            threads_of(n_jobs), report_trial,
+        )  # fmt: skip
+        settings = choice.settings(settings)
+        rows = _opened_again(source, reading, rows, choice.ngrams)
+        held = None if held is None else _opened_again(valid, reading, rows, choice.ngrams)
     with saved.held() if saved is not None else nullcontext():
         run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)
+        run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
+
+
+def _check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
+    """Refuse to tune where that has no meaning."""
+    if goes_on:
+        raise OptionError("tune begins anew: the model to go on from has its settings")
+    if is_saved:
+        raise OptionError("tune and checkpoint exclude each other: what is chosen depends on time")
+    if STDIN in source.files:
+        raise OptionError("tune reads the rows more than once, and standard input cannot be")
+
+
+def _fixed(settings: Settings, reading: dict[str, Any], source: Source) -> dict[str, Any]:
+    """What was asked for otherwise than by default, and so is not tuned."""
+    usual = Settings()
+    names = ("threshold", "padding", "average", "multiclass")
+    fixed = {
+        name: getattr(settings, name)
+        for name in names
+        if getattr(settings, name) != getattr(usual, name)
+    }
+    if any(reading[name] is not None for name in ("ngrams", "analyzer", "bits")):
+        fixed["ngrams"] = source.features.ngrams
+    return fixed
+
+
+def _opened_again(files: Any, reading: dict[str, Any], source: Source, ngrams: Ngrams) -> Source:
+    """The same files with other n-grams."""
+    if isinstance(files, Source):
+        raise OptionError("tune opens the files itself: give their names, not an open source")
+    options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
+    return data.open(files, features=replace(source.features, ngrams=ngrams), **options)
+
+
+def open_for_training(source: Any, **reading: Any) -> Source:
+    """Open what :func:`train` would be given, with the same options of reading, and refuse as it.
+
+    >>> frame = {"label": ["a", "b"], "text": ["so good", "so bad"]}
+    >>> open_for_training(frame, ngrams=3).features.ngrams.high
+    3
+    """
+    unset: dict[str, Any] = dict.fromkeys((*_OF_FEATURES, "format", "header"))
+    return _open(source, unset | {"skip_bad_rows": False} | reading, None)
 
 
 def _trained(
@@ -195,6 +265,8 @@ def _check(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bo
             raise OptionError(f"{name} must be at least {low}, got {value}")
     if not s.threshold >= 0 or not s.padding >= 0:
         raise OptionError("threshold and padding must not be negative")
+    if s.multiclass not in ("ovr", "joint"):
+        raise OptionError(f"multiclass is 'ovr' or 'joint', got {s.multiclass!r}")
     if s.holdout is not None and not 0 <= s.holdout < 1:
         raise OptionError(f"holdout is a share of the rows, from 0 to less than 1, got {s.holdout}")
 

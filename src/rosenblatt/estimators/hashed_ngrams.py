@@ -12,9 +12,12 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.strings import string_buffers
 from rosenblatt.estimators._threads import threads_of
+from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams
 from rosenblatt.kernels.weighting import WEIGHTINGS
 
@@ -42,11 +45,17 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         Whether rows are scaled to Euclidean length 1.
     n_jobs : int or None, default=-1
         Threads. None is 1, -1 all cores.
+    keep_names : bool, default=False
+        Whether `fit` keeps the n-grams that it meets, to name columns by them: see
+        :meth:`get_feature_names_out`. A sample of rows will do.
 
     Attributes
     ----------
     n_features_out_ : int
         ``2**bits``.
+    names_ : dict of int to str
+        With `keep_names`, the first n-gram that `fit` met for each column; in n-grams of characters
+        ``_`` stands for the edge of a word.
 
     Examples
     --------
@@ -63,6 +72,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         "weighting": [StrOptions(set(WEIGHTINGS))],
         "norm": [StrOptions({"l2"}), None],
         "n_jobs": [Integral, None],
+        "keep_names": ["boolean"],
     }
 
     def __init__(
@@ -74,6 +84,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         weighting: str = "log",
         norm: str | None = "l2",
         n_jobs: int | None = -1,
+        keep_names: bool = False,
     ) -> None:
         self.ngrams = ngrams
         self.analyzer = analyzer
@@ -81,19 +92,59 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         self.weighting = weighting
         self.norm = norm
         self.n_jobs = n_jobs
+        self.keep_names = keep_names
 
     def fit(self, X: Any = None, y: Any = None) -> HashedNgrams:
-        """Check the parameters; there is nothing to learn.
+        """Check the parameters; with `keep_names` learn what columns are called, else nothing.
 
         >>> HashedNgrams(bits=10).fit().n_features_out_
         1024
+        >>> HashedNgrams(bits=10, keep_names=True).fit(["not good"]).names_
+        {231: 'not', 244: 'good', 732: 'not good'}
         """
+        self._check()
+        if self.keep_names:
+            if X is None:
+                raise ValueError("keep_names takes the names from texts: call fit with some")
+            self.names_ = self._names(_arrow_strings(X))
+        return self
+
+    def _check(self) -> None:
         self._validate_params()
         low, high = self._range()
         if not 1 <= low <= high:
             raise ValueError(f"ngrams must be n >= 1 or 1 <= low <= high, got {self.ngrams!r}")
         self.n_features_out_ = 1 << self.bits
-        return self
+
+    def _spec(self) -> Ngrams:
+        low, high = self._range()
+        return Ngrams(
+            low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
+        )
+
+    def _names(self, texts: pa.ChunkedArray) -> dict[int, str]:
+        """The columns of some texts by the first n-gram that was hashed to each."""
+        spec, found = self._spec(), dict[int, str]()
+        for chunk in texts.chunks:
+            offsets, data = string_buffers(chunk)
+            met = set(hash_ngrams(offsets, data, spec).indices.tolist())
+            new = np.array(sorted(met - found.keys()), dtype=np.int64)
+            found |= spell(offsets, data, spec, new)
+        return dict(sorted(found.items()))
+
+    @available_if(lambda self: self.keep_names)
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The name of every column, for a transformer made with ``keep_names=True``.
+
+        A column that `fit` did not meet is called ``column 17``.
+
+        >>> names = HashedNgrams(bits=10, keep_names=True).fit(["not good"])
+        >>> names.get_feature_names_out()[[244, 245]].tolist()
+        ['good', 'column 245']
+        """
+        check_is_fitted(self, "names_")
+        names = [self.names_.get(at, f"column {at}") for at in range(1 << self.bits)]
+        return np.array(names, dtype=object)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Hash the texts.
@@ -112,11 +163,8 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         >>> HashedNgrams(ngrams=1, weighting="raw", norm=None).transform(["a b a"]).data.tolist()
         [2.0, 1.0]
         """
-        self.fit()
-        low, high = self._range()
-        spec = Ngrams(
-            low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
-        )
+        self._check()
+        spec = self._spec()
         threads, chunks = threads_of(self.n_jobs), _arrow_strings(X).chunks
         parts = [part for chunk in chunks for part in _split(*string_buffers(chunk), threads)]
         if len(parts) > 1:

@@ -1,27 +1,97 @@
-"""A file in, the same rows out in the same order, with predicted labels and scores."""
+"""Rows in, the same rows out in the same order, with predicted labels, scores, probabilities."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rosenblatt.data import Batch, Source
-from rosenblatt.data.strings import plain_strings
-from rosenblatt.data.writers import writer
+from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.files import STDIN
+from rosenblatt.data.lines import LINE_FORMATS, header_of, lines_of
+from rosenblatt.data.strings import make_strings, plain_strings
+from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.files import replacing
 from rosenblatt.models import Model
 
-LABEL, SCORE = "predicted", "score"
+LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
+STDOUT = STDIN
+
+# What lines of standard output are, by the format of the input.
+_ALIKE = {"csv": "csv", "tsv": "tsv", "parquet": "jsonl", "arrow": "jsonl", "jsonl": "jsonl"}
 
 
-def write_predictions(model: Model, source: Source, out: str | os.PathLike[str]) -> int:
-    """Write all columns of a source with the columns ``predicted`` and ``score``.
+@dataclass(frozen=True)
+class Wanted:
+    """What is written, and of which rows.
+
+    Attributes
+    ----------
+    top : int
+        So many labels of each row, the best first.
+    scores : bool
+        A column for every class, too.
+    proba : bool
+        Probabilities in the place of scores.
+    columns : tuple of str, optional
+        Which columns of the input are written; all by default.
+    only : tuple of str, optional
+        Which columns are written, of the input or made here, in this order.
+    keep_if : tuple of str
+        Write only rows that are predicted to have one of these labels.
+    at_least, min_score : float, optional
+        Write only rows in which the probability, or the score, of one of these labels (by default
+        of the predicted one) is at least this, whatever is predicted.
+    """
+
+    top: int = 1
+    scores: bool = False
+    proba: bool = False
+    columns: tuple[str, ...] | None = None
+    only: tuple[str, ...] | None = None
+    keep_if: tuple[str, ...] = ()
+    at_least: float | None = None
+    min_score: float | None = None
+
+    def check(self, model: Model) -> None:
+        """Refuse what a model cannot give."""
+        known = model.classes
+        for label in self.keep_if:
+            if label not in known:
+                message = f"the label {shown(label)} is not a class of the model: {listed(known)}"
+                raise OptionError(message)
+        if not 1 <= self.top <= len(known):
+            raise OptionError(f"--top is from 1 to {len(known)}, the number of classes")
+        if self.at_least is not None and not 0 <= self.at_least <= 1:
+            raise OptionError(f"--at-least is a probability, from 0 to 1, not {self.at_least:g}")
+        if self.at_least is not None and self.min_score is not None:
+            raise OptionError("--at-least and --min-score exclude each other")
+        if self.columns is not None and self.only is not None:
+            raise OptionError("--columns and --only exclude each other: --only names all columns")
+
+
+def write_predictions(
+    model: Model,
+    source: Source,
+    out: str | os.PathLike[str],
+    wanted: Wanted = Wanted(),  # noqa: B008 - immutable
+    to: str | None = None,
+) -> int:
+    """Write the rows of a source with the columns ``predicted`` and ``score``.
 
     The score is that of the predicted class; for two classes the one score there is, which is
-    positive for the second class.
+    positive for the second class. Where several labels are wanted, each has a score of its own.
 
     Parameters
     ----------
@@ -29,33 +99,229 @@ def write_predictions(model: Model, source: Source, out: str | os.PathLike[str])
     source : Source
         Opened with the model's features; needs no labels.
     out : path
-        A .csv, .tsv, .jsonl, .parquet or .arrow file; it appears when all rows are written.
+        A .csv, .tsv, .jsonl, .txt, .parquet or .arrow file, also as .gz or .zst, which appears when
+        all rows are written; or ``"-"`` for standard output, which gets rows as they come.
+    wanted : Wanted
+        What is written.
+    to : str, optional
+        The format, where the name does not tell it. Standard output has that of the input where it
+        can; lines of plain text become the label, the score and the line, separated by tabs.
 
     Returns
     -------
     int
-        The number of rows.
+        The number of rows written.
     """
-    source.keep_table = True
-    with replacing(out) as file, writer(file, Path(out).suffix.lower(), out) as write:
-        for batch in source:
-            write(_predicted(model, batch))
-    return source.rows
+    wanted.check(model)
+    if out == STDOUT:
+        format, packing = to or _ALIKE.get(source.format, "text"), None
+        output_format("-", format)
+    else:
+        format, packing = output_format(out, to)
+    predict = _Predict(model, source, wanted, format)
+    with ExitStack() as stack:
+        file = stack.enter_context(_standard_output() if out == STDOUT else replacing(out))
+        stream = stack.enter_context(compressed(file, packing))
+        if format not in LINE_FORMATS:
+            write = stack.enter_context(writer(stream, format))
+            return _written(source.mapped(predict), write, lambda table: int(table.num_rows))
+        if source.has_header:
+            stream.write(header_of(predict.names, format))
+        numbers = frozenset(predict.numbers)
+
+        def lines(batch: Batch) -> tuple[bytes, int]:
+            table = predict(batch)
+            return lines_of(table, format, numbers), table.num_rows
+
+        def write_lines(made: tuple[bytes, int]) -> None:
+            stream.write(made[0])
+            if out == STDOUT:
+                file.flush()
+
+        return _written(source.mapped(lines), write_lines, lambda made: made[1])
 
 
-def _predicted(model: Model, batch: Batch) -> pa.Table:
-    scores = model.scores(batch.rows)
-    codes = model.decide(scores)
-    best = scores[:, 0] if len(model.classes) == 2 else scores[np.arange(len(codes)), codes]
-    table = batch.table if batch.table is not None else pa.table({})
-    for i, name in enumerate(table.column_names):
-        if pa.types.is_binary(table[name].type) or pa.types.is_large_binary(table[name].type):
-            table = table.set_column(i, name, plain_strings(table[name]))
-    table = table.append_column(_free(LABEL, table), pa.array(np.array(model.classes)[codes]))
-    return table.append_column(_free(SCORE, table), pa.array(best))
+def write_nothing(out: str | os.PathLike[str], to: str | None = None) -> None:
+    """Write an output without rows, where the input has none."""
+    if out == STDOUT:
+        return
+    format, packing = output_format(out, to)
+    with replacing(out) as file, compressed(file, packing) as stream:
+        if format not in LINE_FORMATS:
+            with writer(stream, format) as write:
+                write(pa.table({LABEL: pa.array([], pa.string())}))
 
 
-def _free(name: str, table: pa.Table) -> str:
-    while name in table.column_names:
+def _written(made: Iterator[Any], write: Callable[[Any], None], count: Callable[[Any], int]) -> int:
+    rows = 0
+    for part in made:
+        write(part)
+        rows += count(part)
+    return rows
+
+
+@contextmanager
+def _standard_output() -> Iterator[Any]:
+    file = sys.stdout.buffer
+    yield file
+    file.flush()
+
+
+class _Predict:
+    """From a batch to the table that is written; threads call it at the same time.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns of the table.
+    numbers : set of str
+        Those that are cells of a text file and hold numbers.
+    """
+
+    def __init__(self, model: Model, source: Source, wanted: Wanted, format: str) -> None:
+        self._model, self._wanted = model, wanted
+        given, made = source.column_names, list(self._made_names())
+        kept = given if wanted.columns is None else list(wanted.columns)
+        own: dict[str, str] = {}  # the name of a column that is made, where it is not its own
+        if wanted.only is None:
+            own = {name: _free(name, kept) for name in made}
+            # Text has no quotes: what may hold tabs comes last.
+            self.names = [*kept, *own.values()]
+            if format == "text":
+                self.names = [*own.values(), *kept]
+        else:
+            own = {name: name for name in made if name in wanted.only}
+            kept = [name for name in wanted.only if name not in own]
+            self.names = list(wanted.only)
+        for name in kept:
+            if name not in given:
+                message = (
+                    f"there is no column {shown(name)}; the columns are {listed(given + made)}"
+                )
+                raise DataError(message, path=source.files[0])
+        self._own, self._kept = own, kept
+        self._places = {name: i for i, name in enumerate(model.classes)}
+        source.kept_columns = kept
+        is_cells = source.format in ("csv", "tsv")
+        self.numbers = source.number_columns() & set(kept) if is_cells else set()
+        # The text of fastText lines begins with the blanks that its labels were replaced by.
+        trim = pc.utf8_trim if source.format == "fasttext" else pc.utf8_rtrim
+        self._trim = partial(trim, characters=" \t\r\n" if source.format == "fasttext" else "\r\n")
+        self._typed = self.numbers if format in ("parquet", "arrow") else set()
+
+    def _made_names(self) -> Iterator[str]:
+        wanted = self._wanted
+        value = PROBABILITY if wanted.proba else SCORE
+        for rank in range(1, wanted.top + 1):
+            yield LABEL if rank == 1 else f"{LABEL}_{rank}"
+            yield value if rank == 1 else f"{value}_{rank}"
+        if wanted.scores:
+            yield from (f"{value}_{name}" for name in self._model.classes)
+
+    def __call__(self, batch: Batch) -> pa.Table:
+        """The predictions of a batch."""
+        model = self._model
+        scores = model.scores(batch.rows)
+        codes = model.decide(scores)
+        own = own_scores(scores)
+        values = model.probabilities(scores) if self._needs_probabilities() else own
+        passed = self._passed(codes, own, values)
+        if passed is not None:
+            scores, codes, own, values = (array[passed] for array in (scores, codes, own, values))
+        made = dict(zip(self._made_names(), self._made(scores, codes, own, values), strict=True))
+        columns = {new: made[old] for old, new in self._own.items()}
+        for name in self._kept:
+            assert batch.table is not None, "columns are kept of tables only"
+            columns[name] = self._given(batch.table[name], name, passed)
+        return pa.table({name: columns[name] for name in self.names})
+
+    def _needs_probabilities(self) -> bool:
+        return self._wanted.proba or self._wanted.at_least is not None
+
+    def _passed(self, codes: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+        """The rows that are written; None for all."""
+        wanted = self._wanted
+        labels = [self._places[label] for label in wanted.keep_if]
+        least = wanted.min_score if wanted.at_least is None else wanted.at_least
+        if least is None:
+            return np.flatnonzero(np.isin(codes, labels)) if labels else None
+        looked_at = own if wanted.at_least is None else values
+        if labels:
+            return np.flatnonzero(looked_at[:, labels].max(axis=1) >= least)
+        return np.flatnonzero(looked_at[np.arange(len(codes)), codes] >= least)
+
+    def _made(
+        self, scores: np.ndarray, codes: np.ndarray, own: np.ndarray, values: np.ndarray
+    ) -> Iterator[pa.Array]:
+        """The columns that are made, in the order of their names."""
+        wanted, rows = self._wanted, np.arange(len(codes))
+        values = values if wanted.proba else own
+        if wanted.top == 1:
+            yield self._labels(codes)
+            alone = len(self._model.classes) == 2 and not wanted.proba and not wanted.scores
+            yield _floats(scores[:, 0] if alone else values[rows, codes])
+        else:
+            first = values.copy()
+            first[rows, codes] = np.inf  # the predicted label comes first, whatever was chosen by
+            best = np.argsort(-first, axis=1, kind="stable")[:, : wanted.top]
+            for rank in range(wanted.top):
+                yield self._labels(best[:, rank])
+                yield _floats(values[rows, best[:, rank]])
+        if wanted.scores:
+            yield from (_floats(values[:, c]) for c in range(values.shape[1]))
+
+    def _labels(self, codes: np.ndarray) -> pa.Array:
+        names = make_strings(list(self._model.classes))
+        return names.take(pa.Array.from_buffers(
+            pa.int32(), len(codes), [None, pa.py_buffer(codes.astype(np.int32))]
+        ))  # fmt: skip
+
+    def _given(self, column: pa.ChunkedArray, name: str, passed: np.ndarray | None) -> Any:
+        """A column of the input as it is written."""
+        if passed is not None:
+            column = column.take(pa.array(passed))
+        if name in self._typed:
+            return pa.array(to_numbers(column)[0], from_pandas=True)
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            return self._trim(plain_strings(column))
+        return column
+
+
+def own_scores(scores: np.ndarray) -> np.ndarray:
+    """The score of each class (rows, classes): of two, that of the first is minus the other.
+
+    >>> own_scores(np.array([[1.5], [-2.0]])).tolist()
+    [[-1.5, 1.5], [2.0, -2.0]]
+    """
+    return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+
+
+def _floats(values: np.ndarray) -> pa.Array:
+    plain = np.ascontiguousarray(values)
+    kind = pa.float32() if plain.dtype == np.float32 else pa.float64()
+    return pa.Array.from_buffers(kind, len(plain), [None, pa.py_buffer(plain)])
+
+
+def _free(name: str, taken: list[str]) -> str:
+    while name in taken:
         name += "_"
     return name
+
+
+def output_beside(path: str, folder: Path, to: str | None) -> Path:
+    """Where the predictions of one of several files go: a file of its name in a folder.
+
+    >>> output_beside("new/a.csv.gz", Path("out"), None).as_posix()
+    'out/a.csv.gz'
+    >>> output_beside("a.ft", Path("out"), None).as_posix()
+    'out/a.txt'
+    """
+    name = Path(path).name
+    try:
+        format, _ = output_format(name)
+    except DataError:
+        format = ""
+    if to in (None, format) and format:
+        return folder / name
+    ending = {"text": "txt"}.get(to or "text", to or "txt")
+    return folder / f"{name.split('.')[0]}.{ending}"

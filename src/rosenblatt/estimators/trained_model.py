@@ -47,12 +47,18 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             columns=np.array(columns),
             weights=np.ascontiguousarray(weights),
             bias=np.array(turn(bias), dtype=np.float64),
-            parameters=asdict(run.settings) | {"stop_reason": run.stop_reason},
+            parameters=_parameters(run),
             history=[_told(asdict(epoch)) for epoch in run.history],
             words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
             fingerprint=fingerprint.result(),
         )
+
+
+def _parameters(run: FileRun) -> dict[str, Any]:
+    """What training was told, what was tried before, and why it ended."""
+    tried = {"tuning": run.tuning} if run.tuning else {}
+    return asdict(run.settings) | {"stop_reason": run.stop_reason} | tried
 
 
 def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
-from rosenblatt.errors import MissingExtraError
+from rosenblatt.errors import MissingExtraError, OptionError
 
 
 def _need_panel() -> None:
@@ -25,6 +25,7 @@ def serve(
     label: str | int | None = None,
     header: bool | None = None,
     example: str | None = None,
+    scene: str | None = None,
     **options: Any,
 ) -> Any:
     """Serve the lab to a browser.
@@ -35,23 +36,41 @@ def serve(
         A small file of numbers to start with; label and header as for :func:`rosenblatt.data.open`.
     example
         Or the name of an example of :mod:`rosenblatt.examples`.
+    scene
+        Or the name of a scene of the course, one of :data:`rosenblatt.lab.scenes.SCENES`.
     **options
         Those of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
     """
     _need_panel()
+    if sum(given is not None for given in (file, example, scene)) > 1:
+        raise OptionError("give one of a file, an example and a scene")
     from rosenblatt.lab.server import serve
     from rosenblatt.lab.session import Session
     from rosenblatt.lab.state import Data
 
-    session = Session()
-    if example is not None:
-        session.load_example(example)
-    if file is not None:
-        session = Session(Data.file(file, label, header))
-    return serve(session.data, session.settings, **options)
+    def start() -> Session:
+        session = Session()
+        if example is not None:
+            session.load_example(example)
+        if scene is not None:
+            session.load_scene(scene)
+        return session
+
+    if file is None:
+        start()  # what does not exist is refused before anything is served
+        return serve(start, **options)
+    data = Data.file(file, label, header)
+    return serve(lambda: Session(data), **options)
 
 
-def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **settings: Any) -> Any:
+def notebook(
+    X: Any = None,
+    y: Any = None,
+    *,
+    example: str | None = None,
+    scene: str | None = None,
+    **settings: Any,
+) -> Any:
     """Show the lab in a notebook cell.
 
     Parameters
@@ -60,6 +79,8 @@ def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **sett
         Up to 500 rows with labels of two classes, to start with.
     example
         Or the name of an example of :mod:`rosenblatt.examples`.
+    scene
+        Or the name of a scene of the course.
     **settings
         Settings of the lab, such as ``threshold=1.0`` or ``lift="products"``.
 
@@ -82,6 +103,9 @@ def notebook(X: Any = None, y: Any = None, *, example: str | None = None, **sett
     session = Session(settings=LabSettings(**settings))
     if example is not None:
         session.load_example(example)
+        session.configure(**settings)
+    elif scene is not None:
+        session.load_scene(scene)
         session.configure(**settings)
     elif X is not None:
         problem = TraceProblem.of(X, y)

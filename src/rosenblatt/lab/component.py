@@ -11,6 +11,7 @@ from panel.custom import JSComponent
 
 from rosenblatt import examples
 from rosenblatt.lab.export import export
+from rosenblatt.lab.scenes import SCENES
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import MOST_CHARACTERS
 from rosenblatt.lab.view import frame_for, holds, view
@@ -18,6 +19,12 @@ from rosenblatt.lab.view import frame_for, holds, view
 MOST_OF_A_MESSAGE = 1000
 
 _STATIC = files("rosenblatt.lab") / "static"
+
+# The page removes it when it is drawn.
+_WITHOUT_KERNEL = (
+    '<p class="rosenblatt-lab-without-kernel">The perceptron lab needs a running kernel: '
+    "run this cell to see it.</p>"
+)
 
 
 def _static(name: str) -> str:
@@ -45,6 +52,7 @@ class Lab(JSComponent):
 
     view = param.Dict(default={}, doc="What the page draws.")
     examples = param.List(default=list(examples.NAMES), doc="The examples to choose from.")
+    scenes = param.List(default=list(SCENES), doc="The scenes to choose from.")
     upload_limit = param.Integer(default=MOST_CHARACTERS, doc="The largest upload in bytes.")
     picture_css = param.String(default=_static("picture.css"), doc="The style of the picture.")
     in_page = param.Boolean(default=False, doc="Whether the lab may write to the address bar.")
@@ -57,6 +65,14 @@ class Lab(JSComponent):
         self._frame = frame_for(self.session)
         self._replies = 0
         super().__init__(view=self._view(None), **params)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """What a notebook shows; a saved one, in which no kernel runs, says what is missing."""
+        shown = super()._repr_mimebundle_(include, exclude)
+        bundle = shown[0] if isinstance(shown, tuple) else shown
+        if bundle and "text/html" in bundle:
+            bundle["text/html"] += _WITHOUT_KERNEL
+        return shown
 
     def _handle_msg(self, data: Any) -> None:
         self.do(data)
@@ -101,6 +117,10 @@ class Lab(JSComponent):
     def _load(self, request: dict[str, Any]) -> None:
         if request["do"] == "example":
             self.session.load_example(str(request["name"]))
+        elif request["do"] == "scene":
+            self.session.load_scene(str(request["name"]))
+        elif request["do"] == "undo":
+            self.session.undo()
         elif request["do"] == "csv":
             self.session.load_csv(str(request["text"]), str(request.get("name", "your file"))[:80])
         elif request["do"] == "restore":
@@ -134,8 +154,9 @@ _REQUESTS: dict[str, Any] = {
     "restart": lambda lab, request: lab.session.restart(),
     "finish": lambda lab, request: lab.session.finish(),
     "configure": lambda lab, request: lab.session.configure(**request["changes"]),
+    "choose": lambda lab, request: lab.session.choose_class(request["target"]),
     "fit": lambda lab, request: lab._refit(),
     "export": Lab._export,
-    **dict.fromkeys(("example", "csv", "restore", "clear"), Lab._load),
+    **dict.fromkeys(("example", "scene", "csv", "restore", "clear", "undo"), Lab._load),
     **dict.fromkeys(("add", "move", "flip", "delete"), Lab._edit),
 }

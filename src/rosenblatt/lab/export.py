@@ -65,14 +65,21 @@ def python_code(session: Session) -> str:
         f"    order={order},",
         f"    seed={s.seed!r},",
         f"    max_epochs={s.max_epochs!r},",
+        *_start(session),
         ")",
-        f"steps = run[:{session.position}]",
         *_kept(session),
         "print(run.stop_reason, w, b)",
         *_estimator(session),
         "",
     ]
     return "\n".join(lines)
+
+
+def _start(session: Session) -> list[str]:
+    if not session.settings.start or session.run is None:
+        return []
+    weights, bias = session.run.start
+    return [f"    weights={list(weights)},", f"    bias={bias},"]
 
 
 def _estimator(session: Session) -> list[str]:
@@ -83,6 +90,7 @@ def _estimator(session: Session) -> list[str]:
     """
     s = session.settings
     ended = session.run is not None and session.run.stop_reason in ("separated", "budget")
+    ended = ended and not any(s.start)  # an estimator starts at zero
     if not (session.ended and ended and s.order == "in order" and s.keep != "best"):
         return []
     return [
@@ -111,17 +119,11 @@ def _kept(session: Session) -> list[str]:
     if not session.position:
         return ["w, b = run.path[0]"]
     if session.settings.keep == "last":
-        return ["w, b = steps[-1].weights_after, steps[-1].bias_after"]
+        last = f"run[{session.position - 1}]"
+        return [f"w, b = {last}.weights_after, {last}.bias_after"]
     if session.settings.keep == "average":
-        return [
-            "w = np.mean([step.weights_after for step in steps], axis=0)",
-            "b = np.mean([step.bias_after for step in steps])",
-        ]
-    return [
-        "seen = [run.path[0], *((step.weights_after, step.bias_after) for step in steps)]",
-        "errors = [np.sum(np.where(X @ np.array(w) + b > 0, 1, -1) != y) for w, b in seen]",
-        "w, b = seen[int(np.argmin(errors))]",
-    ]
+        return [f"w, b = run.averages[{session.position - 1}]"]
+    return [f"pocket = run.pockets[{session.position - 1}]", "w, b = pocket.weights, pocket.bias"]
 
 
 def _trace(session: Session, write: str) -> bytes:
@@ -156,6 +158,8 @@ def _table(session: Session) -> bytes:
     for i, (row, sign) in enumerate(zip(data.X, data.signs, strict=True)):
         named = [] if data.row_names is None else [data.row_names[i]]
         label = data.class_names[sign > 0] if data.class_names != ("-1", "+1") else sign
+        if data.labels is not None:
+            label = data.all_classes[data.labels[i]]
         writer.writerow([*named, *row, label])
     return file.getvalue().encode()
 

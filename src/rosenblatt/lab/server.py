@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import MOST_CHARACTERS, Data, LabSettings
+from rosenblatt.lab.state import MOST_CHARACTERS
 
+PORT = 7673
 LOOPBACK = ("127.0.0.1", "localhost")
 # A page that was asked for connects within a moment; what is not connected for so long is closed.
 SECONDS_UNCONNECTED = 10.0
@@ -36,23 +37,22 @@ _PAGE = """
 """
 
 
-def page(data: Data | None = None, settings: LabSettings | None = None) -> Any:
-    """A page with its own session: Panel makes one per browser tab."""
+def page(start: Callable[[], Session] = Session) -> Any:
+    """A page with its own session, made by `start`: Panel makes one per browser tab."""
     import panel as pn
 
     from rosenblatt.lab.component import Lab
 
     template = pn.Template(_PAGE)
-    lab = Lab(Session(data, settings), in_page=True, sizing_mode="stretch_width")
+    lab = Lab(start(), in_page=True, sizing_mode="stretch_width")
     template.add_panel("lab", lab)
     return template
 
 
 def serve(
-    data: Data | None = None,
-    settings: LabSettings | None = None,
+    start: Callable[[], Session] = Session,
     *,
-    port: int = 0,
+    port: int | None = None,
     address: str = "127.0.0.1",
     origins: Sequence[str] = (),
     show: bool = True,
@@ -62,10 +62,11 @@ def serve(
 
     Parameters
     ----------
-    data, settings
-        What each tab starts with.
+    start
+        Makes the session that a tab starts with.
     port
-        The port; 0 picks a free one.
+        The port; 0 picks a free one. By default 7673 (ROSE on a telephone), so that links and
+        bookmarks stay valid; a free one if that is taken.
     address
         The address to listen at. The default, loopback, cannot be reached from other machines.
     origins
@@ -77,16 +78,16 @@ def serve(
     threaded
         Whether to return immediately, with the server running in a thread.
     """
-    port = free_port(address, port)
+    port = _default_port(address) if port is None else free_port(address, port)
     names = list(LOOPBACK)
     if address not in ("0.0.0.0", "::", *LOOPBACK):
         names.append(f"[{address.strip('[]')}]" if ":" in address else address)
     # Bokeh's list takes no IPv6 addresses; Tornado accepts their own pages before it asks for it.
     hosts = [f"{name}:{port}" for name in names if "[" not in name]
     hosts += [origin if ":" in origin else f"{origin}:{port}" for origin in origins]
-    start = partial(
+    run = partial(
         _start,
-        lambda: page(data, settings),
+        lambda: page(start),
         [*names, *(origin.partition(":")[0] for origin in origins)],
         port=port,
         address=address,
@@ -100,12 +101,12 @@ def serve(
         title="Perceptron lab",
     )
     if not threaded:
-        return start()
+        return run()
     from panel.io.server import StoppableThread
     from tornado.ioloop import IOLoop
 
     loop = IOLoop(make_current=False)
-    server = StoppableThread(loop, owns_loop=True, target=start, kwargs={"loop": loop}, daemon=True)
+    server = StoppableThread(loop, owns_loop=True, target=run, kwargs={"loop": loop}, daemon=True)
     server.start()
     _wait_until_open(address, port)
     return server
@@ -149,6 +150,16 @@ def _wait_until_open(address: str, port: int, seconds: float = 10.0) -> None:
             return
         time.sleep(0.02)
     raise OSError(f"the lab did not start to listen at {address}:{port}")
+
+
+def _default_port(address: str) -> int:
+    """The port that bookmarks expect, or a free one."""
+    try:
+        return free_port(address, PORT)
+    except OSError:
+        found = free_port(address)
+        print(f"port {PORT} is taken; the lab is at port {found} this time")
+        return found
 
 
 def free_port(address: str = "127.0.0.1", port: int = 0) -> int:

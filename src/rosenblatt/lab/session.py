@@ -14,10 +14,20 @@ from rosenblatt.lab.lifts import FeatureMap
 from rosenblatt.lab.state import Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
-from rosenblatt.tracing import Proof, Trace, TraceProblem, TraceRun, TraceStep, prove
+from rosenblatt.tracing import (
+    Pocket,
+    Proof,
+    RunningAverage,
+    Trace,
+    TraceProblem,
+    TraceRun,
+    TraceStep,
+    prove,
+)
 
 SECONDS_TO_DECIDE = 2.0
 STEPS_AT_ONCE = 200_000
+MOST_UNDONE = 100
 
 
 class Session:
@@ -46,6 +56,9 @@ class Session:
     def __init__(self, data: Data | None = None, settings: LabSettings | None = None) -> None:
         self.data = Data.example("or") if data is None else data
         self.settings = settings or LabSettings()
+        self.loaded = "or" if data is None else ""
+        self.task = ""
+        self._past: list[tuple[str, Data, LabSettings, str, str]] = []
         self._begin()
 
     def __repr__(self) -> str:
@@ -55,11 +68,9 @@ class Session:
 
     def _begin(self) -> None:
         """Restart the run and drop everything computed from the old data."""
-        for name in ("lift", "problem", "run", "certificate"):
+        for name in ("lift", "problem", "run", "certificate", "_average", "_pocket"):
             self.__dict__.pop(name, None)
         self.position = 0
-        self._sums: list[tuple[Any, Any]] = []
-        self._pockets: list[tuple[int, int]] = []
 
     @cached_property
     def lift(self) -> FeatureMap:
@@ -83,8 +94,9 @@ class Session:
             threshold=s.threshold,
             mistake=s.mistake,
         )
-        named = self.data.class_names != ("-1", "+1")
-        return replace(problem, classes=self.data.class_names) if named else problem
+        minus, plus = self.data.class_names[:2]
+        named = (minus, plus) != ("-1", "+1")
+        return replace(problem, classes=(minus, plus)) if named else problem
 
     @cached_property
     def run(self) -> TraceRun | None:
@@ -101,7 +113,33 @@ class Session:
             order=order,
             seed=s.seed,
             max_epochs=s.max_epochs,
+            weights=self._start(problem)[0],
+            bias=self._start(problem)[1],
         )
+
+    def _start(self, problem: TraceProblem) -> tuple[Vector, Any]:
+        """Weights and bias to start from; what the setting leaves out is zero."""
+        width, given = len(problem.feature_names), self.settings.start
+        most = width + (problem.padding is not None)
+        if len(given) > most:
+            bias = " and a bias" if problem.padding is not None else " without a bias"
+            raise ValueError(
+                f"the start has {len(given)} numbers for {counted(width, 'feature')}{bias}"
+            )
+        # From zero the weights stay whole numbers where the rows are.
+        whole = tuple(int(v) if float(v).is_integer() else v for v in given)
+        padded = whole + (0,) * (width + 1 - len(whole))
+        return padded[:width], padded[width]
+
+    @cached_property
+    def _average(self) -> RunningAverage:
+        assert self.run is not None
+        return RunningAverage(self.run.steps)
+
+    @cached_property
+    def _pocket(self) -> Pocket:
+        assert self.run is not None
+        return Pocket(self.run.problem, self.run.start, self.run.steps)
 
     @cached_property
     def certificate(self) -> Certificate | None:
@@ -120,47 +158,79 @@ class Session:
 
     def add(self, point: Any, sign: int) -> None:
         """Add a point."""
-        self._replace_data(self.data.with_point([float(v) for v in point], sign))
+        self._replace_data(self.data.with_point([float(v) for v in point], sign), "add")
 
     def move(self, row: int, point: Any) -> None:
-        """Move a point."""
-        self._replace_data(self.data.moved(row, [float(v) for v in point]))
+        """Move a point; a whole drag is undone at once."""
+        self._replace_data(self.data.moved(row, [float(v) for v in point]), f"move {row}")
 
     def flip(self, row: int) -> None:
         """Flip the label of a point."""
-        self._replace_data(self.data.flipped(row))
+        self._replace_data(self.data.flipped(row), "flip")
 
     def delete(self, row: int) -> None:
         """Delete a point."""
-        self._replace_data(self.data.without(row))
+        self._replace_data(self.data.without(row), "delete")
 
     def clear(self) -> None:
         """Delete all points."""
-        self._replace_data(Data())
+        self._replace_data(Data(), "clear")
+
+    def choose_class(self, target: int) -> None:
+        """With several classes, choose the one that counts as +1."""
+        self._replace_data(self.data.with_target(target), "choose")
 
     def load_example(self, name: str) -> None:
         """Load an example, with the mistake rule and the bias of its source."""
         from rosenblatt import examples
 
         found = examples.load(name)
-        settings = replace(self.settings, mistake=found.mistake, bias=found.fit_intercept)
+        self._remember("load")
+        settings = replace(self.settings, mistake=found.mistake, bias=found.fit_intercept, start=())
         self.data, self.settings = Data.example(name), replace(settings, lift="none")
+        self.loaded, self.task = name, ""
+        self._begin()
+
+    def load_scene(self, name: str) -> None:
+        """Load a scene: its points, and all of its settings."""
+        from rosenblatt.lab.scenes import load_scene
+
+        scene = load_scene(name)
+        self._remember("load")
+        self.data, self.settings = scene.data, scene.settings
+        self.loaded, self.task = f"scene {name}", scene.task
         self._begin()
 
     def load_csv(self, text: str, title: str = "your file") -> None:
         """Load the rows of an uploaded file."""
-        self._replace_data(Data.csv(text, title))
+        self._replace_data(Data.csv(text, title), "load")
 
-    def _replace_data(self, data: Data) -> None:
-        self.data = data
+    def undo(self) -> None:
+        """Take back the last change of the points or the settings."""
+        if not self._past:
+            raise ValueError("there is nothing to undo")
+        *self._past, (_, self.data, self.settings, self.loaded, self.task) = self._past
         self._begin()
+
+    def _replace_data(self, data: Data, change: str) -> None:
+        self._remember(change)
+        self.data, self.loaded = data, ""
+        if change == "load":
+            self.task = ""
+        self._begin()
+
+    def _remember(self, change: str) -> None:
+        if change.startswith("move") and self._past and self._past[-1][0] == change:
+            return
+        now = (change, self.data, self.settings, self.loaded, self.task)
+        self._past = [*self._past[1 - MOST_UNDONE :], now]
 
     def configure(self, **changes: Any) -> None:
         """Change settings and restart the run; changing only `keep` does not restart it."""
         settings = LabSettings.of({**asdict(self.settings), **changes})
-        only_kept = set(changes) == {"keep"}
+        self._remember("configure")
         self.settings = settings
-        if not only_kept:
+        if set(changes) != {"keep"}:
             self._begin()
 
     # What can be done to the run
@@ -206,27 +276,10 @@ class Session:
             return (0.0,) * len(self.data.feature_names), 0.0
         if not self.position or self.settings.keep == "last":
             return self.run.at(self.position)
-        return self._average() if self.settings.keep == "average" else self._best()
-
-    def _average(self) -> tuple[Vector, Any]:
-        assert self.run is not None
-        while len(self._sums) < self.position:
-            w, b = self.run.at(len(self._sums) + 1)
-            total, total_bias = self._sums[-1] if self._sums else (0.0, 0.0)
-            self._sums.append((total + np.array(w, dtype=float), total_bias + float(b)))
-        total, total_bias = self._sums[self.position - 1]
-        return tuple((total / self.position).tolist()), total_bias / self.position
-
-    def _best(self) -> tuple[Vector, Any]:
-        """The pocket: the first of all weights so far with the fewest errors."""
-        assert self.run is not None
-        while len(self._pockets) <= self.position:
-            at = len(self._pockets)
-            before = self._pockets[-1] if at else (len(self.data.X) + 1, 0)
-            changed = at == 0 or self.run.steps[at - 1].mistake
-            errors = int(self.wrong(*self.run.at(at)).sum()) if changed else before[0]
-            self._pockets.append(min(before, (errors, at)))
-        return self.run.at(self._pockets[self.position][1])
+        if self.settings.keep == "average":
+            return self._average.after(self.position)
+        state = self._pocket.after(self.position)
+        return state.weights, state.bias
 
     def scores(self, w: Vector, b: Any) -> Any:
         """The score of each row."""
@@ -256,13 +309,14 @@ class Session:
         """The convergence proof up to the step on screen."""
         if self.separator is None or self.run is None or self.problem is None:
             return None
-        steps = self.run.steps[: self.position] or self.run.steps[:0]
-        return prove(self.problem, steps, self.separator)
+        start = self.problem.padded_weights(*self.run.start)
+        steps = self.run.steps[: self.position]
+        return prove(self.problem, steps, self.separator, start, self.settings.eta)
 
     def margin_interval(self) -> tuple[float, float] | None:
         """Lower and upper bounds on the largest margin that follow from the weights on screen."""
         step = self.current
-        if step is None or self.problem is None or not step.updates:
+        if step is None or self.problem is None or not step.updates or any(self.settings.start):
             return None
         w = np.array(self.problem.padded_weights(step.weights_after, step.bias_after), dtype=float)
         length = float(np.linalg.norm(w))
@@ -289,5 +343,7 @@ class Session:
         data, settings, position = decode(link)
         restored = Session(data, settings)
         restored.step(position)
+        self._remember("load")
+        restored._past = self._past
         vars(self).clear()
         vars(self).update(vars(restored))

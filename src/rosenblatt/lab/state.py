@@ -24,6 +24,7 @@ from rosenblatt.rules import MISTAKE_RULES
 
 MOST_POINTS = 500
 MOST_FEATURES = 100
+MOST_CLASSES = 8
 MOST_CELLS = 200_000
 MOST_CHARACTERS = 2_000_000
 LARGEST = 1e6
@@ -59,6 +60,7 @@ class LabSettings:
     degree: int = 2
     gamma: float = 1.0
     max_epochs: int = 100
+    start: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         _one_of("update", self.update, UPDATES)
@@ -75,6 +77,10 @@ class LabSettings:
         _whole("seed", self.seed, 0, 2**31)
         if not isinstance(self.bias, bool):
             raise ValueError("bias must be on or off")
+        if not isinstance(self.start, tuple) or len(self.start) > MOST_FEATURES + 1:
+            raise ValueError("the start must be a list of numbers: the weights, then the bias")
+        for value in self.start:
+            _between("start", value, -LARGEST, LARGEST)
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> LabSettings:
@@ -83,12 +89,17 @@ class LabSettings:
         unknown = sorted(set(values) - known)
         if unknown:
             raise ValueError(f"there is no setting called {shown(unknown[0])}")
+        if "start" in values and isinstance(values["start"], list):  # JSON has no tuples
+            values = {**values, "start": tuple(values["start"])}
         return cls(**values)
 
 
 @dataclass(frozen=True)
 class Data:
     """The rows of a session with their signs and names.
+
+    With more than two classes, `labels` counts them, `all_classes` names them, and the signs say
+    which rows belong to the class `target`: one vs all.
 
     Examples
     --------
@@ -101,11 +112,16 @@ class Data:
     X: tuple[tuple[float, ...], ...] = ()
     signs: tuple[int, ...] = ()
     row_names: tuple[str, ...] | None = None
-    class_names: tuple[str, str] = ("-1", "+1")
+    class_names: tuple[str, ...] = ("-1", "+1")
     title: str = "your points"
+    labels: tuple[int, ...] | None = None
+    all_classes: tuple[str, ...] = ()
+    target: int = 0
 
     def __post_init__(self) -> None:
         width = len(self.feature_names)
+        if self.labels is not None:
+            self._take_target()
         if not 1 <= width <= MOST_FEATURES:
             raise ValueError(f"the lab takes 1 to {MOST_FEATURES} features, not {width}")
         if len(self.X) > MOST_POINTS:
@@ -121,6 +137,19 @@ class Data:
             if not all(_is_number(value) and abs(value) <= LARGEST for value in row):
                 raise ValueError(f"numbers must lie between -{LARGEST:g} and {LARGEST:g}")
 
+    def _take_target(self) -> None:
+        """With several classes, the signs follow from the class that counts as +1."""
+        count, labels = len(self.all_classes), self.labels or ()
+        if not 2 <= count <= MOST_CLASSES:
+            raise ValueError(f"the lab takes 2 to {MOST_CLASSES} classes, not {count}")
+        _whole("class that counts as +1", self.target, 0, count - 1)
+        for label in labels:
+            _whole("label", label, 0, count - 1)
+        signs = tuple(1 if label == self.target else -1 for label in labels)
+        object.__setattr__(self, "signs", signs)
+        names = ("all others", self.all_classes[self.target])
+        object.__setattr__(self, "class_names", names)
+
     @property
     def planar(self) -> bool:
         """Whether the rows have two features, so that they can be drawn and moved."""
@@ -132,7 +161,23 @@ class Data:
         found = examples.load(name)
         X = tuple(tuple(float(value) for value in row) for row in found.X)
         names = None if name == "iris" else found.row_names
-        return cls(found.feature_names, X, found.y, names, found.class_names, found.title)
+        make = cls if name in examples.TWO_CLASSES else cls._several
+        return make(found.feature_names, X, found.y, names, found.class_names, found.title)
+
+    @classmethod
+    def _several(
+        cls, features: Any, X: Any, labels: Any, row_names: Any, classes: Any, title: str
+    ) -> Data:
+        signs = (1,) * len(X)  # decided by the labels
+        return cls(
+            features,
+            X,
+            signs,
+            row_names,
+            title=title,
+            labels=tuple(labels),
+            all_classes=tuple(classes),
+        )
 
     @classmethod
     def csv(cls, text: str, title: str = "your file") -> Data:
@@ -156,19 +201,31 @@ class Data:
     @classmethod
     def _table(cls, table: Arrays, title: str) -> Data:
         kinds = np.unique(table.y).tolist()
-        if len(kinds) != 2:
+        if not 2 <= len(kinds) <= MOST_CLASSES:
             first = listed([str(kind) for kind in kinds], most=4)
-            raise ValueError(f"expected labels of two classes, found {len(kinds)}: {first}")
-        signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
+            raise ValueError(
+                f"expected labels of 2 to {MOST_CLASSES} classes, found {len(kinds)}: {first}"
+            )
         X = table.X.toarray() if issparse(table.X) else table.X
         rows = tuple(tuple(row) for row in X.astype(float).tolist())
+        if len(kinds) > 2:
+            labels = [kinds.index(label) for label in table.y.tolist()]
+            classes = [str(kind) for kind in kinds]
+            return cls._several(table.columns, rows, labels, table.row_names, classes, title)
+        signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
         names = (str(kinds[0]), str(kinds[1])) if kinds != [-1, 1] else ("-1", "+1")
         return cls(table.columns, rows, signs, table.row_names, names, title)
 
     def with_point(self, point: Sequence[float], sign: int) -> Data:
         """The data with one more point."""
         names = None if self.row_names is None else (*self.row_names, f"point {len(self.X) + 1}")
-        return self._replaced(X=(*self.X, tuple(point)), signs=(*self.signs, sign), row_names=names)
+        labels = self.labels
+        if labels is not None:
+            other = (self.target + 1) % len(self.all_classes)
+            labels = (*labels, self.target if sign > 0 else other)
+        return self._replaced(
+            X=(*self.X, tuple(point)), signs=(*self.signs, sign), row_names=names, labels=labels
+        )
 
     def moved(self, row: int, point: Sequence[float]) -> Data:
         """The data with one point moved."""
@@ -177,7 +234,11 @@ class Data:
         return self._replaced(X=tuple(X))
 
     def flipped(self, row: int) -> Data:
-        """The data with one label flipped."""
+        """The data with one label flipped; with several classes, changed to the next one."""
+        if self.labels is not None:
+            labels = list(self.labels)
+            labels[self._checked(row)] = (labels[row] + 1) % len(self.all_classes)
+            return self._replaced(labels=tuple(labels))
         signs = list(self.signs)
         signs[self._checked(row)] *= -1
         return self._replaced(signs=tuple(signs))
@@ -186,10 +247,18 @@ class Data:
         """The data without one point."""
         at = self._checked(row)
         names = self.row_names and (*self.row_names[:at], *self.row_names[at + 1 :])
+        labels = self.labels and (*self.labels[:at], *self.labels[at + 1 :])
         X, signs = self.X, self.signs
         return self._replaced(
-            X=(*X[:at], *X[at + 1 :]), signs=(*signs[:at], *signs[at + 1 :]), row_names=names
-        )
+            X=(*X[:at], *X[at + 1 :]), signs=(*signs[:at], *signs[at + 1 :]), row_names=names,
+            labels=labels,
+        )  # fmt: skip
+
+    def with_target(self, target: int) -> Data:
+        """The data with another class against all others."""
+        if self.labels is None:
+            raise ValueError("there are only two classes")
+        return self._replaced(target=target)
 
     def _checked(self, row: int) -> int:
         if not isinstance(row, int) or not 0 <= row < len(self.X):
@@ -214,7 +283,10 @@ def encode(data: Data, settings: LabSettings, position: int) -> str:
     """
     standard = asdict(LabSettings())
     changed = {key: value for key, value in asdict(settings).items() if value != standard[key]}
-    content = {"v": 1, "data": asdict(data), "settings": changed, "position": position}
+    # What is not there has its default; links stay short.
+    rows = {key: value for key, value in asdict(data).items() if value not in (None, 0, ())}
+    rows = {"row_names": None, "X": (), "signs": (), **rows}
+    content = {"v": 1, "data": rows, "settings": changed, "position": position}
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
@@ -237,6 +309,9 @@ def decode(text: str) -> tuple[Data, LabSettings, int]:
             row_names=None if given["row_names"] is None else tuple(map(str, given["row_names"])),
             class_names=(str(given["class_names"][0]), str(given["class_names"][1])),
             title=str(given["title"]),
+            labels=None if given.get("labels") is None else tuple(given["labels"]),
+            all_classes=tuple(map(str, given.get("all_classes", ()))),
+            target=given.get("target", 0),
         )
         return data, LabSettings.of(content["settings"]), max(0, int(content["position"]))
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, zlib.error):

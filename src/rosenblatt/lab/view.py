@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,12 @@ def view(session: Session, frame: tuple[float, float, float, float] | None) -> d
     wrong = session.wrong(w, b) if has_rows else np.zeros(0, dtype=bool)
     return {
         "title": session.data.title,
+        "loaded": session.loaded,
+        "task": session.task,
+        "can_undo": bool(session._past),
+        "labels": session.data.labels,
+        "all_classes": list(session.data.all_classes),
+        "target": session.data.target,
         "planar": session.data.planar,
         "features": list(session.data.feature_names),
         "classes": list(session.data.class_names),
@@ -53,12 +60,13 @@ def view(session: Session, frame: tuple[float, float, float, float] | None) -> d
         "wrong": np.flatnonzero(wrong).tolist(),
         "looked_at": _looked_at(session),
         "boundary": _boundary(session, w, b, frame) if frame and has_rows else None,
+        "last_line": _last_line(session, frame) if frame and has_rows else [],
         "step": _step(session),
         "weights": [
             {"name": name, "value": float(value), "text": number(value)}
             for name, value in zip(session.lift.names, w, strict=True)
         ],
-        "bias": number(b) if session.settings.bias else None,
+        "bias": {"value": float(b), "text": number(b)} if session.settings.bias else None,
         "position": session.position,
         "epoch": step.epoch if step else 0,
         "updates": step.updates if step else 0,
@@ -125,7 +133,10 @@ def _step(session: Session) -> dict[str, Any]:
     if problem is None:
         return {"title": "There are no points yet.", "lines": [], "mistake": False}
     if step is None:
-        start = f"{counted(len(problem.X), 'point')}, all weights zero. Press step or play."
+        weights = "all weights zero"
+        if any(session.settings.start):
+            weights = "from " + "".join(words.weights(problem, *session.weights))
+        start = f"{counted(len(problem.X), 'point')}, {weights}. Press step or play."
         return {"title": start, "lines": [], "mistake": False}
     return {
         "title": "".join(words.title(problem, step)),
@@ -155,6 +166,14 @@ def _boundary(session: Session, w: Any, b: Any, frame: Any) -> dict[str, Any]:
     if least > 0 and session.settings.lift == "none":
         margins = [line.tolist() for level in (-least, least) for line in made.lines(level)]
     return {"lines": lines, "above": above, "margins": margins}
+
+
+def _last_line(session: Session, frame: Any) -> list[Any]:
+    """The line of the last weights, where the average or the pocket is shown."""
+    if session.settings.keep == "last" or session.run is None:
+        return []
+    w, b = session.run.at(session.position)
+    return list(_boundary(session, w, b, frame)["lines"])
 
 
 def _margin(session: Session) -> dict[str, Any] | None:
@@ -192,22 +211,32 @@ def _certificate(session: Session) -> dict[str, Any]:
     if found.contradiction is None:
         return {"verdict": found.verdict, "text": "Undecided within the time limit.", "rows": []}
     shares = dict(zip(found.contradiction.rows, found.contradiction.shares, strict=True))
-    sentence = "".join(contradiction(problem, shares))
+    about = "" if all(share.denominator <= 100 for share in shares.values()) else "about "
+    sentence = about + "".join(contradiction(problem, {i: _tidy(v) for i, v in shares.items()}))
     weak = found.verdict == "quasi-separable"
     says = "has all points strictly on their sides" if weak else "separates them"
     count = f"{len(shares)} of {len(problem.X)} points contradict each other"
     return {
         "verdict": found.verdict,
         "text": f"{after}{'no' if after else 'No'} {thing} {says}. {count}: {sentence}",
-        "rows": [[row, number(share)] for row, share in shares.items()],
+        "rows": [[row, number(_tidy(share))] for row, share in shares.items()],
     }
 
 
+def _tidy(share: Fraction) -> Any:
+    """A share for the eye: a simple fraction, or two digits."""
+    return share if share.denominator <= 100 else float(f"{float(share):.2g}")
+
+
 def _bound(session: Session) -> int | None:
-    """The most updates that online learning from zero can make here."""
+    """The most updates that online learning can make here."""
     problem, separator = session.problem, session.separator
     if problem is None or separator is None or session.settings.update == "batch":
         return None
+    if any(session.settings.start):
+        proof = session.proof()
+        found = None if proof is None else proof.bound
+        return None if found is None else math.floor(found * (1 + 1e-9))
     if session.settings.threshold == 0 and session.certificate is not None:
         return session.certificate.mistake_bound
     z = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
@@ -237,6 +266,9 @@ def _proof(session: Session) -> dict[str, Any]:
     if points[-1] is not proof.points[-1]:
         points = (*points, proof.points[-1])
     return {
+        "from_zero": not any(s.start),
+        "potential": [[p.k, p.potential] for p in points],
+        "fall": (s.eta * proof.radius) ** 2,
         "rise": s.eta * proof.margin,
         "square": (s.eta * proof.radius) ** 2 + 2 * s.eta * s.threshold,
         "bound": bound,

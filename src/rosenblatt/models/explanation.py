@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rosenblatt.errors import listed
+
 _SHOWN = 10
 
 
@@ -48,18 +50,52 @@ class Explanation:
         scores = self.scores
         return self.classes[int(scores[0] > 0) if len(self.classes) == 2 else int(scores.argmax())]
 
-    def top(self, count: int | None = None) -> list[tuple[str | int, float]]:
-        """Features by their contribution to the score of the predicted class, strongest first.
+    def top(
+        self, count: int | None = None, label: str | None = None
+    ) -> list[tuple[str | int, float]]:
+        """Features by their contribution to the score of a class, strongest first.
 
-        For two classes the score is that of the second.
+        The class is the predicted one, if none is named; for two classes the score is that of the
+        second.
         """
-        problem = 0 if len(self.classes) == 2 else self.classes.index(self.predicted)
-        own = self.contributions[:, problem]
+        own = self.contributions[:, self._problem(label)]
         order = np.argsort(-np.abs(own), kind="stable")[:count]
         return [(self.features[i], float(own[i])) for i in order if own[i] != 0]
 
+    def sum_of(
+        self, count: int, label: str | None = None
+    ) -> tuple[list[tuple[str | int, float]], float, float, float]:
+        """The strongest features, what all others add up to, the bias, and the score: their sum.
+
+        >>> Explanation(("n", "y"), ["a", "b"], np.array([[2.0], [0.5]]), np.array([1.0])).sum_of(1)
+        ([('a', 2.0)], 0.5, 1.0, 3.5)
+        """
+        problem = self._problem(label)
+        top, bias = self.top(count, label), float(self.bias[problem])
+        score = float(self.scores[problem])
+        return top, score - bias - sum(value for _, value in top), bias, score
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data; per feature one contribution, or one per class."""
+        two = len(self.classes) == 2
+        return {
+            "predicted": self.predicted,
+            "classes": list(self.classes),
+            "scores": self.scores.tolist(),
+            "bias": self.bias.tolist(),
+            "features": [
+                {"feature": name, "contributions": own.tolist()[0] if two else own.tolist()}
+                for name, own in zip(self.features, self.contributions, strict=True)
+            ],
+        }
+
+    def _problem(self, label: str | None) -> int:
+        if label is not None and label not in self.classes:
+            raise ValueError(f"{label!r} is not a class of the model: {listed(self.classes)}")
+        return 0 if len(self.classes) == 2 else self.classes.index(label or self.predicted)
+
     def _parts(self) -> tuple[float, float]:
-        problem = 0 if len(self.classes) == 2 else self.classes.index(self.predicted)
+        problem = self._problem(None)
         return float(self.scores[problem]), float(self.bias[problem])
 
     def __repr__(self) -> str:

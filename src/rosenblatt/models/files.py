@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,15 +13,41 @@ from rosenblatt import tensorfile
 from rosenblatt.data.features import Features
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.models.model import Array, Model
+from rosenblatt.models.packed import (
+    PRECISIONS,
+    Arrays,
+    PackedState,
+    expect,
+    pack,
+    pack_columns,
+    pack_weights,
+    size_of,
+    unpack,
+    unpack_columns,
+    unpack_weights,
+)
 
 FORMAT = "rosenblatt-model"
-VERSION = 3
+VERSION = 4
+# A weight that is not zero takes a byte at least, its column another one, and its place four: a
+# small file cannot ask for more memory than this many weights, most of them zero, for each byte.
+_MOST_PER_BYTE = 256
 # Up to version 2 rows that were corrected were called mistakes.
 _RENAMED = {"online_error": "progressive_error", "mistakes": "updated_rows"}
 
 
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file; it appears whole or not at all."""
+    tensorfile.write(path, *_content(model))
+
+
+def file_size(model: Model) -> int:
+    """How many bytes the file of a model would have."""
+    return tensorfile.size(*_content(model))
+
+
+def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays and the plain data of a model file."""
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -32,10 +58,18 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         "history": model.history,
         "fingerprint": model.fingerprint,
         "words": model.words,
+        "precision": model.precision,
     }
-    arrays = {"columns": model.columns, "weights": model.weights, "bias": model.bias}
-    states = {f"state.{name}": array for name, array in model.state.items()}
-    tensorfile.write(path, arrays | states, about)
+    last = model.state.get("W")
+    arrays = pack_columns(model.columns, model.features.ngrams.bits) | {"bias": model.bias}
+    if model.precision == "float32":
+        # An average differs from the last weights only where learning still went on.
+        arrays |= pack("weights", model.weights, last)
+    else:
+        arrays |= pack_weights(model.weights, model.precision)
+    for name, array in model.state.items():
+        arrays |= pack(f"state.{name}", array)
+    return arrays, about
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
@@ -88,27 +122,26 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are strings")
     features = Features.from_json(about["features"])
-    columns, weights, bias = (arrays[name] for name in ("columns", "weights", "bias"))
+    columns, bias = unpack_columns(arrays, features.ngrams.bits), arrays["bias"]
     n, problems = len(columns), 1 if len(classes) == 2 else len(classes)
-    _expect("columns", columns, np.uint32, (n,))
-    _expect("weights", weights, np.float32, (n, problems))
-    _expect("bias", bias, np.float64, (problems,))
-    if n and (int(columns.max()) >> features.ngrams.bits or len(np.unique(columns)) < n):
-        raise ValueError("the columns do not fit the feature specification")
-    state = {
-        name.removeprefix("state."): array
-        for name, array in arrays.items()
-        if name.startswith("state.")
-    }
-    shapes: dict[str, Any] = {"W": (np.float32, (n, problems)), "U": (np.float64, (n, problems))}
-    shapes |= {"bias": (np.float64, (3, problems)), "clock": (np.float64, (1,))}
-    shapes["scale"] = (np.float32, (n,))
-    for name, array in state.items():
-        _expect(f"state.{name}", array, *shapes[name])
+    if n * problems > _MOST_PER_BYTE * size_of(arrays):
+        raise ValueError(f"{n} features of {problems} problems cannot be in so small a file")
+    state: Mapping[str, Array] = PackedState(arrays, n, problems)
+    precision = about.get("precision", "float32")
+    if precision == "float32":
+        last = state.get("W")
+        if last is arrays.get("state.W", False):
+            last = np.array(last)  # the weights are made of a copy
+        weights = unpack(arrays, "weights", np.float32, (n, problems), last)
+    elif precision in PRECISIONS:
+        weights = unpack_weights(arrays, (n, problems))
+    else:
+        raise ValueError(f"{precision!r} is not a precision")
+    expect("bias", bias, np.float64, (problems,))
     if about["version"] == 1 and "scale" in state:
         # Then it was rows that were scaled; now it is the features that have learning rates.
         scaled = [name for name in ("W", "U") if name in state]
-        state |= {name: state[name] * state["scale"][:, None] for name in scaled}
+        state = dict(state) | {name: state[name] * state["scale"][:, None] for name in scaled}
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
         if not isinstance(about[name], kind):
             raise ValueError(f"{name} is not a {kind.__name__}")
@@ -121,12 +154,5 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         history = [{_RENAMED.get(name, name): v for name, v in epoch.items()} for epoch in history]
     return Model(
         classes, features, columns, weights, bias, about["parameters"], history,
-        dict(about["fingerprint"]), words, state, str(about["package"]),
+        dict(about["fingerprint"]), words, state, str(about["package"]), precision,
     )  # fmt: skip
-
-
-def _expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
-    if array.dtype != kind or array.shape != shape:
-        raise ValueError(f"{name} is {array.dtype}{array.shape}, not {np.dtype(kind)}{shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"{name} holds numbers that are not finite")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,9 @@ import numpy.typing as npt
 from rosenblatt import __version__
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import is_frame, table_of
+from rosenblatt.data.bytes import Block
 from rosenblatt.data.features import Features
+from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.models.explanation import Explanation
@@ -45,10 +47,12 @@ class Model:
         Which files the model was trained on.
     words : dict
         The strongest features of each class by name, with their weights.
-    state : dict of arrays
+    state : mapping of arrays
         What training needs to go on: last weights, averaging sums, clock. May be empty.
     package : str
         The version of rosenblatt that trained it.
+    precision : {"float32", "float16", "int8"}
+        How its file holds the weights; see :meth:`compressed`.
 
     Examples
     --------
@@ -70,8 +74,9 @@ class Model:
     history: list[dict[str, Any]] = field(default_factory=list)
     fingerprint: dict[str, Any] = field(default_factory=dict)
     words: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
-    state: dict[str, Array] = field(default_factory=dict)
+    state: Mapping[str, Array] = field(default_factory=dict)
     package: str = __version__
+    precision: str = "float32"
 
     @property
     def classes_(self) -> Array:
@@ -91,6 +96,16 @@ class Model:
         if len(self.classes) == 2:
             return (scores[:, 0] > 0).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
+
+    def probabilities(self, scores: Array) -> Array:
+        """The probability of each class (rows, classes) where :meth:`scores` gave these scores.
+
+        Raises
+        ------
+        ValueError
+            If the model is not calibrated.
+        """
+        raise ValueError("the model has no probabilities: it was not calibrated")
 
     def decision_function(self, X: Any) -> Array:
         """The scores of rows: one per row for two classes, else one per row and class.
@@ -120,7 +135,8 @@ class Model:
         ----------
         row : str, dict or table of one row
             A text, for a model of one column of text; or the value of each column by name. For a
-            model of svmlight files, the value of each feature by number.
+            model of svmlight files, the value of each feature by number; for one of Vowpal Wabbit
+            files a line such as ``"| good fun"``.
 
         Returns
         -------
@@ -133,21 +149,11 @@ class Model:
         >>> train(frame, text="text", epochs=3).explain("good fun, not bad")
         <Explanation: 'pos', score +0.63 = good +0.63, fun +0.63, bad -0.63, bias +0.00>
         """
-        table = None
-        if self.features.origin == "svmlight":
-            rows = _numbered_row(row)
-        else:
-            if isinstance(row, str):
-                row = [row]
-            elif isinstance(row, Mapping):
-                row = {name: [value] for name, value in row.items()}
-            table = self._table(row)
-            if table.num_rows != 1:
-                raise ValueError(f"one row is explained at a time, found {table.num_rows}")
-            rows = self.features.rows(table)
+        rows, table = self._one_row(row)
         names = self.features.names(table, rows.indices.tolist())
         places = self._numbering.places_of(rows.indices)
-        weights = np.where(places[:, None] >= 0, self.weights[places], 0.0)
+        weights = np.zeros((len(places), len(self.bias)))
+        weights[places >= 0] = self.weights[places[places >= 0]]
         return Explanation(
             self.classes,
             [names.get(column, column) for column in rows.indices.tolist()],
@@ -155,11 +161,61 @@ class Model:
             self.bias,
         )
 
+    def _one_row(self, row: Any) -> tuple[Rows, Any]:
+        """The features of one row, and the table that names them."""
+        import pyarrow as pa
+
+        if self.features.origin == "svmlight":
+            return _numbered_row(row), None
+        if self.features.origin == "vw":
+            if not isinstance(row, str) or "\n" in row:
+                raise ValueError("a row of a model of Vowpal Wabbit files is one line, '| good'")
+            line = row.encode()
+            lines = read_sparse(
+                Block.of(line + b"\n", "the line"), "vw", self.features.ngrams.bits, False
+            )
+            return lines.rows, pa.table({"line": pa.array([line], pa.binary())})
+        if isinstance(row, str):
+            row = [row]
+        elif isinstance(row, Mapping):
+            row = {name: [value] for name, value in row.items()}
+        table = self._table(row)
+        if table.num_rows != 1:
+            raise ValueError(f"one row is explained at a time, found {table.num_rows}")
+        return self.features.rows(table), table
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file; it appears whole or not at all. :func:`rosenblatt.load` reads it."""
         from rosenblatt.models.files import write_model
 
         write_model(self, path)
+
+    def compressed(
+        self, *, size: float | None = None, loss: float = 0.0, rows: Any = None
+    ) -> Model:
+        """A smaller model that predicts alike and cannot be trained further.
+
+        Parameters
+        ----------
+        size : float, optional
+            The most bytes its file may have.
+        loss : float
+            The accuracy on `rows` that may be lost, as a share.
+        rows : Source, optional
+            Rows to measure on, from :func:`rosenblatt.data.open` with the model's features and
+            classes. Without `size` and `rows`, weights become int8 and none is left out.
+
+        Examples
+        --------
+        >>> from rosenblatt import train
+        >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+        >>> train(frame, text="text", epochs=3).compressed().precision
+        'int8'
+        """
+        from rosenblatt.models.compress import compress
+
+        may_lose = loss if size is None and rows is not None else None
+        return compress(self, size=size, loss=may_lose, rows=rows)[-1].model
 
     def __repr__(self) -> str:
         return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{self._more()}>"
@@ -213,10 +269,7 @@ class Model:
         1
         """
         used = self.weights.any(axis=1)
-        return Model(
-            self.classes, self.features, self.columns[used], self.weights[used], self.bias,
-            self.parameters, self.history, self.fingerprint, self.words, {}, self.package,
-        )  # fmt: skip
+        return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
 
 
 def _numbered_row(row: Any) -> Rows:

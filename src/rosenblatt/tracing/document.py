@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rosenblatt.counts import counted
+from rosenblatt.reference import Vector
 from rosenblatt.tracing import words
+from rosenblatt.tracing.kept import PocketState
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import widest_separator
 from rosenblatt.tracing.run import TraceStep
@@ -26,21 +28,33 @@ from rosenblatt.tracing.words import (
 if TYPE_CHECKING:
     from rosenblatt.tracing.record import Trace
 
+Average = tuple[Vector, Any]
+
 STYLES = ("steps", "table")
+KEPT = ("average", "pocket")
 FIRST, LAST = 10, 5
 """Rows of a long table that stay open at its two ends when it is folded."""
 
 
-def document(trace: Trace, style: str, proof: bool) -> list[Block]:
+def document(
+    trace: Trace, style: str, proof: bool = False, show: Sequence[str] = ()
+) -> list[Block]:
     """All parts in order; the run as steps with their arithmetic, or as one table."""
     if style not in STYLES:
         raise ValueError(f"style must be one of {STYLES}, not {style!r}")
+    for kept in show:
+        if kept not in KEPT:
+            raise ValueError(f"show takes {' and '.join(KEPT)}, not {kept!r}")
+    averages = trace.averages if "average" in show else []
+    pockets = trace.pockets if "pocket" in show else []
     blocks: list[Block] = [Heading("The rows"), _rows(trace.problem)]
     if style == "steps":
-        blocks += _items(trace.problem, trace.steps)
+        blocks += _items(trace, averages, pockets)
     else:
-        blocks += [Heading("The run"), _steps(trace.problem, trace.steps)]
+        blocks += [Heading("The run"), _steps(trace, averages, pockets)]
     blocks += [Heading("The end"), *(Paragraph(line) for line in _ending(trace))]
+    last = _kept_lines(trace.problem, averages[-1:], pockets[-1:])
+    blocks += [Paragraph(line) for line in last]
     if proof:
         blocks += [Heading("The proof"), *_proof(trace)]
     return blocks
@@ -103,29 +117,56 @@ def _rows(problem: TraceProblem) -> TraceTable:
     return TraceTable([["row"], [Math("y")], *columns], rows)
 
 
-def _items(problem: TraceProblem, steps: Sequence[TraceStep]) -> Iterator[Block]:
-    epoch = 0
-    for step in steps:
+def _items(
+    trace: Trace, averages: Sequence[Average], pockets: Sequence[PocketState]
+) -> Iterator[Block]:
+    problem, epoch = trace.problem, 0
+    for at, step in enumerate(trace.steps):
         if step.epoch != epoch:
             epoch = step.epoch
             yield Heading(f"Epoch {epoch}")
         title, lines = words.title(problem, step), words.arithmetic(problem, step)
-        yield Item(step.number, title, lines, step.mistake)
+        kept = _kept_lines(problem, averages[at : at + 1], pockets[at : at + 1])
+        yield Item(step.number, title, [*lines, *kept], step.mistake)
 
 
-def _steps(problem: TraceProblem, steps: Sequence[TraceStep]) -> TraceTable:
+def _kept_lines(
+    problem: TraceProblem, averages: Sequence[Average], pockets: Sequence[PocketState]
+) -> Iterator[Line]:
+    """The running average and the pocket after a step, as lines."""
+    for w, b in averages:
+        yield words.line("average of the weights so far: ", words.weights(problem, w, b))
+    for state in pockets:
+        kept = words.weights(problem, state.weights, state.bias)
+        where = "the start" if state.step == 0 else f"step {state.step}"
+        yield words.line("pocket: ", Math(f"E = {state.errors}"), f", from {where}: ", kept)
+
+
+def _steps(trace: Trace, averages: Sequence[Average], pockets: Sequence[PocketState]) -> TraceTable:
+    problem, steps = trace.problem, trace.steps
     batch, bias = any(step.row is None for step in steps), problem.padding is not None
     header: list[Line] = [["step"], ["epoch"]]
     header += [] if batch else [["row"], [Math("y")], [Math("s")], ["predicted"]]
     header += [["verdict"], [Math("w")], *([[Math("b")]] if bias else [])]
+    header += [["average w"], *([["average b"]] if bias else [])] if averages else []
+    header += [[Math("E")], ["pocket w"], *([["pocket b"]] if bias else [])] if pockets else []
     rows: list[Sequence[Line]] = []
-    for step in steps:
+    for at, step in enumerate(steps):
         row: list[Line] = [[str(step.number)], [str(step.epoch)]]
         row += [] if batch else _prediction(problem, step)
-        row += [[_verdict(problem, step)], words.vector(step.weights_after, problem.feature_names)]
-        row += [[Math(number(step.bias_after))]] if bias else []
+        row.append([_verdict(problem, step)])
+        row += _vector_cells(problem, step.weights_after, step.bias_after)
+        for w, b in averages[at : at + 1]:
+            row += _vector_cells(problem, w, b)
+        for state in pockets[at : at + 1]:
+            row += [[Math(str(state.errors))], *_vector_cells(problem, state.weights, state.bias)]
         rows.append(row)
     return TraceTable(header, rows, tuple(i for i, step in enumerate(steps) if step.mistake))
+
+
+def _vector_cells(problem: TraceProblem, weights: Any, bias: Any) -> list[Line]:
+    cells = [words.vector(weights, problem.feature_names)]
+    return cells if problem.padding is None else [*cells, [Math(number(bias))]]
 
 
 def _prediction(problem: TraceProblem, step: TraceStep) -> list[Line]:
@@ -164,6 +205,10 @@ def _proof(trace: Trace) -> list[Block]:
         return [Paragraph(["No line separates the rows, so the number of updates has no bound."])]
     proof = trace.proof(separator)
     header = ["k", "u·w", "kγ", "‖w‖²", "kR²", "‖w - αu‖²"]
+    from_zero = not any(trace.problem.padded_weights(*trace.path[0]))
+    plain = trace.problem.threshold == 0 and all(step.eta == 1 for step in trace.steps)
+    if not (from_zero and plain):
+        header = ["k", "u·w", "u·w at least", "‖w‖²", "‖w‖² at most", "‖w - αu‖²"]
     rows = [
         [[Math(number(value))] for value in (
             p.k, p.progress, p.progress_floor, p.sqnorm, p.sqnorm_ceiling, p.potential)]
@@ -172,7 +217,10 @@ def _proof(trace: Trace) -> list[Block]:
     line: list[str] = [Math(f"γ = {number(proof.margin)}, R = {number(proof.radius)}")]
     if proof.bound is not None:
         updates = counted(int(proof.bound), "update")
-        plain = trace.problem.threshold == 0 and all(step.eta == 1 for step in trace.steps)
         chain = "kγ ≤ u·w ≤ ‖w‖ ≤ √k·R" if plain else "u·w ≤ ‖w‖"
+        if not from_zero:
+            share = "R²" if plain else "(ηR)²"
+            start = number(proof.points[0].potential)
+            chain = f"‖w₀ - αu‖² = {start} falls by at least {share} per update"
         line += [f": at most {updates}, because ", Math(chain)]
     return [Paragraph(line), TraceTable([[Math(h)] for h in header], rows)]

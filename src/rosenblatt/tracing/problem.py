@@ -149,5 +149,6 @@ def _classes(labels: list[Any]) -> tuple[Any, Any]:
     if found in ([-1], [1]):
         return -1, 1
     if len(found) != 2:
-        raise ValueError(f"a trace needs two classes, but y holds {len(found)}")
+        more = "; trace_classes (--multiclass) takes several" if len(found) > 2 else ""
+        raise ValueError(f"a trace needs two classes, but y holds {len(found)}{more}")
     return found[0], found[1]

@@ -56,8 +56,8 @@ class Proof:
     alpha
         The multiple of u that the weights approach.
     bound
-        The most updates that a run from zero can make with constant η: ``(R² + 2δ/η)/γ²``; None
-        for other starts and rates, and for batch updates.
+        The most updates that a run with constant η can make: ``(R² + 2δ/η)/γ²`` from zero, and
+        ``k₀ = ‖w0 - αu‖²/(ηR)²`` from another start; None for other rates and batch updates.
     points : tuple of ProofPoint
         One per update, starting with k = 0.
 
@@ -86,7 +86,13 @@ class Proof:
         return f"<Proof: {made}, {bound}; γ = {self.margin:.6g}, R = {self.radius:.6g}>"
 
 
-def prove(problem: TraceProblem, steps: Sequence[TraceStep], separator: Sequence[Any]) -> Proof:
+def prove(
+    problem: TraceProblem,
+    steps: Sequence[TraceStep],
+    separator: Sequence[Any],
+    start: Vector | None = None,
+    eta: float | None = None,
+) -> Proof:
     """Follow the proof along the steps, for a separator of the padded rows.
 
     Parameters
@@ -95,6 +101,10 @@ def prove(problem: TraceProblem, steps: Sequence[TraceStep], separator: Sequence
         The data, and the steps of a run from the first on.
     separator
         Any vector with ``z·separator > 0`` for every padded row z; its length does not matter.
+    start
+        The padded weights that the run starts with; those before the first step unless given.
+    eta
+        The learning rate, for when no step has been taken yet.
     """
     length = math.hypot(*separator)
     u = tuple(float(value) / length for value in separator) if length else tuple(separator)
@@ -104,21 +114,27 @@ def prove(problem: TraceProblem, steps: Sequence[TraceStep], separator: Sequence
     sqradius, delta = float(problem.sqradius), float(problem.threshold)
     batch = any(step.row is None for step in steps)
     most = len(problem.X) if batch else 1
-    rate = max((float(step.eta) for step in steps), default=1.0)
+    rates = {float(step.eta) for step in steps} or {1.0 if eta is None else float(eta)}
+    rate = max(rates)
     alpha = (delta + rate * most * sqradius) / margin
 
-    w = problem.padded_weights(steps[0].weights_before, steps[0].bias_before) if steps else ()
-    floor, ceiling, fall = dot(u, w) if w else 0.0, float(dot(w, w)), 0.0
-    points = [_point(0, u, w or (0,) * len(u), alpha, floor, ceiling, fall)]
+    if start is None and steps:
+        start = problem.padded_weights(steps[0].weights_before, steps[0].bias_before)
+    w = start or (0,) * len(u)
+    floor, ceiling, fall = float(dot(u, w)), float(dot(w, w)), 0.0
+    points = [_point(0, u, w, alpha, floor, ceiling, fall)]
     for step in (step for step in steps if step.mistake):
-        m, eta = len(step.mistaken), float(step.eta)
-        floor += eta * m * margin
-        ceiling += 2 * eta * m * delta + (eta * m) ** 2 * sqradius
-        fall = 2 * eta * m * (alpha * margin - delta) - (eta * m) ** 2 * sqradius
+        added = float(step.eta) * len(step.mistaken)
+        floor += added * margin
+        ceiling += 2 * added * delta + added**2 * sqradius
+        fall = 2 * added * (alpha * margin - delta) - added**2 * sqradius
         w = problem.padded_weights(step.weights_after, step.bias_after)
         points.append(_point(step.updates, u, w, alpha, floor, ceiling, fall))
-    constant = not batch and points[0].sqnorm == 0 and len({step.eta for step in steps}) == 1
-    bound = (sqradius + 2 * delta / rate) / margin**2 if constant and rate > 0 else None
+    bound = None
+    if not batch and len(rates) == 1 and rate > 0:
+        from_zero = (sqradius + 2 * delta / rate) / margin**2
+        moved = points[0].sqnorm != 0
+        bound = points[0].potential / (rate**2 * sqradius) if moved else from_zero
     return Proof(u, margin, math.sqrt(sqradius), alpha, bound, tuple(points))
 
 

@@ -9,6 +9,7 @@ from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
 from rosenblatt.tracing.document import document, folded
+from rosenblatt.tracing.kept import Pocket, PocketState, RunningAverage
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, prove, widest_separator
 from rosenblatt.tracing.run import TraceRun, TraceStep
@@ -95,7 +96,7 @@ class Trace(Sequence[TraceStep]):
 
     def _repr_html_(self) -> str:
         style = "steps" if len(self) <= MOST_ITEMS else "table"
-        return render.html_page(folded(document(self, style, proof=False)))
+        return render.html_page(folded(document(self, style)))
 
     @property
     def n_updates(self) -> int:
@@ -114,6 +115,26 @@ class Trace(Sequence[TraceStep]):
             self._start,
             *((step.weights_after, step.bias_after) for step in self.steps if step.mistake),
         ]
+
+    @property
+    def averages(self) -> list[tuple[Vector, Any]]:
+        """The mean of the weights so far and of the bias, after each step.
+
+        >>> trace([[2, 1], [-1, 1]], [1, -1]).averages[1]
+        ((Fraction(5, 2), Fraction(1, 2)), Fraction(1, 2))
+        """
+        average = RunningAverage(self.steps)
+        return [average.after(position) for position in range(1, len(self) + 1)]
+
+    @property
+    def pockets(self) -> list[PocketState]:
+        """The pocket after each step: the fewest mistaken rows so far, and the weights.
+
+        >>> [state.errors for state in trace([[2, 1], [-1, 1]], [1, -1]).pockets]
+        [1, 0, 0, 0]
+        """
+        pocket = Pocket(self.problem, self._start, self.steps)
+        return [pocket.after(position) for position in range(1, len(self) + 1)]
 
     def arithmetic(self, index: int) -> list[str]:
         """The lines of one step, as plain text.
@@ -136,23 +157,42 @@ class Trace(Sequence[TraceStep]):
             separator = widest_separator(self.problem)
         if separator is None:
             raise ValueError("no line separates the rows, so the proof does not apply")
-        return prove(self.problem, self.steps, separator)
+        start = self.problem.padded_weights(*self._start)
+        return prove(self.problem, self.steps, separator, start)
 
-    def to_text(self, style: str = "steps", *, proof: bool = False) -> str:
-        """Text for a terminal; `style` is ``"steps"`` (the arithmetic) or ``"table"``."""
-        return render.text(document(self, style, proof))
+    def to_text(
+        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
+    ) -> str:
+        """Text for a terminal.
 
-    def to_markdown(self, style: str = "steps", *, proof: bool = False) -> str:
+        Parameters
+        ----------
+        style : {"steps", "table"}
+            Every step with its arithmetic, or one line per step.
+        proof
+            Whether to follow the convergence proof along the run.
+        show : sequence of {"average", "pocket"}
+            What the run keeps beside its last weights, step by step.
+        """
+        return render.text(document(self, style, proof, show))
+
+    def to_markdown(
+        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
+    ) -> str:
         """Markdown with tables and formulas."""
-        return render.markdown(document(self, style, proof))
+        return render.markdown(document(self, style, proof, show))
 
-    def to_latex(self, style: str = "steps", *, proof: bool = False) -> str:
+    def to_latex(
+        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
+    ) -> str:
         """A LaTeX fragment that needs no package."""
-        return render.latex(document(self, style, proof))
+        return render.latex(document(self, style, proof, show))
 
-    def to_html(self, style: str = "steps", *, proof: bool = False) -> str:
+    def to_html(
+        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
+    ) -> str:
         """One HTML element with its own style."""
-        return render.html_page(document(self, style, proof))
+        return render.html_page(document(self, style, proof, show))
 
 
 def trace(

@@ -9,9 +9,11 @@ from rosenblatt.viz.animation import animate
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.bounds import BoundsDisplay
 from rosenblatt.viz.contradiction import ContradictionDisplay
+from rosenblatt.viz.criterion import CriterionDisplay
 from rosenblatt.viz.epochs import EpochsDisplay
 from rosenblatt.viz.margins import MarginsDisplay
-from rosenblatt.viz.proof import ProofDisplay
+from rosenblatt.viz.proof import PotentialDisplay, ProofDisplay
+from rosenblatt.viz.risk import OverfittingDisplay, VCBoundDisplay
 from rosenblatt.viz.weight_space import WeightSpaceDisplay
 from rosenblatt.viz.words import TopWordsDisplay
 
@@ -19,10 +21,14 @@ __all__ = [
     "BoundaryDisplay",
     "BoundsDisplay",
     "ContradictionDisplay",
+    "CriterionDisplay",
     "EpochsDisplay",
     "MarginsDisplay",
+    "OverfittingDisplay",
+    "PotentialDisplay",
     "ProofDisplay",
     "TopWordsDisplay",
+    "VCBoundDisplay",
     "WeightSpaceDisplay",
     "animate",
 ]

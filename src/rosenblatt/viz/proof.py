@@ -32,10 +32,10 @@ class ProofDisplay(Display):
     """
 
     def __init__(self, proof: Any) -> None:
-        if proof.bound is None:
+        if proof.bound is None or proof.points[0].sqnorm:
             raise ValueError(
                 "the proof can be drawn for the online rule with a constant learning rate and a "
-                "start at zero; for other runs look at the potential in Proof.points"
+                "start at zero; for other runs draw the potential"
             )
         self.proof = proof
         self.crossing = float(proof.bound)
@@ -93,3 +93,59 @@ class ProofDisplay(Display):
         progress = [point.progress for point in points]
         self.length_ = ax.scatter(k, lengths, color=NEGATIVE, marker="o", label="‖w‖", **style)
         self.progress_ = ax.scatter(k, progress, color=POSITIVE, marker="^", label="u·w", **style)
+
+
+class PotentialDisplay(Display):
+    """The potential ``‖w - αu‖²``, which every update lowers by at least ``(ηR)²``.
+
+    The dashed line is the slowest fall that the proof allows; where it meets zero, a run from any
+    start must have ended: ``k₀ = ‖w0 - αu‖²/(ηR)²``.
+
+    Parameters
+    ----------
+    proof : rosenblatt.tracing.Proof
+        From a run with a constant learning rate.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> from rosenblatt.viz import PotentialDisplay
+    >>> run = trace([[2, 1], [-1, 1]], [1, -1], weights=[1, 0])
+    >>> round(PotentialDisplay.from_trace(run, separator=(1, 0, 0)).last, 3)
+    4.167
+    """
+
+    def __init__(self, proof: Any) -> None:
+        if proof.bound is None:
+            raise ValueError("the potential is about the online rule with a constant learning rate")
+        self.proof = proof
+        falls = [point.fall for point in proof.points[1:]] or [proof.radius**2]
+        self.last = proof.points[0].potential / falls[0]
+
+    @classmethod
+    def from_trace(
+        cls, trace: Any, separator: Sequence[Any] | None = None, *, ax: Any = None, **options: Any
+    ) -> PotentialDisplay:
+        """Draw the potential of a trace; without a separator, that of largest margin is found."""
+        return cls(trace.proof(separator)).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, legend: bool = True) -> PotentialDisplay:
+        """Draw into `ax`, or into a new figure."""
+        ax = self._prepare(ax)
+        points = self.proof.points
+        start = points[0].potential
+        (self.slowest_,) = ax.plot(
+            [0, self.last], [start, 0], color=SOFT, linestyle="--", label="the slowest fall allowed"
+        )
+        self.potential_ = ax.scatter(
+            [point.k for point in points], [point.potential for point in points], color=POSITIVE,
+            marker="o", s=22 if len(points) < 60 else 8, zorder=3, label="‖w - αu‖²",
+        )  # fmt: skip
+        ax.annotate(
+            f"k₀ = {self.last:.4g}", (self.last, 0), xytext=(-6, 10), ha="right",
+            textcoords="offset points", color=INK,
+        )  # fmt: skip
+        ax.set(xlabel="updates k", xlim=(0, None), ylim=(0, None))
+        if legend:
+            ax.legend(loc="upper right", framealpha=0.9)
+        return self

@@ -54,6 +54,16 @@ const mark = (sign, cx, cy, r) => sign > 0
   ? `<circle cx="${cx}" cy="${cy}" r="${r}"/>`
   : `<rect x="${cx - r * 0.9}" y="${cy - r * 0.9}" width="${1.8 * r}" height="${1.8 * r}"/>`
 
+// With several classes each has a number of corners of its own; class 0 is a square, 1 a circle.
+const shape = (kind, cx, cy, r) => {
+  if (kind < 2) return mark(kind === 1 ? 1 : -1, cx, cy, r)
+  const corners = kind + 1, turned = Array.from({ length: corners }, (_, i) => {
+    const angle = (2 * Math.PI * i) / corners - Math.PI / 2
+    return `${cx + 1.25 * r * Math.cos(angle)},${cy + 1.25 * r * Math.sin(angle)}`
+  })
+  return `<polygon points="${turned.join(" ")}"/>`
+}
+
 function drawPlane(view, selected, [w, h]) {
   const { x, y } = planeScales(view.frame, [w, h])
   const [x0, x1, y0, y1] = view.frame
@@ -65,16 +75,16 @@ function drawPlane(view, selected, [w, h]) {
     `height="${h - EDGE.top - EDGE.bottom}"`
   const dots = view.points.map(([px, py, sign], i) => {
     const cx = x(px), cy = y(py)
-    const kinds = [sign > 0 ? "positive" : "negative", wrong.has(i) && "wrong", seen.has(i) && "seen",
+    const kinds = [view.labels ? `kind-${view.labels[i]}` : sign > 0 ? "positive" : "negative", wrong.has(i) && "wrong", seen.has(i) && "seen",
       shares.has(i) && "contradicts", selected === i && "selected"].filter(Boolean)
     const share = shares.has(i) && shares.size <= 12
-      ? `<text class="part" x="${cx + r + 6}" y="${cy - r - 2}">${text(shares.get(i))}</text>` : ""
+      ? `<text class="part" x="${cx + (cx > w - 80 ? -r - 6 : r + 6)}" y="${cy - r - 2}" text-anchor="${cx > w - 80 ? "end" : "start"}">${text(shares.get(i))}</text>` : ""
     return `<g class="point ${kinds.join(" ")}" data-row="${i}">
       ${seen.has(i) ? `<circle class="halo" cx="${cx}" cy="${cy}" r="${r + 9}"/>` : ""}
       ${wrong.has(i) ? `<circle class="ring" cx="${cx}" cy="${cy}" r="${r + 4}"/>` : ""}
       ${shares.has(i) ? `<path class="cross" d="M${cx - r - 6} ${cy - r - 6}l4 4M${cx + r + 6} ${cy - r - 6}l-4 4M${cx - r - 6} ${cy + r + 6}l4 -4M${cx + r + 6} ${cy + r + 6}l-4 -4"/>` : ""}
       ${selected === i ? `<circle class="chosen" cx="${cx}" cy="${cy}" r="${r + 13}"/>` : ""}
-      ${mark(sign, cx, cy, r)}${share}
+      ${view.labels ? shape(view.labels[i], cx, cy, r) : mark(sign, cx, cy, r)}${share}
       <circle class="grip" cx="${cx}" cy="${cy}" r="${Math.max(r + 4, 14)}"/></g>`
   })
   return `<defs><clipPath id="area"><rect ${area}/></clipPath></defs>
@@ -84,6 +94,7 @@ function drawPlane(view, selected, [w, h]) {
     ${axes(x, y, [x0, x1], [y0, y1], view.features, [w, h])}
     <g clip-path="url(#area)">
       ${b.margins.map((p) => `<polyline class="margin" points="${points(p, x, y)}"/>`).join("")}
+      ${(view.last_line || []).map((p) => `<polyline class="last-line" points="${points(p, x, y)}"/>`).join("")}
       ${b.lines.map((p) => `<polyline class="boundary" points="${points(p, x, y)}"/>`).join("")}
       ${links(view, shares, x, y)}${dots.join("")}</g>`
 }
@@ -123,6 +134,8 @@ function drawProof(proof) {
       updates the run is between its floor and its ceiling, which meet at ${proof.bound}">
     ${marks.map((v) => `<line class="gridline" x1="${x(v)}" x2="${x(v)}" y1="${EDGE.top}" y2="${h - EDGE.bottom}"/>
       <text class="tick" x="${x(v)}" y="${h - EDGE.bottom + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
+    ${(log ? [0.01, 0.1, 1, 10, 100, 1e3, 1e4].filter((v) => v >= base && v <= top) : ticks(0, top, 4)).map((v) => `
+      <text class="tick" x="${EDGE.left - 5}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`).join("")}
     <polygon class="between" points="${points([...floor, ...[...ceiling].reverse()].filter(([k]) => k <= proof.bound), x, y)}"/>
     <polyline class="floor" points="${points(floor, x, y)}"/>
     <polyline class="ceiling" points="${points(ceiling, x, y)}"/>
@@ -131,6 +144,24 @@ function drawProof(proof) {
     ${dots.join("")}
     <text class="note ceiling-name" x="${EDGE.left + 8}" y="${EDGE.top + 14}">● ‖w‖, ${names[1]}</text>
     <text class="note floor-name" x="${EDGE.left + 8}" y="${EDGE.top + 30}">▲ u·w, ${names[0]}</text>
+    <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k</text></svg>`
+}
+
+// The potential ‖w - αu‖² falls by at least (ηR)² per update, from any start.
+function drawPotential(proof) {
+  const w = 420, h = 260
+  const start = proof.potential[0][1], end = start / proof.fall
+  const x = scale([0, Math.max(end, 1) * 1.1], [EDGE.left + 12, w - EDGE.right])
+  const y = scale([0, start * 1.08 || 1], [h - EDGE.bottom, EDGE.top])
+  const dots = proof.potential.map(([k, p]) => `<circle class="progress" cx="${x(k)}" cy="${y(p)}" r="3"/>`)
+  return `<svg class="chart" viewBox="0 0 ${w} ${h}" role="img" aria-label="the potential: ${short(proof.potential[proof.potential.length - 1][1])}
+      after ${proof.potential[proof.potential.length - 1][0]} updates, from ${short(start)}">
+    ${ticks(0, Math.max(end, 1) * 1.1, 5).map((v) => `<line class="gridline" x1="${x(v)}" x2="${x(v)}" y1="${EDGE.top}" y2="${h - EDGE.bottom}"/>
+      <text class="tick" x="${x(v)}" y="${h - EDGE.bottom + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
+    ${ticks(0, start * 1.08 || 1, 4).map((v) => `<text class="tick" x="${EDGE.left + 7}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`).join("")}
+    <line class="floor" x1="${x(0)}" y1="${y(start)}" x2="${x(end)}" y2="${y(0)}"/>${dots.join("")}
+    <text class="note" x="${x(end)}" y="${h - EDGE.bottom - 8}" text-anchor="end">k₀ = ${short(end)}</text>
+    <text class="note floor-name" x="${w - EDGE.right}" y="${EDGE.top + 14}" text-anchor="end">● ‖w − αu‖², at most the dashed line</text>
     <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k</text></svg>`
 }
 
@@ -153,12 +184,13 @@ function drawWeightSpace(space) {
   const x = scale(range(mid[0]), [room, size - 8]), y = scale(range(mid[1]), [size - room, 8])
   const square = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([a, b]) => [mid[0] + a * half, mid[1] + b * half])
   const cone = space.edges.reduce((left, [a, b]) => cut(left, a, b, space.threshold), square)
+  const faint = space.edges.length > 20 ? ' style="opacity:0.22"' : ""
   const edges = space.edges.slice(0, 120).map(([a, b, sign]) => {
     const n = Math.hypot(a, b)
     if (!n) return ""
     const d = (space.threshold - a * mid[0] - b * mid[1]) / (n * n)
     const foot = [mid[0] + d * a, mid[1] + d * b], far = 3 * half / n
-    return `<line class="edge ${sign > 0 ? "positive" : "negative"}" x1="${x(foot[0] - far * b)}" y1="${y(foot[1] + far * a)}"
+    return `<line class="edge ${sign > 0 ? "positive" : "negative"}"${faint} x1="${x(foot[0] - far * b)}" y1="${y(foot[1] + far * a)}"
       x2="${x(foot[0] + far * b)}" y2="${y(foot[1] - far * a)}"/>`
   })
   const end = space.path[space.path.length - 1]
@@ -178,18 +210,19 @@ function drawWeightSpace(space) {
 }
 
 function drawWeights(weights, bias) {
-  const most = Math.max(...weights.map((w) => Math.abs(w.value)), 1e-300)
+  const most = Math.max(...weights.map((w) => Math.abs(w.value)), Math.abs(bias ? bias.value : 0), 1e-300)
   const shown = [...weights.entries()].sort((a, b) => Math.abs(b[1].value) - Math.abs(a[1].value))
     .slice(0, 12).sort((a, b) => a[0] - b[0])
-  const rows = shown.map(([, w]) => {
+  const row = (name, w) => {
     const share = (50 * Math.abs(w.value)) / most
     const side = w.value >= 0 ? `left:50%;width:${share}%` : `right:50%;width:${share}%`
-    return `<tr><th scope="row">${text(w.name)}</th><td class="bar"><span class="${w.value >= 0 ? "positive" : "negative"}"
+    return `<tr><th scope="row">${text(name)}</th><td class="bar"><span class="${w.value >= 0 ? "positive" : "negative"}"
       style="${side}"></span></td><td class="value">${text(w.text)}</td></tr>`
-  })
+  }
+  const rows = shown.map(([, w]) => row(w.name, w))
   const more = weights.length - shown.length
   return `<table class="weights">${rows.join("")}
-    ${bias === null ? "" : `<tr><th scope="row">bias b</th><td></td><td class="value">${text(bias)}</td></tr>`}</table>
+    ${bias === null ? "" : row("bias b", bias)}</table>
     ${more > 0 ? `<p class="aside">and ${more} smaller weights</p>` : ""}`
 }
 

@@ -14,7 +14,25 @@ const CONTROLS = [
   ["gamma", "gamma", "number", { min: 0.001, step: 0.5 }],
   ["max_epochs", "max. epochs", "number", { min: 1, max: 1000, step: 1 }],
   ["seed", "seed", "number", { min: 0, step: 1 }],
+  ["start", "start w, b", "text", { placeholder: "0, 0, 0", inputmode: "text" }],
 ]
+// What the settings mean, as formulas; shown when the pointer or the focus is on a setting.
+const FORMULAS = {
+  update: "online: w ← w + η·y·x for one row. batch: w ← w + η·Σ y·x over all mistaken rows",
+  order: "which row I_t is looked at: in order, a new permutation per epoch, or drawn at random",
+  mistake: "margin: a mistake is y·s ≤ δ. sign: a mistake is sign(s) ≠ y, with sign(0) = −1",
+  threshold: "δ: update when y·(w·x + b) ≤ δ",
+  eta: "η in w ← w + η·y·x; from zero it only scales the weights",
+  bias: "s = w·x + b; without it the line goes through the origin",
+  padding: "c: the row becomes (x, c), and b ← b + η·y·c²",
+  keep: "last: w after step t. average: (w₁ + … + w_t)/t. best: the w with the fewest errors so far",
+  lift: "φ(x): the run learns from φ(x) instead of x",
+  degree: "all products of up to this many features",
+  gamma: "exp(−γ‖x − c‖²) around some of the points c",
+  max_epochs: "the run ends after this many passes over the rows",
+  seed: "of the random orders",
+  start: "w₀ and b₀: weights first, then the bias. At most k₀ = ‖w₀ − αu‖²/R² updates",
+}
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
 const EXPORTS = [["png", "Picture, PNG"], ["svg", "Picture, SVG"], ["gif", "Animation, GIF"],
   ["md", "Trace, Markdown"], ["html", "Trace, HTML"], ["tex", "Trace, LaTeX"], ["txt", "Trace, text"],
@@ -26,16 +44,20 @@ const control = ([name, label, kind, more]) => {
   const field = kind === "select"
     ? `<select id="${id}" name="${name}">${more.map((o) => `<option>${o}</option>`).join("")}</select>`
     : `<input id="${id}" name="${name}" type="${kind}" ${Object.entries(more || {}).map(([k, v]) => `${k}="${v}"`).join(" ")}>`
-  return `<div class="setting" data-setting="${name}"><label for="${id}">${label}</label>${field}</div>`
+  return `<div class="setting" data-setting="${name}" title="${text(FORMULAS[name])}"><label for="${id}">${label}</label>${field}
+    <small class="formula">${text(FORMULAS[name])}</small></div>`
 }
 
-const PAGE = (examples) => `
+const PAGE = (examples, scenes) => `
   <header><h1>Perceptron lab</h1>
     <div class="tools">
-      <label>example <select class="example" aria-label="example"><option value="">choose…</option>
-        ${examples.map((e) => `<option>${text(e)}</option>`).join("")}</select></label>
+      <label>example <select class="example" aria-label="example"><option value="">your points</option>
+        <optgroup label="examples">${examples.map((e) => `<option>${text(e)}</option>`).join("")}</optgroup>
+        <optgroup label="scenes of the course">${scenes.map((e) => `<option value="scene ${text(e)}">${text(e)}</option>`).join("")}</optgroup></select></label>
+      <label class="target-box" hidden>class +1 <select class="target" aria-label="class that counts as +1"></select></label>
       <label class="button">load CSV<input class="file" type="file" accept=".csv,text/csv,text/plain"></label>
-      <button class="clear">clear</button>
+      <button class="clear" title="delete all points; undo brings them back">clear</button>
+      <button class="undo" title="take back the last change (Ctrl-Z)">undo</button>
       <label>export <select class="export" aria-label="export"><option value="">choose…</option>
         ${EXPORTS.map(([k, n]) => `<option value="${k}">${n}</option>`).join("")}</select></label>
       <button class="share">copy link</button>
@@ -43,6 +65,7 @@ const PAGE = (examples) => `
       <button class="help" aria-label="help">?</button>
     </div></header>
   <p class="message" role="status" aria-live="polite" hidden></p>
+  <p class="task" hidden></p>
   <div class="columns">
     <div class="main">
     <section class="card picture" aria-label="the points">
@@ -68,13 +91,15 @@ const PAGE = (examples) => `
       <section class="card known"><h2>So far</h2><div class="known-text"></div></section>
       <section class="card certificate"><h2>Is it separable?</h2><p></p></section>
       <section class="card space"><h2>Weight space</h2><div></div></section>
-      <section class="card proof"><h2>Why it must end</h2><div></div></section>
+      <section class="card proof"><h2>Why it must end</h2>
+        <label class="proof-kind">show <select class="proof-view" aria-label="what the chart shows"><option value="curves">progress and length</option>
+        <option value="potential">potential ‖w − αu‖²</option></select></label><div></div></section>
     </div>
   </div>
   <dialog class="help-box"><h2>How to use the lab</h2>
     <p>Click into the plane to add a point, drag a point to move it. Step through the run, or play it.</p>
     <dl><dt>→ ←</dt><dd>one step forward, one step back</dd><dt>space</dt><dd>play or pause</dd>
-      <dt>Home End</dt><dd>to the start, to the end</dd></dl>
+      <dt>Home End</dt><dd>to the start, to the end</dd><dt>Ctrl-Z</dt><dd>undo the last change</dd></dl>
     <p>With the plane in focus (Tab):</p>
     <dl><dt>+ −</dt><dd>add a point of that label in the middle</dd><dt>] [</dt><dd>select the next or previous point</dd>
       <dt>arrows</dt><dd>move the selected point; with Shift, further</dd><dt>f</dt><dd>flip its label</dd>
@@ -86,11 +111,12 @@ export function render({ model }) {
   const root = document.createElement("div")
   root.className = "lab-page"
   root.setAttribute("aria-busy", false)
-  root.innerHTML = PAGE(model.examples)
+  root.innerHTML = PAGE(model.examples, model.scenes)
+  for (const note of document.querySelectorAll(".rosenblatt-lab-without-kernel")) note.remove()
   const $ = (selector) => root.querySelector(selector)
   let view = model.view
   let mode = "+1", selected = null, playing = false, pending = false, drag = null, speed = 2
-  let timer = null, silence = null, settle = null
+  let timer = null, silence = null, settle = null, selectNew = false
   let size = [640, 480]
 
   // One request at a time goes to the server; the others queue.
@@ -147,11 +173,23 @@ export function render({ model }) {
     $(".step-text").setAttribute("aria-live", playing ? "off" : "polite")
     $(".back").disabled = $(".restart").disabled = view.position === 0
     $(".step").disabled = $(".finish").disabled = $(".play").disabled = view.ended
+    $(".undo").disabled = !view.can_undo
+    $(".example").value = view.loaded
+    $(".task").hidden = !view.task
+    $(".task").textContent = view.task
+    const several = view.all_classes.length > 0
+    $(".target-box").hidden = !several
+    if (several) {
+      $(".target").innerHTML = view.all_classes.map((name, i) => `<option value="${i}">${text(name)}</option>`).join("")
+      $(".target").value = view.target
+    }
     $(".speed output").textContent = `${speed}/s`
     drawText()
     for (const [name, , kind] of CONTROLS) {
       const field = $(`#setting-${name}`)
-      if (field !== root.getRootNode().activeElement) kind === "checkbox" ? (field.checked = view.settings[name]) : (field.value = view.settings[name])
+      if (field === root.getRootNode().activeElement) continue
+      if (kind === "checkbox") field.checked = view.settings[name]
+      else field.value = kind === "text" ? view.settings[name].join(", ") : view.settings[name]
     }
     const s = view.settings
     const unused = { order: s.update === "batch", seed: s.order === "in order" || s.update === "batch", padding: !s.bias,
@@ -173,9 +211,13 @@ export function render({ model }) {
     const c = $(".certificate")
     c.dataset.verdict = view.certificate.verdict
     c.querySelector("p").textContent = view.certificate.text
-    $(".proof div").innerHTML = view.proof.why_not ? `<p class="aside">${text(view.proof.why_not)}</p>` : drawProof(view.proof)
-    $(".space").hidden = !view.weight_space
-    $(".space div").innerHTML = view.weight_space ? drawWeightSpace(view.weight_space) : ""
+    // The two curves are about a start at zero; the potential is about any.
+    const potential = !view.proof.why_not && ($(".proof-view").value === "potential" || !view.proof.from_zero)
+    $(".proof-kind").hidden = Boolean(view.proof.why_not) || !view.proof.from_zero
+    $(".proof div").innerHTML = view.proof.why_not ? `<p class="aside">${text(view.proof.why_not)}</p>`
+      : potential ? drawPotential(view.proof) : drawProof(view.proof)
+    $(".space div").innerHTML = view.weight_space ? drawWeightSpace(view.weight_space)
+      : `<p class="aside">It is drawn for two weights in all: two features without a bias, or one feature with it.</p>`
   }
 
   const describe = () => {
@@ -238,6 +280,7 @@ export function render({ model }) {
   function planeKey(event) {
     const n = view.points.length
     const [x0, x1, y0, y1] = view.frame
+    if (event.key === "+" || event.key === "=" || event.key === "-") selectNew = true
     if (event.key === "+" || event.key === "=") act({ do: "add", at: place([(x0 + x1) / 2, (y0 + y1) / 2]), sign: 1 })
     else if (event.key === "-") act({ do: "add", at: place([(x0 + x1) / 2, (y0 + y1) / 2]), sign: -1 })
     else if (event.key === "]" && n) selected = selected === null ? 0 : (selected + 1) % n
@@ -256,30 +299,50 @@ export function render({ model }) {
     draw()
     return true
   }
-  root.addEventListener("keydown", (event) => {
+  // On its own page the lab listens everywhere, so that keys work before anything was clicked; in a
+  // notebook only where it has the focus.
+  const listener = model.in_page ? document : root
+  const onKey = (event) => {
+    if (!root.isConnected) return listener.removeEventListener("keydown", onKey)
+    const [target] = event.composedPath()
+    if (!(target instanceof Element) || target.closest("input, select, textarea, dialog")) return
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey) {
+      event.preventDefault()
+      event.stopPropagation()
+      if (view.can_undo) act({ do: "undo" })
+      return
+    }
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const field = event.target.closest("input, select, textarea, dialog")
-    if (field) return
-    const inPlane = event.target.closest(".plane")
+    const inPlane = target.closest(".plane")
     // Keys handled here must not reach the notebook, which has its own shortcuts.
     const taken = () => { event.preventDefault(); event.stopPropagation() }
     if (inPlane && planeKey(event)) return taken()
     const keys = { ArrowRight: () => act({ do: "step" }), ArrowLeft: () => act({ do: "back" }), Home: () => act({ do: "restart" }),
       End: () => act({ do: "finish" }), " ": () => (playing ? pause() : play()) }
-    if (event.key === " " && event.target.closest("button")) return
+    if (event.key === " " && target.closest("button")) return
     if (keys[event.key]) { keys[event.key](); taken() }
-  })
+  }
+  listener.addEventListener("keydown", onKey)
 
   // Buttons, menus and fields.
-  for (const name of ["step", "back", "restart", "finish", "clear", "fit"]) $(`.${name}`).addEventListener("click", () => { if (name === "clear") selected = null; act({ do: name }) })
+  for (const name of ["step", "back", "restart", "finish", "clear", "undo", "fit"]) $(`.${name}`).addEventListener("click", () => { if (name === "clear") selected = null; act({ do: name }) })
   $(".play").addEventListener("click", () => (playing ? pause() : play()))
   $(".modes").addEventListener("click", (event) => { if (event.target.dataset.mode) { mode = event.target.dataset.mode; draw() } })
   $(".speed input").addEventListener("input", (event) => { speed = SPEEDS[event.target.value]; draw() })
-  $(".example").addEventListener("change", (event) => { selected = null; act({ do: "example", name: event.target.value }); event.target.value = "" })
+  $(".example").addEventListener("change", (event) => {
+    const name = event.target.value
+    selected = null
+    event.target.blur()
+    if (!name) return draw()
+    act(name.startsWith("scene ") ? { do: "scene", name: name.slice(6) } : { do: "example", name })
+  })
+  $(".target").addEventListener("change", (event) => { event.target.blur(); act({ do: "choose", target: Number(event.target.value) }) })
+  $(".proof-view").addEventListener("change", (event) => { event.target.blur(); draw() })
   $(".settings form").addEventListener("submit", (event) => event.preventDefault())
   $(".settings form").addEventListener("change", (event) => {
     const { name, type, checked, value } = event.target
-    const given = type === "checkbox" ? checked : type === "number" ? (value === "" ? null : Number(value)) : value
+    let given = type === "checkbox" ? checked : type === "number" ? (value === "" ? null : Number(value)) : value
+    if (name === "start") given = value.split(/[\s,;]+/).filter(Boolean).map((part) => (Number.isFinite(Number(part)) ? Number(part) : part))
     event.target.blur()
     act({ do: "configure", changes: { [name]: given } })
   })
@@ -340,6 +403,8 @@ export function render({ model }) {
     const dragged = drag && drag.moved ? view.points[drag.row] : null
     view = model.view
     if (dragged) view = { ...view, points: view.points.map((p, i) => (i === drag.row ? dragged : p)) }
+    if (selectNew && !view.message) selected = view.points.length - 1
+    selectNew = false
     if (selected !== null && selected >= view.points.length) selected = null
     if (view.ended && playing) pause()
     if (view.message) say(view.message, "error")
@@ -357,7 +422,11 @@ export function render({ model }) {
     const bytes = Uint8Array.from(atob(sent.base64), (c) => c.charCodeAt(0))
     save(sent.name, new Blob([bytes], { type: sent.type }))
   })
-  const restore = () => { if (location.hash.startsWith("#s=")) { selected = null; act({ do: "restore", link: location.hash.slice(3) }) } }
+  const restore = () => {
+    selected = null
+    if (location.hash.startsWith("#s=")) act({ do: "restore", link: location.hash.slice(3) })
+    if (location.hash.startsWith("#scene=")) act({ do: "scene", name: decodeURIComponent(location.hash.slice(7)) })
+  }
   if (model.in_page) { addEventListener("hashchange", restore); restore() }
   else $(".share").hidden = true
   // One unit per pixel, so that text keeps its size.

@@ -1,0 +1,162 @@
+"""What a source was understood as: one line per column, with remarks on what looks odd."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.counts import counted
+from rosenblatt.data.cells import to_numbers, valid_strings
+from rosenblatt.data.column_kinds import name_speaks_of
+from rosenblatt.data.dates import to_times
+from rosenblatt.data.open import Source
+from rosenblatt.data.strings import label_strings
+from rosenblatt.errors import shown
+
+_ROWS = 2000  # that are looked at
+_ENOUGH = 20  # rows, for a remark
+_MOST = 50  # columns that are looked at
+_LONGEST = 40  # characters of an example
+_FOREIGN_DATE = re.compile(r"\d{1,4}[./]\d{1,2}[./]\d{1,4}\b")
+_NAMES_OF_NUMBERS_OF_ROWS = frozenset(("id", "ids", "index", "key", "row", "number", "nr", "no"))
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What a column was taken for, and what its first rows hold.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        ``"label"``, ``"text"``, ``"category"``, ``"number"``, ``"date"`` or ``"ignored"``.
+    rows, values, missing : int
+        Rows that were looked at, different values and missing values among them.
+    example : str
+        A value.
+    about : str
+        The range of numbers and dates; the first values of labels and categories.
+    remark : str
+        What looks odd, and what to do about it; empty if nothing does.
+    """
+
+    name: str
+    kind: str
+    rows: int
+    values: int
+    missing: int
+    example: str
+    about: str
+    remark: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return asdict(self)
+
+
+def describe(source: Source) -> list[ColumnReport]:
+    """What the columns of a source were taken for, the label first.
+
+    Looks at the first 2,000 rows, which stay to be read. Files without columns give an empty list.
+
+    >>> from rosenblatt.data import open
+    >>> frame = {"label": ["a", "b"] * 20, "x": [1, 2] * 20, "y": [0] * 40}
+    >>> for column in describe(open(frame)):
+    ...     print([column.name, column.kind, column.values, column.remark])
+    ['label', 'label', 2, '']
+    ['x', 'number', 2, '']
+    ['y', 'number', 1, 'the same value in all of the first 40 rows']
+    """
+    head = source.first_rows()
+    if head is None:
+        return []
+    kinds = {c.name: c.kind for c in source.features.columns}
+    label = source.features.label
+    names = [name for name in head.column_names if name != label][:_MOST]
+    found = [] if label is None or label not in head.column_names else [_label(head, label)]
+    missing = source.features.missing_words
+    return found + [
+        _column(name, kinds.get(name, "ignored"), head[name][:_ROWS], missing) for name in names
+    ]
+
+
+def _label(head: pa.Table, name: str) -> ColumnReport:
+    labels = label_strings(head[name]).to_pylist()
+    first = labels[:_ROWS]
+    present = [value for value in first if value is not None]
+    values = list(dict.fromkeys(present))
+    remark = ""
+    if len(present) >= _ENOUGH and len(values) > 0.9 * len(present):
+        remark = "nearly every row has a label of its own: is this the label?"
+    elif len(labels) >= _ENOUGH and _is_sorted(labels):
+        remark = "the file is sorted by label: shuffle its rows, for rows are learned in order"
+    example = present[0] if present else ""
+    listed = ", ".join(values[:8]) + (", ..." if len(values) > 8 else "")
+    absent = len(first) - len(present)
+    return ColumnReport(name, "label", len(first), len(values), absent, example, listed, remark)
+
+
+def _is_sorted(labels: list[str | None]) -> bool:
+    """Whether all rows of a label come together, one label after the other."""
+    runs = sum(a != b for a, b in pairwise(labels))
+    classes = len(set(labels))
+    return runs == classes - 1 and len(labels) >= 5 * classes
+
+
+def _column(
+    name: str, kind: str, column: pa.ChunkedArray, missing: tuple[str, ...]
+) -> ColumnReport:
+    rows = len(column)
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        return ColumnReport(name, kind, rows, 0, 0, "", f"{column.type}")
+    strings = valid_strings(column, missing)
+    present = strings.drop_null().to_pylist()
+    values = len(set(present))
+    about = ""
+    if kind == "number":
+        about = _range(to_numbers(column, missing)[0])
+    elif kind == "date":
+        times = to_times(column, missing)[0]
+        known = times[~np.isnat(times)].astype("datetime64[D]")
+        about = f"{known.min()} to {known.max()}" if len(known) else ""
+    example = present[0] if present else ""
+    remark = _remark(name, kind, present, values)
+    return ColumnReport(
+        name, kind, rows, values, rows - len(present), example[:_LONGEST], about, remark
+    )
+
+
+def _range(numbers: np.ndarray) -> str:
+    present = numbers[~np.isnan(numbers)]
+    return f"{present.min():g} to {present.max():g}" if len(present) else ""
+
+
+def _remark(name: str, kind: str, present: list[str], values: int) -> str:
+    rows = len(present)
+    if kind == "ignored" or rows < _ENOUGH:
+        return ""
+    if values == 1:
+        return f"the same value in all of the first {counted(rows, 'row')}"
+    leave_out = f"an identifier? It can be left out: --column {shown(name)[1:-1]}=ignore"
+    if kind == "category" and values > 0.9 * rows:
+        return f"nearly every value is different: {leave_out}"
+    if kind == "number" and values == rows and _counts_rows(name, present):
+        return f"a number per row: {leave_out}"
+    if kind == "category" and sum(bool(_FOREIGN_DATE.match(v)) for v in present) > 0.9 * rows:
+        return "dates? They are understood as 2024-03-31, with a time as 2024-03-31 17:30"
+    return ""
+
+
+def _counts_rows(name: str, present: list[str]) -> bool:
+    """Whether whole numbers, all different, are named as those of rows are, or count up by one."""
+    try:
+        numbers = [int(value) for value in present]
+    except ValueError:
+        return False
+    steps = {b - a for a, b in pairwise(numbers)}
+    return steps == {1} or name_speaks_of(name, _NAMES_OF_NUMBERS_OF_ROWS)

@@ -1,0 +1,235 @@
+"""Small models: without what only training needs, weights rounded, the least useful left out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rosenblatt.data.open import Source
+from rosenblatt.errors import DataError, OptionError
+from rosenblatt.kernels.text import Rows
+from rosenblatt.models.files import file_size
+from rosenblatt.models.packed import PRECISIONS, rounded
+
+if TYPE_CHECKING:
+    from rosenblatt.models.model import Array, Model
+
+_SHRINK = 0.7  # of the weights are left from one step to the next
+
+
+@dataclass(frozen=True)
+class Size:
+    """A form of a model: how large its file is, and how well it does.
+
+    Attributes
+    ----------
+    model : Model
+    bytes : int
+        The size of its file.
+    accuracy : float
+        On the rows given; NaN without any.
+    """
+
+    model: Model
+    bytes: int
+    accuracy: float
+
+    @property
+    def weights(self) -> int:
+        """How many weights are not zero."""
+        return int(np.count_nonzero(self.model.weights))
+
+
+def compress(
+    model: Model,
+    *,
+    size: float | None = None,
+    loss: float | None = None,
+    rows: Source | None = None,
+) -> list[Size]:
+    """Forms of a model, ever smaller, of which the last is the one that was asked for.
+
+    The state that only training needs is dropped and columns are sorted, which loses nothing. Then
+    weights are rounded to float16 and to int8, and then those are left out that change the scores
+    of rows the least: by size times the root of how many rows have the feature.
+
+    Parameters
+    ----------
+    model : Model
+    size : float, optional
+        The most bytes the file may have: the first form that is small enough.
+    loss : float, optional
+        The accuracy on `rows` that may be lost, as a share: the smallest form that keeps it.
+        Without both, int8 and nothing left out.
+    rows : Source, optional
+        Rows with labels, opened with the model's features and classes, to measure on. They decide,
+        if `loss` is given: use others to test the result.
+
+    Raises
+    ------
+    OptionError
+        If `loss` is given without rows, or no form is small enough.
+
+    Examples
+    --------
+    >>> from rosenblatt import train
+    >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+    >>> forms = compress(train(frame, text="text", epochs=3))
+    >>> [form.model.precision for form in forms], forms[-1].bytes < forms[0].bytes
+    (['float32', 'float32', 'float16', 'int8'], True)
+    """
+    if size is not None and loss is not None:
+        raise OptionError("size and loss exclude each other: both decide how small the model is")
+    if loss is not None and rows is None:
+        raise OptionError("loss needs rows to measure it on (--valid FILE)")
+    test = _Test(model, rows) if rows is not None else None
+    forms = [_form(model, test)]
+    lossless = _sorted(model.sparsified())
+    for precision in PRECISIONS[PRECISIONS.index(model.precision) :]:
+        weights = rounded(lossless.weights, precision)
+        forms.append(_form(replace(lossless, weights=weights, precision=precision), test))
+        if size is not None and forms[-1].bytes <= size:
+            return forms
+    if size is not None:
+        return forms + _fitting(forms[-1].model, _importance(model, lossless, test), size, test)
+    if loss is not None and test is not None:
+        return _until_lost(forms, _importance(model, lossless, test), loss, test)
+    return forms
+
+
+def _form(model: Model, test: _Test | None) -> Size:
+    return Size(model, file_size(model), math.nan if test is None else test.accuracy(model))
+
+
+def _sorted(model: Model) -> Model:
+    order = np.argsort(model.columns, kind="stable")
+    return replace(model, columns=model.columns[order], weights=model.weights[order])
+
+
+def _fitting(model: Model, importance: Array, size: float, test: _Test | None) -> list[Size]:
+    """The largest form that is small enough, found by halving the range, and steps towards it."""
+    ranks = np.sort(importance[model.weights != 0])[::-1]
+    low, high = 0, len(ranks)
+    least = file_size(_pruned(model, importance, ranks, 0))
+    if least > size:
+        raise OptionError(f"without any weights the model still takes {least:,} bytes")
+    while high - low > max(1, len(ranks) // 1000):
+        middle = (low + high) // 2
+        if file_size(_pruned(model, importance, ranks, middle)) <= size:
+            low = middle
+        else:
+            high = middle
+    steps, count = [], len(ranks)
+    while (count := int(count * _SHRINK)) > low:
+        steps.append(count)
+    return [_form(_pruned(model, importance, ranks, count), test) for count in [*steps, low]]
+
+
+def _until_lost(forms: list[Size], importance: Array, loss: float, test: _Test) -> list[Size]:
+    """Forms that keep their accuracy, each smaller than the one before."""
+    enough = forms[0].accuracy - loss
+    kept = [form for form in forms if form.accuracy >= enough]
+    if kept[-1] is not forms[-1]:
+        return kept
+    model = forms[-1].model
+    ranks = np.sort(importance[model.weights != 0])[::-1]
+    count = len(ranks)
+    while (count := int(count * _SHRINK)) > 0:
+        form = _form(_pruned(model, importance, ranks, count), test)
+        if form.accuracy < enough:
+            break
+        kept.append(form)
+    return kept
+
+
+def _pruned(model: Model, importance: Array, ranks: Array, count: int) -> Model:
+    """The model with so many of its weights, the most important ones."""
+    least = math.inf if count == 0 else ranks[count - 1]
+    weights = np.where(importance >= least, model.weights, np.float32(0))
+    # Once more, as the largest weight, which sets the scale, may be among those left out.
+    return replace(model, weights=rounded(weights, model.precision)).sparsified()
+
+
+def _importance(model: Model, small: Model, test: _Test | None) -> Array:
+    """How much the scores of rows change when a weight is left out, about."""
+    if test is not None:
+        rows_with = test.rows_with(small)
+    elif "scale" in model.state:
+        # The scale of a feature that d of n rows have is proportional to log((2 + n) / (1 + d)).
+        scale = model.state["scale"].astype(np.float64)
+        kept = np.isin(model.columns, small.columns)
+        order = np.argsort(model.columns[kept], kind="stable")
+        rows_with = 4096 ** (1 - scale[kept][order] / max(float(scale.max()), 1e-30))
+    else:
+        rows_with = np.ones(len(small.columns))
+    return np.abs(small.weights) * np.sqrt(rows_with)[:, None]
+
+
+class _Test:
+    """Rows with labels, hashed once for all forms of a model."""
+
+    def __init__(self, model: Model, source: Source) -> None:
+        self.batches: list[tuple[Rows, Any]] = []
+        for batch in source:
+            if batch.labels is None:
+                message = f"there is no column {model.features.label!r} to compare with"
+                raise DataError(message, path=source.files[0])
+            self.batches.append((batch.rows, batch.labels))
+        self.count = sum(len(labels) for _, labels in self.batches)
+        if self.count == 0:
+            raise DataError("the file has no rows", path=source.files[0])
+
+    def accuracy(self, model: Model) -> float:
+        """The share of rows whose class is predicted."""
+        right = (
+            np.count_nonzero(model.decide(model.scores(rows)) == labels)
+            for rows, labels in self.batches
+        )
+        return sum(right) / self.count
+
+    def rows_with(self, model: Model) -> Array:
+        """How many of the rows have each feature of a model, and one more."""
+        found = np.ones(len(model.columns), dtype=np.int64)
+        for rows, _ in self.batches:
+            at = np.searchsorted(model.columns, rows.indices)
+            at[at == len(found)] = 0
+            known = model.columns[at] == rows.indices if len(found) else np.zeros(0, bool)
+            found += np.bincount(at[known], minlength=len(found))
+        return found
+
+
+def parse_size(given: str) -> float:
+    """A number of bytes from what a person writes.
+
+    >>> parse_size("2MB"), parse_size("1.5 kB"), parse_size("300")
+    (2000000.0, 1500.0, 300.0)
+    """
+    units = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+    text = given.strip().lower()
+    digits = text.rstrip("bikmg ")
+    try:
+        value = float(digits) * units[text[len(digits) :].strip() or "b"]
+    except (ValueError, KeyError):
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise OptionError(f"{given!r} is not a size such as 2MB or 300kB")
+    return value
+
+
+def parse_share(given: str) -> float:
+    """A share from what a person writes.
+
+    >>> parse_share("0.1%"), parse_share("0.02")
+    (0.001, 0.02)
+    """
+    text = given.strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise OptionError(f"{given!r} is not a share such as 0.1%")
+    return share

@@ -1,0 +1,102 @@
+"""`rosenblatt explain`: contributions that add up to the score, for every kind of model."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rosenblatt import load, train
+from rosenblatt.cli import app
+
+TABLE = {
+    "label": ["a", "b", "c"] * 30,
+    "text": ["good and fun", "bad and dull", "so so, not bad"] * 30,
+    "age": [20.0, 40.0, 60.0] * 30,
+    "job": ["tech", "sales", "art"] * 30,
+    "day": ["2024-03-30", "2024-04-02", "2024-05-05"] * 30,
+}
+ROW = {"text": "not so bad, and fun", "age": 33, "job": "art", "day": "2025-01-01"}
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def rows_that_add_up(text):
+    numbers = [float(line.split()[0]) for line in text.splitlines()[1:]]
+    assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=1e-4 * len(numbers))
+    return numbers[-1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    train(TABLE, epochs=3, columns={"text": "text"}).save(folder / "table.model")
+    two = {name: [v for i, v in enumerate(values) if i % 3 < 2] for name, values in TABLE.items()}
+    train(two, text="text", epochs=3).save(folder / "text.model")
+    (folder / "a.vw").write_text("1 |w good fun\n-1 |w bad dull\n" * 30)
+    (folder / "a.svm").write_text("1 1:1 3:0.5\n-1 2:1\n" * 30)
+    for name in ("vw", "svm"):
+        train(folder / f"a.{name}", epochs=3).save(folder / f"{name}.model")
+    return folder
+
+
+@pytest.mark.parametrize("top", [1, 3, 50])
+def test_the_lines_add_up_to_the_score(folder, top):
+    model = load(folder / "text.model")
+    text = "good, and not so bad"
+    score = rows_that_add_up(run("explain", folder / "text.model", text, "--top", top))
+    assert score == pytest.approx(model.decision_function([text])[0], abs=1e-3)
+
+
+def test_contributions_add_up_in_tables_of_every_kind(folder):
+    model = load(folder / "table.model")
+    scores = model.decision_function({name: [value] for name, value in ROW.items()})[0]
+    told = json.loads(run("explain", folder / "table.model", json.dumps(ROW), "--json"))
+    added = np.sum([f["contributions"] for f in told["features"]], axis=0) + told["bias"]
+    assert added == pytest.approx(scores, abs=1e-5)
+    assert told["scores"] == pytest.approx(scores, abs=1e-5)
+    named = {f["feature"] for f in told["features"]}
+    assert {"text: bad", "text: so bad", "age", "job=art", "day:month=Jan"} <= named
+    for place, name in enumerate(model.classes):
+        text = run("explain", folder / "table.model", json.dumps(ROW), "-l", name)
+        assert rows_that_add_up(text) == pytest.approx(scores[place], abs=1e-3)
+
+
+@pytest.mark.parametrize(("name", "row"), [("vw", "|w good dull"), ("svm", "1:1 2:0.5")])
+def test_rows_of_sparse_files_are_lines(folder, name, row):
+    rows_that_add_up(run("explain", folder / f"{name}.model", row))
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "options", "message"),
+    [
+        ("table", "just text", [], "a table with the columns text, age, job, day is expected"),
+        ("table", '{"age": 3}', [], "the columns text, job, day are missing"),
+        ("table", "{age}", [], "is not a JSON object"),
+        ("text", "good", ["-l", "z"], "'z' is not a class of the model: a, b"),
+        ("vw", "no bar", [], "expected '|'"),
+    ],
+)
+def test_what_cannot_be_explained_is_said(folder, name, row, options, message):
+    result = CliRunner().invoke(app, ["explain", str(folder / f"{name}.model"), row, *options])
+    assert result.exit_code == 1
+    assert re.search(re.escape(message), str(result.exception))
+
+
+def test_a_text_of_nothing_known_has_the_bias_for_a_score(folder):
+    text = run("explain", folder / "text.model", "qqqq")
+    assert "1 feature of the row without weight" in text
+    rows_that_add_up(text)
+
+
+def test_inspect_says_the_column_beside_the_word(folder):
+    told = json.loads(run("inspect", folder / "table.model", "--json"))
+    words = {word for pairs in told["words"].values() for word, _ in pairs}
+    assert {"text: fun", "job=tech"} <= words

@@ -1,0 +1,278 @@
+"""`rosenblatt predict` as a filter: one line in, one line out, whatever the format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from rosenblatt import load
+from rosenblatt.cli import app
+from rosenblatt.errors import DataError, OptionError
+
+TEXTS = ["good fun", "bad dull", "great", "awful bad"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("predict")
+    rows = [
+        f"{label},the {word} film {i},{i},0{i},{i / 4}"
+        for i in range(60)
+        for label, word in (("pos", "good fun"), ("neg", "bad dull"), ("mid", "so so"))
+    ]
+    (path / "three.csv").write_text("label,text,n,code,x\n" + "\n".join(rows) + "\n")
+    two = [row for row in rows if not row.startswith("mid")]
+    (path / "two.csv").write_text("label,text,n,code,x\n" + "\n".join(two) + "\n")
+    for name in ("two", "three"):
+        out = path / f"{name}.model"
+        run("train", path / f"{name}.csv", "--text", "text", "--epochs", 3, "--out", out, "-q")
+    return path
+
+
+def run(*arguments, code=0, given=None):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=given)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def failure(*arguments, given=None):
+    return CliRunner().invoke(app, [str(a) for a in arguments], input=given).exception
+
+
+def program(*arguments, **options):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "rosenblatt", *(str(a) for a in arguments)],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, **options,
+    )  # fmt: skip
+
+
+def test_lines_of_plain_text_come_out_one_for_one(folder):
+    lines = ["good fun", "", 'a "bad, dull" one', "  ", "x\ty"]
+    found = run("predict", folder / "two.model", "-", given="\n".join(lines)).splitlines()
+    model = load(folder / "two.model")
+    assert [line.split("\t", 2)[0] for line in found] == model.predict(lines).tolist()
+    assert [line.split("\t", 2)[2] for line in found] == lines
+    scores = [float(line.split("\t", 2)[1]) for line in found]
+    assert scores == pytest.approx(model.decision_function(lines), rel=1e-6)
+
+
+def test_a_csv_stream_with_the_models_column_is_a_table(folder):
+    found = run("predict", folder / "two.model", "-", given='id,text\n7,"good, fun"\n8,dull\n')
+    assert [line.rsplit(",", 1)[0] for line in found.splitlines()] == [
+        "id,text,predicted", '7,"good, fun",pos', "8,dull,neg",
+    ]  # fmt: skip
+
+
+def test_csv_without_a_header_comes_out_without_one(folder):
+    (folder / "plain.csv").write_text("pos,good fun\nneg,bad dull\n" * 20)
+    common = ["--no-header", "--label", "1", "--epochs", 2, "-q"]
+    run("train", folder / "plain.csv", *common, "--out", folder / "plain.model")
+    out = run("predict", folder / "plain.model", folder / "plain.csv", "--no-header")
+    assert len(out.splitlines()) == 40
+    assert out.startswith("pos,good fun,pos,")
+
+
+def test_fasttext_lines_need_no_labels(folder):
+    (folder / "a.ft").write_text("__label__pos good fun\n__label__neg bad dull\n" * 20)
+    run("train", folder / "a.ft", "--epochs", 2, "--out", folder / "ft.model", "-q")
+    only = ["--only", "predicted"]
+    assert run("predict", folder / "ft.model", "-", *only, given="good\ndull\n") == "pos\nneg\n"
+    found = run("predict", folder / "ft.model", folder / "a.ft", "--only", "predicted,label,text")
+    assert found.splitlines()[0] == "pos\tpos\tgood fun"
+
+
+def test_svmlight_rows_are_predicted(folder):
+    (folder / "a.svm").write_text("1 1:1 3:2\n-1 2:1\n" * 20)
+    run("train", folder / "a.svm", "--epochs", 2, "--out", folder / "svm.model", "-q")
+    found = run("predict", folder / "svm.model", folder / "a.svm").splitlines()
+    assert [line.split("\t")[0] for line in found] == ["1", "-1"] * 20
+    run("predict", folder / "svm.model", folder / "a.svm", "--out", folder / "svm.csv")
+    assert len((folder / "svm.csv").read_text().splitlines()) == 40
+
+
+def test_top_labels_are_in_the_order_of_their_scores(folder):
+    found = run("predict", folder / "three.model", "-", "--json", "--top", 3, given="so good\n")
+    row = json.loads(found)
+    assert sorted(row[name] for name in ("predicted", "predicted_2", "predicted_3")) == [
+        "mid", "neg", "pos",
+    ]  # fmt: skip
+    assert row["score"] >= row["score_2"] >= row["score_3"]
+    assert row["predicted"] == load(folder / "three.model").predict(["so good"])[0]
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_scores_of_all_classes_are_those_of_the_model(folder, name):
+    model = load(folder / f"{name}.model")
+    row = json.loads(run(
+        "predict", folder / f"{name}.model", "-", "--json", "--scores", given="good so fun\n"
+    ))  # fmt: skip
+    scores = model.decision_function(["good so fun"])
+    wanted = [-scores[0], scores[0]] if name == "two" else scores[0].tolist()
+    assert [row[f"score_{label}"] for label in model.classes] == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "txt", "parquet", "arrow"])
+@pytest.mark.parametrize("packing", ["gz", "zst"])
+def test_every_format_can_be_compressed(folder, ending, packing):
+    out = folder / f"out.{ending}.{packing}"
+    run("predict", folder / "two.model", folder / "two.csv", "--out", out, "--only", "n,predicted")
+    kind = {"gz": "gzip", "zst": "zstd"}[packing]
+    with pa.OSFile(str(out)) as file, pa.CompressedInputStream(file, kind) as stream:
+        content = stream.read()
+    if ending in ("parquet", "arrow"):
+        read = {"parquet": pa.parquet.read_table, "arrow": pa.feather.read_table}[ending]
+        rows = read(pa.BufferReader(content)).to_pylist()
+        assert rows[:2] == [{"n": 0.0, "predicted": "pos"}, {"n": 0.0, "predicted": "neg"}]
+        assert len(rows) == 120
+    else:
+        assert len(content.splitlines()) == 120 + (ending in ("csv", "tsv"))
+
+
+def test_number_columns_stay_numbers_and_are_not_rewritten(folder):
+    first = run("predict", folder / "two.model", folder / "two.csv", "--json").splitlines()[10]
+    row = json.loads(first)
+    assert (row["n"], row["x"], row["text"]) == (5, 1.25, "the good fun film 5")
+    assert row["code"] == "05"
+    cells = run("predict", folder / "two.model", folder / "two.csv").splitlines()[11]
+    assert cells.startswith("pos,the good fun film 5,5,05,1.25,")
+
+
+def test_columns_and_only_choose_what_is_written(folder):
+    common = ["predict", folder / "two.model", folder / "two.csv"]
+    assert run(*common, "--columns", "n,text").startswith("n,text,predicted,score\n")
+    assert run(*common, "--only", "score,n").startswith("score,n\n")
+
+
+def test_keep_if_writes_only_rows_of_the_label(folder):
+    common = ["predict", folder / "three.model", folder / "three.csv", "--only", "label"]
+    assert run(*common, "--keep-if", "label=pos") == "label\n" + "pos\n" * 60
+    both = run(*common, "--keep-if", "label=pos", "--keep-if", "label=mid")
+    assert both == "label\n" + "pos\nmid\n" * 60
+    scores = load(folder / "three.model").decision_function(
+        [f"the so so film {i}" for i in range(60)]
+    )
+    least = float(np.median(scores[:, 0]))
+    kept = run(*common, "--keep-if", "label=mid", "--min-score", least).splitlines()[1:]
+    assert kept == ["mid"] * int((scores[:, 0] >= least).sum())
+
+
+def test_a_stream_is_answered_line_by_line(folder):
+    process = program("predict", folder / "two.model", "-", "--only", "predicted")
+    for text, label in (("good fun\n", "pos\n"), ("bad dull\n", "neg\n")):
+        process.stdin.write(text)
+        process.stdin.flush()
+        assert process.stdout.readline() == label
+    rest, error = process.communicate("dull", timeout=60)
+    assert (rest, error, process.returncode) == ("neg\n", "", 0)
+
+
+def test_a_reader_that_stops_ends_the_program_without_a_word(folder):
+    process = program("predict", folder / "two.model", "-")
+    process.stdout.close()
+    with suppress(BrokenPipeError):
+        process.stdin.write("good\n" * 2_000_000)
+    assert process.wait(60) == -signal.SIGPIPE
+    assert process.stderr.read() == ""
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stderr.close()
+
+
+def test_several_files_have_one_output_in_order_or_one_each(folder):
+    inputs = []
+    for i in range(5):
+        inputs.append(folder / f"part{i}.csv")
+        inputs[-1].write_text(f"id,text\n{i},good fun\n{i},bad dull\n")
+    run("predict", folder / "two.model", *inputs, "--out", folder / "all.csv", "--columns", "id")
+    found = [line.split(",") for line in (folder / "all.csv").read_text().splitlines()[1:]]
+    assert [row[:2] for row in found] == [
+        [str(i), label] for i in range(5) for label in ("pos", "neg")
+    ]
+    said = run("predict", folder / "two.model", *inputs, "--out", f"{folder / 'each'}{os.sep}")
+    assert len(said.splitlines()) == 5
+    assert sorted(p.name for p in (folder / "each").iterdir()) == [f"part{i}.csv" for i in range(5)]
+    assert (folder / "each" / "part3.csv").read_text().startswith("id,text,predicted,score\n3,good")
+
+
+def test_an_empty_stream_gives_an_empty_output(folder):
+    assert run("predict", folder / "two.model", "-", given="") == ""
+    process = program("predict", folder / "two.model", "-")
+    out, error = process.communicate("", timeout=60)
+    assert (out, process.returncode) == ("", 0)
+    assert "no rows" in error
+    (folder / "empty.csv").write_text("")
+    run("predict", folder / "two.model", folder / "empty.csv", "--out", folder / "e.parquet")
+    assert pa.parquet.read_table(folder / "e.parquet").num_rows == 0
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
+    common = ["predict", folder / "two.model", folder / "two.csv"]
+    out = folder / "kept.csv"
+    out.write_text("before")
+    for options, kind, words in (
+        (
+            ["--keep-if", "label=never"],
+            OptionError,
+            "'never' is not a class of the model: neg, pos",
+        ),
+        (["--top", "3"], OptionError, "--top is from 1 to 2"),
+        (
+            ["--only", "predicted,nope"],
+            DataError,
+            "there is no column 'nope'; the columns are label",
+        ),
+        (["--columns", "nope"], DataError, "there is no column 'nope'"),
+        (["--to", "xml"], OptionError, "'xml' is not a format to write"),
+        (["--columns", "n", "--only", "n"], OptionError, "exclude each other"),
+    ):
+        error = failure(*common, "--out", out, *options)
+        assert isinstance(error, kind), error
+        assert words in str(error)
+    run(*common, "--keep-if", "good", code=2)
+    assert out.read_text() == "before"
+
+
+def test_an_output_that_exists_is_replaced_only_by_a_whole_one(folder):
+    (folder / "bad.csv").write_text("id,text\n1,good\n2\n")
+    out = folder / "replaced.csv"
+    out.write_text("before")
+    error = failure("predict", folder / "two.model", folder / "bad.csv", "--out", out)
+    assert "line 3" in str(error)
+    assert out.read_text() == "before"
+    run("predict", folder / "two.model", folder / "bad.csv", "--out", out, "--skip-bad-rows")
+    assert len(out.read_text().splitlines()) == 2
+    error = failure(
+        "predict", folder / "two.model", folder / "two.csv", "--out", folder / "two.csv"
+    )
+    assert "is read; name another output" in str(error)
+    assert isinstance(failure("predict", folder / "two.model", folder / "two.csv", "--out", "a.b"),
+                      DataError)  # fmt: skip
+
+
+def test_a_missing_column_is_named(folder):
+    error = failure("predict", folder / "two.model", "-", "--format", "csv", given="id,n\n1,2\n")
+    assert "there is no column 'text'" in str(error)
+
+
+def test_compressed_standard_input_is_read(folder):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-m", "rosenblatt", "predict", str(folder / "two.model"), "-",
+               "--only", "predicted"]  # fmt: skip
+    done = subprocess.run(
+        command, env=environment, input=gzip.compress(b"good\nbad\n"), capture_output=True
+    )
+    assert done.stdout == b"pos\nneg\n"
