@@ -53,30 +53,33 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
 
     from rosenblatt import KernelPerceptron, OneByOne, Perceptron, certify
 
-    fit = {"tol": None, "random_state": 0, "max_iter": 5}
+    # Spelled out, so that releases with other defaults do the same work.
+    textbook = {"threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
+    fit = {**textbook, "tol": None, "random_state": 0, "max_iter": 5}
+    averaged = {**fit, "keep": "average"}
     X, y = mnist("train")
     X = X.astype(np.float32) / 255
     T, positive = text_rows()
     news, group = load_svmlight_file(str(data_folder() / "libsvm" / "news20.gz"), dtype=np.float32)
     row, flowers = T[0], load_iris(return_X_y=True)
-    online = Perceptron().partial_fit(row, [1], classes=[0, 1])
+    online = Perceptron(**textbook).partial_fit(row, [1], classes=[0, 1])
 
     def one_by_one() -> None:
-        with OneByOne(Perceptron(), classes=[False, True]) as learner:
+        with OneByOne(Perceptron(**textbook), classes=[False, True]) as learner:
             for x, label in zip(X[:2000], (y[:2000] == 0).tolist(), strict=True):
                 learner.learn(x, label)
 
     return {
         "fit MNIST, 0 against the rest, 5 epochs": lambda: Perceptron(**fit).fit(X, y == 0),
-        "the same, averaged": lambda: Perceptron(keep="average", **fit).fit(X, y == 0),
+        "the same, averaged": lambda: Perceptron(**averaged).fit(X, y == 0),
         "fit MNIST, 10 classes, 5 epochs": lambda: Perceptron(**fit).fit(X, y),
-        "the same, averaged ": lambda: Perceptron(keep="average", **fit).fit(X, y),
+        "the same, averaged ": lambda: Perceptron(**averaged).fit(X, y),
         "fit IMDB, sparse, 5 epochs": lambda: Perceptron(**fit).fit(T, positive),
-        "the same, averaged, threshold 2": lambda: Perceptron(
-            keep="average", threshold=2.0, **fit
-        ).fit(T, positive),
+        "the same, averaged, threshold 2": lambda: Perceptron(**{**averaged, "threshold": 2.0}).fit(
+            T, positive
+        ),
         "fit news20, 20 classes, 5 epochs": lambda: Perceptron(**fit).fit(news, group),
-        "fit iris": lambda: Perceptron(random_state=0).fit(*flowers),
+        "fit iris": lambda: Perceptron(**textbook, random_state=0).fit(*flowers),
         "partial_fit, one sparse row, 2^22 columns": lambda: online.partial_fit(row, [1]),
         "2,000 examples one by one, 784 features": one_by_one,
         "kernel perceptron, 3,000 digits, 2 epochs": lambda: KernelPerceptron(

@@ -3,7 +3,8 @@
     python benchmarks/bench_fit.py [--rounds 7] [--only MNIST] [--small] [--memory]
 
 Every round runs both programs in turns; least and median milliseconds of the rounds are printed.
-SGDClassifier and LinearSVC, which take far longer, are run once per table row. The that of the least times, scikit-learn's `Perceptron` over ours: above 1 ours is faster.
+SGDClassifier and LinearSVC, which take far longer, are run once per table row. The ratio is that of
+the least times, scikit-learn's `Perceptron` over ours: above 1 ours is faster.
 `textbook` is the same algorithm as theirs (last weights, no threshold, one against the rest) for
 the same number of epochs, shuffled; `default` is each program as it comes. `--small` measures what
 takes micro- to milliseconds: small fits, clone, pickle, predict, partial_fit, cross-validation.

@@ -27,7 +27,7 @@ def river(rows: list[dict], labels: list[bool]) -> None:
 
 
 def one_by_one(X: np.ndarray, labels: list[bool]) -> None:
-    with OneByOne(Perceptron(), classes=[False, True]) as learner:
+    with OneByOne(Perceptron.textbook(), classes=[False, True]) as learner:
         for x, y in zip(X, labels, strict=True):
             learner.learn(x, y)
 
@@ -63,12 +63,12 @@ def main() -> None:
             {j: v for j, v in enumerate(x) if v != 0} for x in np.asarray(dense, float).tolist()
         ]
         labels = y.tolist()
-        learn_online(Perceptron(), X, y, classes=[False, True])
+        learn_online(Perceptron.textbook(), X, y, classes=[False, True])
         theirs, single, array = best_of(
             5,
             lambda rows=rows, labels=labels: river(rows, labels),
             lambda dense=dense, labels=labels: one_by_one(dense, labels),
-            lambda X=X, y=y: learn_online(Perceptron(), X, y, classes=[False, True]),
+            lambda X=X, y=y: learn_online(Perceptron.textbook(), X, y, classes=[False, True]),
         )
         n = len(labels)
         table.add_row(

@@ -27,7 +27,7 @@ from common import data_folder, machine
 ROWS = 200
 FIT = (
     "from rosenblatt import Perceptron; import numpy as np; "
-    "X = np.eye(3); Perceptron(random_state=0).fit(X, [0, 1, 1])"
+    "X = np.eye(3); Perceptron.textbook(random_state=0).fit(X, [0, 1, 1])"
 )
 
 

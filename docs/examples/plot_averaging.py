@@ -17,7 +17,7 @@ X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0, stratify
 
 figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for keep in ("last", "average"):
-    model = Perceptron(keep=keep, random_state=0, max_iter=25, tol=None)
+    model = Perceptron.textbook(keep=keep, random_state=0, max_iter=25, tol=None)
     model.fit(X_train, y_train, X_val=X_val, y_val=y_val)
     ax.plot(model.history_["epoch"], model.history_["validation_error"], label=keep)
 ax.set(xlabel="epoch", ylabel="validation error", ylim=(0, None))

@@ -15,7 +15,7 @@ from rosenblatt.viz import BoundaryDisplay, MarginsDisplay
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 petals, species = X.iloc[:100, 2:], load_iris().target_names[y[:100]]
-model = Perceptron(shuffle=False).fit(petals, species)
+model = Perceptron.textbook(shuffle=False).fit(petals, species)
 BoundaryDisplay.from_estimator(model, petals, species)
 
 # %%
@@ -23,7 +23,7 @@ BoundaryDisplay.from_estimator(model, petals, species)
 
 X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
-model = Perceptron(keep="average", random_state=0).fit(X, y)
+model = Perceptron.textbook(keep="average", random_state=0).fit(X, y)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 BoundaryDisplay.from_estimator(model, X, y, ax=left)
 MarginsDisplay.from_estimator(model, X, y, ax=right)

@@ -19,10 +19,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constraine
 
 xor = examples.load("xor")
 products = PolynomialFeatures(interaction_only=True, include_bias=False)
-model = make_pipeline(products, Perceptron(shuffle=False)).fit(xor.X, xor.y)
+model = make_pipeline(products, Perceptron.textbook(shuffle=False)).fit(xor.X, xor.y)
 BoundaryDisplay.from_estimator(model, np.array(xor.X), xor.y, ax=left)
 
 X, y = make_moons(150, noise=0.12, random_state=0)
 cubic = PolynomialFeatures(degree=3, include_bias=False)
-model = make_pipeline(cubic, Perceptron(random_state=0, tol=None)).fit(X, y)
+model = make_pipeline(cubic, Perceptron.textbook(random_state=0, tol=None)).fit(X, y)
 BoundaryDisplay.from_estimator(model, X, y, ax=right)

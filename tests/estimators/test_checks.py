@@ -4,9 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 
 from rosenblatt import Perceptron
+from rosenblatt.estimators._checks import weighted_by_class
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(60, 3)), RANDOM.integers(0, 3, 60)
@@ -15,32 +19,54 @@ X, Y = RANDOM.normal(size=(60, 3)), RANDOM.integers(0, 3, 60)
 @pytest.mark.filterwarnings("default")
 def test_a_fit_that_the_budget_ends_says_so():
     with pytest.warns(ConvergenceWarning, match="The 2 epochs of max_iter ended the fit"):
-        Perceptron(max_iter=2).fit(X, Y)
+        Perceptron.textbook(max_iter=2).fit(X, Y)
 
 
 def test_asking_for_a_number_of_epochs_is_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Perceptron(max_iter=2, tol=None).fit(X, Y)
+        Perceptron.textbook(max_iter=2, tol=None).fit(X, Y)
 
 
 @pytest.mark.parametrize("options", [{"keep": "best"}, {"max_updates": 5}])
 def test_threads_that_could_not_be_used_are_refused(options):
     with pytest.raises(ValueError, match="cannot be spread over n_jobs=2 threads"):
-        Perceptron(n_jobs=2, tol=None, max_iter=2, **options).fit(X, Y)
+        Perceptron.textbook(n_jobs=2, tol=None, max_iter=2, **options).fit(X, Y)
 
 
 def test_no_threads_at_all_are_refused():
     with pytest.raises(ValueError, match="n_jobs=0 has no meaning"):
-        Perceptron(n_jobs=0).fit(X, Y)
+        Perceptron.textbook(n_jobs=0).fit(X, Y)
 
 
 def test_parameters_are_named():
     with pytest.raises(TypeError, match="positional"):
-        Perceptron(1.0)
+        Perceptron.textbook(1.0)
 
 
 @pytest.mark.parametrize("rates", [[1.0, 2.0], [1.0, -1.0, 1.0], [1.0, np.inf, 1.0]])
 def test_feature_rates_that_do_not_fit_are_refused(rates):
     with pytest.raises(ValueError, match="feature_rates must be 3 finite numbers"):
-        Perceptron(feature_rates=rates, max_iter=1, tol=None).fit(X, Y)
+        Perceptron.textbook(feature_rates=rates, max_iter=1, tol=None).fit(X, Y)
+
+
+def test_balanced_class_weights_do_as_much_as_for_logistic_regression():
+    """Over eight generated tables whose second class has a tenth of the rows."""
+    balanced = {"class_weight": "balanced", "random_state": 0}
+    models = [Perceptron(**balanced), LogisticRegression(**balanced), Perceptron(random_state=0)]
+    errors = []
+    for seed in range(8):
+        X, y = make_classification(1600, 10, weights=[0.9], class_sep=0.7, random_state=seed)
+        found = [model.fit(X[::2], y[::2]).predict(X[1::2]) for model in models]
+        errors.append([1 - balanced_accuracy_score(y[1::2], labels) for labels in found])
+    ours, theirs, without = np.mean(errors, axis=0)
+    assert ours < theirs + 0.005
+    assert ours < without - 0.05
+
+
+def test_class_weights_are_relative_to_the_largest():
+    classes, codes = np.array(["a", "b", "c"]), np.arange(3)
+    factors = weighted_by_class(np.ones(1), {"a": 4.0, "b": 1.0}, classes, codes)
+    assert factors.tolist() == [1.0, 0.25, 0.25]
+    light = weighted_by_class(np.ones(1), {"a": 0.5}, classes, codes)
+    assert light.tolist() == [0.5, 1.0, 1.0]

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from rosenblatt import KernelPerceptron, load, save
+from rosenblatt import KernelPerceptron, load, save, tensorfile
+from rosenblatt.errors import ModelFormatError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X, Y = load_digits(return_X_y=True)
@@ -51,3 +52,19 @@ def test_what_cannot_be_saved_is_said(tmp_path):
     with pytest.raises(ValueError, match="hold no code"):
         save(model, tmp_path / "a.model")
     assert not (tmp_path / "a.model").exists()
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
+def test_votes_are_counted_for_a_bounded_number_of_copies(tmp_path, multiclass):
+    """Each copy of an update votes: a weight of 10^9 would be 10^9 steps per row scored."""
+    model = KernelPerceptron(keep="vote", multiclass=multiclass, max_iter=1).fit(X[:60], Y[:60])
+    before = model.predict(X[:60])
+    with pytest.raises(ValueError, match=r"divide sample_weight .*keep='average'"):
+        model.fit(X[:60], Y[:60], sample_weight=np.full(60, 1e9))
+    assert np.array_equal(model.predict(X[:60]), before)
+    save(model, tmp_path / "a.model")
+    arrays, about = tensorfile.read(tmp_path / "a.model")
+    arrays["log.taus"] = np.where(np.arange(arrays["log.taus"].size) == 1, 2.0**30, 1.0)
+    tensorfile.write(tmp_path / "a.model", arrays, about)
+    with pytest.raises(ModelFormatError, match="more than 10,000 copies"):
+        load(tmp_path / "a.model")

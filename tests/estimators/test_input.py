@@ -65,7 +65,8 @@ def test_bad_numbers_are_refused_in_scikit_learns_words(estimator, bad, layout, 
 
 
 def test_numbers_whose_squares_overflow_are_fine():
-    Perceptron(max_iter=2, tol=None).partial_fit(np.array([[1e30, 1.0]], np.float32), [1], [0, 1])
+    rows = np.array([[1e30, 1.0]], np.float32)
+    Perceptron.textbook().partial_fit(rows, [1], [0, 1])
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_linear_kernel_takes_the_steps_of_the_perceptron(data, options, keep
     X, y = data
     weights = np.arange(len(y)) % 4 + 1 if weighted else None
     dual = KernelPerceptron(kernel="linear", keep=keep, **options).fit(X, y, weights)
-    primal = Perceptron(fit_intercept=False, keep=keep, **options)
+    primal = Perceptron.textbook(fit_intercept=False, keep=keep, **options)
     primal.fit(X, y, sample_weight=weights)
     if (
         options.get("multiclass") == "ovo" and len(np.unique(y)) > 2
@@ -89,7 +89,7 @@ def test_the_polynomial_kernel_is_the_perceptron_on_explicit_features(data, opti
         features = np.einsum("ni,nj->nij", features, padded).reshape(len(X), -1)
     options = {**options, "shuffle": False}
     dual = KernelPerceptron(**POLY, degree=degree, keep="last", **options).fit(X, y)
-    primal = Perceptron(fit_intercept=False, **options).fit(features, y)
+    primal = Perceptron.textbook(fit_intercept=False, **options).fit(features, y)
     assert dual.n_updates_ == primal.n_updates_
     assert dual.stop_reason_ == primal.stop_reason_
     assert np.array_equal(dual.decision_function(X), primal.decision_function(features))
@@ -258,7 +258,7 @@ def test_a_cycle_is_found_where_the_features_do_not_separate():
     X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
     for max_iter in (100, 2, 3, 4):
         dual = KernelPerceptron(**POLY, degree=1, shuffle=False, tol=None, max_iter=max_iter)
-        primal = Perceptron(shuffle=False, tol=None, max_iter=max_iter).fit(X, y)
+        primal = Perceptron.textbook(shuffle=False, tol=None, max_iter=max_iter).fit(X, y)
         assert dual.fit(X, y).stop_reason_ == primal.stop_reason_
         assert dual.n_iter_ == primal.n_iter_
 
@@ -313,7 +313,7 @@ def test_partial_fit_is_that_of_the_perceptron_when_labels_come_up(data, multicl
     X, y = data
     classes = np.unique(y) if named else None
     dual = KernelPerceptron(kernel="linear", keep="last", multiclass=multiclass)
-    primal = Perceptron(fit_intercept=False, multiclass=multiclass)
+    primal = Perceptron.textbook(fit_intercept=False, multiclass=multiclass)
     for i in range(len(y)):
         dual.partial_fit(X[i : i + 1], y[i : i + 1], classes)
         primal.partial_fit(X[i : i + 1], y[i : i + 1], classes)
@@ -326,7 +326,7 @@ def test_a_row_of_great_weight_may_need_many_copies():
     options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 20}
     weights = [3000.0, 3000.0, 0.5]
     dual = KernelPerceptron(kernel="linear", keep="last", **options).fit(X, y, weights)
-    primal = Perceptron(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
+    primal = Perceptron.textbook(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
     assert same_run(dual, primal)
     assert dual.n_updates_ > 400
     for model in (dual, primal):

@@ -95,7 +95,7 @@ def test_several_classes_are_separated_each_from_the_rest():
     assert lift.found.name == "polynomials of degree 2"
     bounds = [c.mistake_bound for c in lift.found.certificates]
     assert lift.found.mistake_bound == sum(bounds)
-    model = lift.pipeline(Perceptron(shuffle=False, tol=None, max_iter=10**6)).fit(X, y)
+    model = lift.pipeline(Perceptron.textbook(shuffle=False, tol=None, max_iter=10**6)).fit(X, y)
     assert model.score(X, y) == 1.0
     assert model[-1].n_updates_ <= sum(bounds)
 

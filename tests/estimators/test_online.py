@@ -22,26 +22,29 @@ def by_hand(model, X, y, classes):
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
 def test_predictions_are_those_made_before_each_label_is_seen(multiclass):
-    slow = by_hand(Perceptron(multiclass=multiclass), X[:150], Y[:150], np.arange(10))
-    run = learn_online(Perceptron(multiclass=multiclass), X[:150], Y[:150], classes=np.arange(10))
+    slow = by_hand(Perceptron.textbook(multiclass=multiclass), X[:150], Y[:150], np.arange(10))
+    run = learn_online(
+        Perceptron.textbook(multiclass=multiclass), X[:150], Y[:150], classes=np.arange(10)
+    )
     assert np.array_equal(run.predictions[1:], slow[1:])
     assert run.mistakes == (run.predictions != Y[:150]).sum()
 
 
 def test_the_curve_is_the_running_share_of_mistakes():
-    run = learn_online(Perceptron(), X, Y)
+    run = learn_online(Perceptron.textbook(), X, Y)
     assert run.curve[-1] == run.mistakes / len(Y)
     assert run.predictions[0] is None
     assert run.wrong[0]
 
 
 def test_batches_and_single_examples_make_the_same_run():
-    whole = learn_online(Perceptron(keep="average"), X, Y)
+    whole = learn_online(Perceptron.textbook(keep="average"), X, Y)
     batches = learn_online(
-        Perceptron(keep="average"), ((X[i : i + 100], Y[i : i + 100]) for i in range(0, 1797, 100))
+        Perceptron.textbook(keep="average"),
+        ((X[i : i + 100], Y[i : i + 100]) for i in range(0, 1797, 100)),
     )
-    sparse_run = learn_online(Perceptron(keep="average"), sparse.csr_array(X), Y)
-    singles = learn_online(Perceptron(keep="average"), zip(X, Y, strict=True))
+    sparse_run = learn_online(Perceptron.textbook(keep="average"), sparse.csr_array(X), Y)
+    singles = learn_online(Perceptron.textbook(keep="average"), zip(X, Y, strict=True))
     for other in (batches, sparse_run, singles):
         assert np.array_equal(whole.model.coef_, other.model.coef_)
         assert np.array_equal(whole.predictions, other.predictions)
@@ -50,14 +53,16 @@ def test_batches_and_single_examples_make_the_same_run():
 def test_class_weights_and_learning_rates_are_heard_one_by_one():
     y = (Y > 4).astype(int)
     options = {"class_weight": {0: 2.5}, "learning_rate": "sqrt", "keep": "average"}
-    together = Perceptron(**options).partial_fit(X, y, classes=[0, 1])
-    single = learn_online(Perceptron(**options), zip(X, y, strict=True), classes=[0, 1]).model
+    together = Perceptron.textbook(**options).partial_fit(X, y, classes=[0, 1])
+    single = learn_online(
+        Perceptron.textbook(**options), zip(X, y, strict=True), classes=[0, 1]
+    ).model
     assert np.array_equal(together.coef_, single.coef_)
     assert together.t_ == single.t_
 
 
 def test_lists_and_other_precisions_are_taken_one_by_one():
-    model = Perceptron()
+    model = Perceptron.textbook()
     with OneByOne(model, classes=[0, 1]) as learner:
         learner.learn(X[0], 0)
         learner.learn(X[1].tolist(), 1)
@@ -68,7 +73,7 @@ def test_lists_and_other_precisions_are_taken_one_by_one():
 
 @pytest.mark.parametrize("label", [0, 5])
 def test_a_bad_example_is_refused_and_what_was_learned_stays(label):
-    model, bad = Perceptron(), np.where(X[0] > 8, np.inf, X[0])
+    model, bad = Perceptron.textbook(), np.where(X[0] > 8, np.inf, X[0])
     with OneByOne(model, classes=range(2 + label)) as learner:
         learner.learn(X[1], 1)
         learner.learn(X[0], 0)
@@ -82,9 +87,9 @@ def test_a_bad_example_is_refused_and_what_was_learned_stays(label):
 
 def test_an_empty_stream_is_refused():
     with pytest.raises(ValueError, match="empty"):
-        learn_online(Perceptron(), iter(()))
+        learn_online(Perceptron.textbook(), iter(()))
 
 
 def test_what_needs_all_examples_cannot_learn_online():
     with pytest.raises(AttributeError):
-        learn_online(Perceptron(keep="best"), X, Y)
+        learn_online(Perceptron.textbook(keep="best"), X, Y)

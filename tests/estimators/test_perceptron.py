@@ -26,14 +26,14 @@ def test_movie_reviews_of_the_notes():
     movies = examples.load("movies")
     weights = []
     for updates in range(1, 5):
-        model = Perceptron(
+        model = Perceptron.textbook(
             mistake="sign", fit_intercept=False, shuffle=False, max_updates=updates, tol=None
         ).fit(movies.X, movies.y)
         weights.append(tuple(model.coef_[0]))
         assert model.stop_reason_ == "budget"
         assert model.n_updates_ == updates
     assert weights == [(1, 1, 0, 0), (0, 1, -1, 0), (0, 0, -1, -1), (1, 1, -1, -1)]
-    model = Perceptron(mistake="sign", fit_intercept=False, shuffle=False)
+    model = Perceptron.textbook(mistake="sign", fit_intercept=False, shuffle=False)
     model.fit(movies.X, movies.y)
     assert (model.stop_reason_, model.n_iter_, model.n_updates_) == ("separated", 3, 4)
 
@@ -41,14 +41,19 @@ def test_movie_reviews_of_the_notes():
 def test_not_good_needs_pairs_of_words():
     """Sentiment notes, example 2."""
     single, pairs = examples.load("not-good"), examples.load("not-good-bigrams")
-    assert Perceptron(shuffle=False, tol=None).fit(single.X, single.y).stop_reason_ == "cycle"
-    assert Perceptron(shuffle=False, tol=None).fit(pairs.X, pairs.y).stop_reason_ == "separated"
+    assert (
+        Perceptron.textbook(shuffle=False, tol=None).fit(single.X, single.y).stop_reason_ == "cycle"
+    )
+    assert (
+        Perceptron.textbook(shuffle=False, tol=None).fit(pairs.X, pairs.y).stop_reason_
+        == "separated"
+    )
 
 
 def test_iris_figures():
     """THEORY.md: 4 mistakes, third pass, w = (0.5, 0.8), b = -2."""
     X, y = SETOSA_VERSICOLOR
-    model = Perceptron(shuffle=False).fit(X, y)
+    model = Perceptron.textbook(shuffle=False).fit(X, y)
     assert (model.n_updates_, model.n_iter_, model.stop_reason_) == (4, 3, "separated")
     assert np.allclose(model.coef_, [[0.5, 0.8]])
     assert model.intercept_ == [-2.0]
@@ -61,7 +66,7 @@ def test_iris_figures():
 def test_ten_classes_are_learned(multiclass, keep):
     X, y = DIGITS
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    model = Perceptron(multiclass=multiclass, keep=keep, random_state=0, max_iter=15)
+    model = Perceptron.textbook(multiclass=multiclass, keep=keep, random_state=0, max_iter=15)
     assert model.fit(X_train, y_train).score(X_test, y_test) > 0.9
     assert model.coef_.shape == (45 if multiclass == "ovo" else 10, 64)
     assert model.decision_function(X_test).shape == (len(X_test), 10)
@@ -69,7 +74,7 @@ def test_ten_classes_are_learned(multiclass, keep):
 
 def test_in_file_order_the_weights_are_those_of_scikit_learn():
     X, y = DIGITS
-    ours = Perceptron(shuffle=False, max_iter=5, tol=None).fit(X, y)
+    ours = Perceptron.textbook(shuffle=False, max_iter=5, tol=None).fit(X, y)
     theirs = TheirPerceptron(shuffle=False, max_iter=5, tol=None).fit(X, y)
     assert np.array_equal(ours.coef_, theirs.coef_)
     assert np.array_equal(ours.intercept_, theirs.intercept_)
@@ -80,7 +85,7 @@ class TestStopping:
 
     def reason(self, *data, **options):
         X, y = data or (self.X, self.y)
-        return Perceptron(random_state=0, **options).fit(X, y).stop_reason_
+        return Perceptron.textbook(random_state=0, **options).fit(X, y).stop_reason_
 
     def test_an_epoch_without_a_mistake(self):
         assert self.reason(*SETOSA_VERSICOLOR) == "separated"
@@ -92,7 +97,7 @@ class TestStopping:
         assert self.reason(max_iter=3, tol=None) == "budget"
 
     def test_updates_used_up(self):
-        model = Perceptron(random_state=0, max_updates=7).fit(self.X, self.y)
+        model = Perceptron.textbook(random_state=0, max_updates=7).fit(self.X, self.y)
         assert (model.stop_reason_, model.n_updates_, model.n_iter_) == ("budget", 7, 1)
         assert model.t_ < 200
 
@@ -101,7 +106,7 @@ class TestStopping:
         assert self.reason(tol=1e-6, **rate) == "stable"
 
     def test_a_validation_error_that_stops_falling(self):
-        model = Perceptron(random_state=0, early_stopping=True, n_iter_no_change=3)
+        model = Perceptron.textbook(random_state=0, early_stopping=True, n_iter_no_change=3)
         model.fit(self.X, self.y)
         errors = model.history_["validation_error"]
         assert model.stop_reason_ == "validation"
@@ -110,7 +115,7 @@ class TestStopping:
 
     def test_weights_that_come_back(self):
         xor = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-        model = Perceptron(shuffle=False, tol=None).fit(*xor)
+        model = Perceptron.textbook(shuffle=False, tol=None).fit(*xor)
         assert model.stop_reason_ == "cycle"
         assert not model.converged_
         assert model.history_.row_updates.sum() > 0
@@ -129,20 +134,20 @@ class TestStopping:
     def test_rows_drawn_with_replacement_end_only_when_all_rows_are_right(self):
         X, y = SETOSA_VERSICOLOR
         for seed in range(5):
-            model = Perceptron(shuffle="random", tol=None, random_state=seed).fit(X, y)
+            model = Perceptron.textbook(shuffle="random", tol=None, random_state=seed).fit(X, y)
             assert model.converged_
             assert model.score(X, y) == 1.0
 
     def test_the_sign_rule_is_content_with_scores_of_zero_in_any_order(self):
         movies = examples.load("movies")
-        model = Perceptron(
+        model = Perceptron.textbook(
             mistake="sign", fit_intercept=False, shuffle="random", tol=None, random_state=1
         )
         assert model.fit(movies.X, movies.y).converged_
 
     def test_a_given_order_that_leaves_rows_out_cannot_claim_to_have_separated_them(self):
         X = np.array([[1.0], [-1.0], [5.0]])
-        model = Perceptron(shuffle=[0, 1], fit_intercept=False, tol=None).fit(X, [1, 0, 0])
+        model = Perceptron.textbook(shuffle=[0, 1], fit_intercept=False, tol=None).fit(X, [1, 0, 0])
         assert model.stop_reason_ == "stable"
         assert not model.converged_
 
@@ -151,7 +156,7 @@ def test_early_stopping_returns_the_weights_of_the_best_epoch():
     X, y = DIGITS
     X_train, X_val, y_train, y_val = train_test_split(X, y, random_state=0)
     for keep in ("last", "average", "best"):
-        model = Perceptron(early_stopping=True, keep=keep, random_state=0)
+        model = Perceptron.textbook(early_stopping=True, keep=keep, random_state=0)
         model.fit(X_train, y_train, X_val=X_val, y_val=y_val)
         best = model.history_["validation_error"].min()
         assert 1 - model.score(X_val, y_val) == pytest.approx(best)
@@ -159,7 +164,9 @@ def test_early_stopping_returns_the_weights_of_the_best_epoch():
 
 def test_validation_rows_are_watched_without_early_stopping():
     X, y = DIGITS
-    model = Perceptron(max_iter=3, random_state=0, tol=None).fit(X, y, X_val=X[:50], y_val=y[:50])
+    model = Perceptron.textbook(max_iter=3, random_state=0, tol=None).fit(
+        X, y, X_val=X[:50], y_val=y[:50]
+    )
     assert model.n_iter_ == 3
     error = 1 - model.score(X[:50], y[:50])
     assert model.history_[-1].validation_error == pytest.approx(error)
@@ -168,7 +175,7 @@ def test_validation_rows_are_watched_without_early_stopping():
 def test_the_held_out_tenth_is_not_learned_from():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(300, 400)), random.integers(0, 2, 300)
-    model = Perceptron(early_stopping=True, random_state=0, n_iter_no_change=30).fit(X, y)
+    model = Perceptron.textbook(early_stopping=True, random_state=0, n_iter_no_change=30).fit(X, y)
     right = model.predict(X) == y
     assert 0.85 < right.mean() < 0.98
     assert model.history_["validation_error"].min() > 0.2
@@ -178,7 +185,9 @@ def test_the_pocket_of_the_notes_keeps_the_fewest_mistaken_rows():
     """Classifier notes, non-separable data: E, w* over batch iterations."""
     random = np.random.default_rng(3)
     X, y = random.normal(size=(60, 2)), random.integers(0, 2, 60)
-    model = Perceptron(update="batch", keep="best", max_iter=40, tol=None, shuffle=False).fit(X, y)
+    model = Perceptron.textbook(
+        update="batch", keep="best", max_iter=40, tol=None, shuffle=False
+    ).fit(X, y)
     signs, w, b, fewest = np.where(y == 1, 1, -1), np.zeros(2), 0.0, 60
     for _ in range(model.n_iter_ + 1):
         mistaken = signs * (X @ w + b) <= 0
@@ -189,23 +198,27 @@ def test_the_pocket_of_the_notes_keeps_the_fewest_mistaken_rows():
 
 def test_initial_weights_are_where_the_run_starts():
     X, y = SETOSA_VERSICOLOR
-    done = Perceptron(shuffle=False).fit(X, y)
-    again = Perceptron(shuffle=False).fit(X, y, done.coef_, done.intercept_)
+    done = Perceptron.textbook(shuffle=False).fit(X, y)
+    again = Perceptron.textbook(shuffle=False).fit(X, y, done.coef_, done.intercept_)
     assert (again.n_iter_, again.n_updates_) == (1, 0)
-    warm = Perceptron(shuffle=False, warm_start=True).fit(X, y).fit(X, y)
+    warm = Perceptron.textbook(shuffle=False, warm_start=True).fit(X, y).fit(X, y)
     assert (warm.n_iter_, warm.n_updates_) == (1, 0)
     assert warm.sparsify().fit(X, y).n_updates_ == 0
 
 
 def test_class_weights_are_weights_of_rows():
     X, y = IRIS
-    by_class = Perceptron(class_weight={0: 1, 1: 3, 2: 1}, random_state=0, max_iter=9).fit(X, y)
-    by_row = Perceptron(random_state=0, max_iter=9).fit(
-        X, y, sample_weight=np.where(y == 1, 3.0, 1.0)
+    by_class = Perceptron.textbook(class_weight={0: 1, 1: 3, 2: 1}, random_state=0, max_iter=9).fit(
+        X, y
+    )
+    by_row = Perceptron.textbook(random_state=0, max_iter=9).fit(
+        X, y, sample_weight=np.where(y == 1, 1.0, 1 / 3)
     )
     assert np.array_equal(by_class.coef_, by_row.coef_)
-    balanced = Perceptron(class_weight="balanced", random_state=0).fit(X[:120], y[:120])
-    named = Perceptron(class_weight={0: 0.8, 1: 0.8, 2: 2.0}, random_state=0).fit(X[:120], y[:120])
+    balanced = Perceptron.textbook(class_weight="balanced", random_state=0).fit(X[:120], y[:120])
+    named = Perceptron.textbook(class_weight={0: 0.8, 1: 0.8, 2: 2.0}, random_state=0).fit(
+        X[:120], y[:120]
+    )
     assert np.allclose(balanced.coef_, named.coef_)
 
 
@@ -213,7 +226,7 @@ def test_class_weights_are_weights_of_rows():
 def test_threads_change_nothing(multiclass):
     X, y = DIGITS
     for data in (X, sparse.csr_array(X)):
-        one = Perceptron(multiclass=multiclass, random_state=0, max_iter=4).fit(data, y)
+        one = Perceptron.textbook(multiclass=multiclass, random_state=0, max_iter=4).fit(data, y)
         two = clone(one).set_params(n_jobs=2).fit(data, y)
         assert np.array_equal(one.coef_, two.coef_)
         assert np.array_equal(one.history_["progressive_error"], two.history_["progressive_error"],
@@ -223,7 +236,9 @@ def test_threads_change_nothing(multiclass):
 @pytest.mark.parametrize("rate", ["constant", "inverse", "sqrt", lambda t: 1 / t])
 def test_learning_rates(rate):
     X, y = SETOSA_VERSICOLOR
-    model = Perceptron(learning_rate=rate, eta0=2.0, shuffle=False, max_iter=1, tol=None).fit(X, y)
+    model = Perceptron.textbook(
+        learning_rate=rate, eta0=2.0, shuffle=False, max_iter=1, tol=None
+    ).fit(X, y)
     etas = {"constant": lambda t: 2.0, "inverse": lambda t: 2 / t, "sqrt": lambda t: 2 / t**0.5}
     eta = etas.get(rate, rate) if isinstance(rate, str) else rate
     w, b = np.zeros(2), 0.0
@@ -252,14 +267,16 @@ class TestInput:
     )
     def test_every_kind_of_matrix_gives_the_same_model(self, convert):
         X, y = DIGITS
-        plain = Perceptron(random_state=0, max_iter=3).fit(X, y)
-        other = Perceptron(random_state=0, max_iter=3).fit(convert(X), y)
+        plain = Perceptron.textbook(random_state=0, max_iter=3).fit(X, y)
+        other = Perceptron.textbook(random_state=0, max_iter=3).fit(convert(X), y)
         assert np.array_equal(plain.coef_, other.coef_)
 
     @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
     def test_single_precision_stays_single(self, convert):
         X, y = DIGITS
-        model = Perceptron(max_iter=2, keep="average").fit(convert(X.astype(np.float32)), y)
+        model = Perceptron.textbook(max_iter=2, keep="average").fit(
+            convert(X.astype(np.float32)), y
+        )
         assert model.coef_.dtype == model.intercept_.dtype == np.float32
         assert model.decision_function(X[:3].astype(np.float32)).dtype == np.float32
 
@@ -272,13 +289,13 @@ class TestInput:
             "rosenblatt.estimators._linear_training.examples_of",
             lambda X, *more: seen.append(X) or examples_of(X, *more),
         )
-        Perceptron(max_iter=2).fit(mapped, y)
+        Perceptron.textbook(max_iter=2).fit(mapped, y)
         assert np.shares_memory(seen[0], mapped)
 
     def test_names_of_columns_are_kept_and_checked(self):
         X, y = IRIS
         frame = pd.DataFrame(X, columns=list("abcd"))
-        model = Perceptron(random_state=0).fit(frame, y)
+        model = Perceptron.textbook(random_state=0).fit(frame, y)
         assert model.feature_names_in_.tolist() == list("abcd")
         with pytest.raises(ValueError, match="feature names"):
             model.predict(frame[list("dcba")])
@@ -286,8 +303,8 @@ class TestInput:
     def test_labels_may_be_anything(self):
         X, y = SETOSA_VERSICOLOR
         names = np.array(["setosa", "versicolor"])[y]
-        assert set(Perceptron().fit(X, names).predict(X)) == {"setosa", "versicolor"}
-        assert set(Perceptron().fit(X, y == 1).predict(X).tolist()) == {True, False}
+        assert set(Perceptron.textbook().fit(X, names).predict(X)) == {"setosa", "versicolor"}
+        assert set(Perceptron.textbook().fit(X, y == 1).predict(X).tolist()) == {True, False}
 
 
 class TestBadInput:
@@ -308,7 +325,7 @@ class TestBadInput:
         ],
     )
     def test_bad_data_are_refused_and_the_fitted_model_is_untouched(self, X, y, match):
-        model = Perceptron(shuffle=False).fit(*SETOSA_VERSICOLOR)
+        model = Perceptron.textbook(shuffle=False).fit(*SETOSA_VERSICOLOR)
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=match):
             model.fit(X, y)
@@ -332,7 +349,7 @@ class TestBadInput:
     )
     def test_bad_options_are_named(self, options, match):
         with pytest.raises(ValueError, match=match):
-            Perceptron(**options).fit(self.X, self.y)
+            Perceptron.textbook(**options).fit(self.X, self.y)
 
     @pytest.mark.parametrize(
         ("weights", "match"),
@@ -346,29 +363,29 @@ class TestBadInput:
     )
     def test_bad_weights_are_named(self, weights, match):
         with pytest.raises(ValueError, match=match):
-            Perceptron().fit(self.X, self.y, sample_weight=weights)
+            Perceptron.textbook().fit(self.X, self.y, sample_weight=weights)
 
     def test_shapes_of_initial_weights_are_checked(self):
         with pytest.raises(ValueError, match=r"coef_init has shape \(3,\)"):
-            Perceptron().fit(self.X, self.y, coef_init=[1, 2, 3])
+            Perceptron.textbook().fit(self.X, self.y, coef_init=[1, 2, 3])
         with pytest.raises(ValueError, match="fit_intercept"):
-            Perceptron(fit_intercept=False).fit(self.X, self.y, intercept_init=[1.0])
+            Perceptron.textbook(fit_intercept=False).fit(self.X, self.y, intercept_init=[1.0])
 
     def test_validation_data_must_fit(self):
         with pytest.raises(ValueError, match="belong together"):
-            Perceptron().fit(self.X, self.y, X_val=self.X)
+            Perceptron.textbook().fit(self.X, self.y, X_val=self.X)
         with pytest.raises(ValueError, match="labels that y does not"):
-            Perceptron().fit(self.X, self.y, X_val=self.X[:1], y_val=[7])
+            Perceptron.textbook().fit(self.X, self.y, X_val=self.X[:1], y_val=[7])
         with pytest.raises(ValueError, match="larger validation_fraction"):
-            Perceptron(early_stopping=True).fit(self.X[45:55], self.y[45:55])
+            Perceptron.textbook(early_stopping=True).fit(self.X[45:55], self.y[45:55])
 
     def test_weights_that_overflow_are_reported(self):
         X = np.array([[1e300, 1e300], [1e300, -1e300], [-1e300, 1e300], [0, 0]])
         with pytest.raises(ValueError, match="Scale the features"):
-            Perceptron(tol=None, max_iter=10).fit(X * 1e8, [0, 1, 1, 0])
+            Perceptron.textbook(tol=None, max_iter=10).fit(X * 1e8, [0, 1, 1, 0])
 
     def test_a_callback_that_fails_leaves_the_model_untouched(self):
-        model = Perceptron().fit(self.X, self.y)
+        model = Perceptron.textbook().fit(self.X, self.y)
         before = pickle.dumps(model.coef_)
         model.callbacks = lambda epoch: 1 / 0
         with pytest.raises(ZeroDivisionError):
@@ -379,7 +396,7 @@ class TestBadInput:
 class TestPartialFit:
     def test_new_labels_are_welcome_at_any_call(self):
         X, y = DIGITS
-        model = Perceptron(keep="average")
+        model = Perceptron.textbook(keep="average")
         for label in range(10):
             model.partial_fit(X[y == label][:30], y[y == label][:30])
             assert model.classes_.tolist() == list(range(label + 1))
@@ -387,21 +404,21 @@ class TestPartialFit:
         assert model.score(X, y) > 0.8
 
     def test_a_single_class_is_predicted_until_another_comes(self):
-        model = Perceptron().partial_fit([[1.0], [2.0]], ["b", "b"])
+        model = Perceptron.textbook().partial_fit([[1.0], [2.0]], ["b", "b"])
         assert model.predict([[5.0]]).tolist() == ["b"]
         assert model.t_ == 2
         model.partial_fit([[-1.0]], ["a"])
         assert model.predict([[-1.0]]).tolist() == ["a"]
 
     def test_classes_are_looked_at_in_the_first_call(self):
-        model = Perceptron().partial_fit([[1.0]], [2], classes=[0, 1, 2])
+        model = Perceptron.textbook().partial_fit([[1.0]], [2], classes=[0, 1, 2])
         assert model.coef_.shape == (3, 1)
         with pytest.raises(ValueError, match="first call"):
             model.partial_fit([[1.0]], [2], classes=[0, 9])
 
     def test_it_goes_on_after_fit(self):
         X, y = SETOSA_VERSICOLOR
-        model = Perceptron(shuffle=False).fit(X, y)
+        model = Perceptron.textbook(shuffle=False).fit(X, y)
         model.partial_fit(X, y)
         assert np.allclose(model.coef_, [[0.5, 0.8]])
         assert model.t_ == 400
@@ -410,14 +427,14 @@ class TestPartialFit:
         "option", [{"keep": "best"}, {"update": "batch"}, {"class_weight": "balanced"}]
     )
     def test_what_needs_all_examples_has_no_partial_fit(self, option):
-        model = Perceptron(**option)
+        model = Perceptron.textbook(**option)
         assert not hasattr(model, "partial_fit")
         with pytest.raises(AttributeError) as caught:
             model.partial_fit([[1.0]], [1])
         assert "one by one" in str(caught.value.__cause__)
 
     def test_a_failed_call_changes_nothing(self):
-        model = Perceptron().partial_fit([[1.0, 2.0]], [1], classes=[0, 1])
+        model = Perceptron.textbook().partial_fit([[1.0, 2.0]], [1], classes=[0, 1])
         before = pickle.dumps(model)
         for bad in ([[np.nan, 1.0]], [[1.0]]):
             with pytest.raises(ValueError, match=r"NaN|features"):
@@ -427,7 +444,7 @@ class TestPartialFit:
 
 def test_verbose_shows_updates_and_validation_error(capsys):
     X, y = DIGITS
-    Perceptron(verbose=1, max_iter=2, early_stopping=True).fit(X, y)
+    Perceptron.textbook(verbose=1, max_iter=2, early_stopping=True).fit(X, y)
     shown = capsys.readouterr().out
     assert "updates" in shown
     assert "validation error" in shown
@@ -435,7 +452,7 @@ def test_verbose_shows_updates_and_validation_error(capsys):
 
 def test_models_can_be_pickled_cloned_and_searched():
     X, y = IRIS
-    search = GridSearchCV(Perceptron(random_state=0), {"keep": ["last", "average"]}, cv=3)
+    search = GridSearchCV(Perceptron.textbook(random_state=0), {"keep": ["last", "average"]}, cv=3)
     search.fit(X, y)
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     assert np.array_equal(again.predict(X), search.predict(X))
@@ -443,7 +460,7 @@ def test_models_can_be_pickled_cloned_and_searched():
 
 def test_sparsify_and_densify_predict_the_same():
     X, y = DIGITS
-    model = Perceptron(max_iter=3, random_state=0).fit(X, y)
+    model = Perceptron.textbook(max_iter=3, random_state=0).fit(X, y)
     dense = model.predict(X)
     assert np.array_equal(model.sparsify().predict(X), dense)
     assert sparse.issparse(model.coef_)
@@ -452,7 +469,7 @@ def test_sparsify_and_densify_predict_the_same():
 
 def test_nan_marks_what_is_not_known():
     X, y = SETOSA_VERSICOLOR
-    first, *_, last = Perceptron(shuffle=False).fit(X, y).history_
+    first, *_, last = Perceptron.textbook(shuffle=False).fit(X, y).history_
     assert math.isnan(first.train_error)
     assert math.isnan(first.validation_error)
     assert last.train_error == 0.0
@@ -461,14 +478,14 @@ def test_nan_marks_what_is_not_known():
 class TestCertificate:
     def test_a_separating_run_is_held_against_its_bound(self):
         X, y = SETOSA_VERSICOLOR
-        found = Perceptron(shuffle=False).fit(X, y).certificate(X, y)
+        found = Perceptron.textbook(shuffle=False).fit(X, y).certificate(X, y)
         assert (found.verdict, found.updates) == ("separable", 4)
         assert found.margin_lower <= 0.2685 <= found.margin_upper
         assert all(bound.holds for bound in found.bounds)
 
     def test_a_cycle_proves_that_no_line_exists(self):
         X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-        model = Perceptron(shuffle=False, tol=None).fit(X, y)
+        model = Perceptron.textbook(shuffle=False, tol=None).fit(X, y)
         assert model.certificate(X, y).verdict == "inseparable"
         proof = theory.cycle_certificate(X, y, model.history_.row_updates)
         assert theory.verify(proof, X, y).proven
@@ -478,10 +495,10 @@ class TestCertificate:
 
     def test_a_run_cut_short_decides_nothing(self):
         X, y = SETOSA_VERSICOLOR
-        model = Perceptron(shuffle=False, max_updates=1).fit(X, y)
+        model = Perceptron.textbook(shuffle=False, max_updates=1).fit(X, y)
         assert model.certificate(X, y).verdict == "undecided"
 
     def test_bounds_that_do_not_apply_are_refused(self):
         X, y = IRIS
         with pytest.raises(ValueError, match="two classes"):
-            Perceptron().fit(X, y).certificate(X, y)
+            Perceptron.textbook().fit(X, y).certificate(X, y)

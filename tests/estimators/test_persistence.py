@@ -15,7 +15,7 @@ X, Y = load_digits(return_X_y=True)
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
 @pytest.mark.parametrize("labels", [Y, Y.astype(str), Y > 4])
 def test_a_model_comes_back_the_same_and_goes_on_learning(tmp_path, multiclass, labels):
-    model = Perceptron(
+    model = Perceptron.textbook(
         multiclass=multiclass, keep="average", random_state=0, max_iter=3, class_weight=None
     ).fit(X[:1000], labels[:1000])
     save(model, tmp_path / "a.model")
@@ -31,7 +31,9 @@ def test_a_model_comes_back_the_same_and_goes_on_learning(tmp_path, multiclass, 
 
 def test_names_weights_orders_and_single_precision_are_kept(tmp_path):
     frame = pd.DataFrame(X.astype(np.float32), columns=[f"p{i}" for i in range(64)])
-    model = Perceptron(class_weight={0: 2.0}, shuffle=list(range(100)), max_iter=2, tol=None)
+    model = Perceptron.textbook(
+        class_weight={0: 2.0}, shuffle=list(range(100)), max_iter=2, tol=None
+    )
     save(model.fit(frame, Y), tmp_path / "a.model")
     again = load(tmp_path / "a.model")
     assert again.coef_.dtype == np.float32
@@ -42,8 +44,8 @@ def test_names_weights_orders_and_single_precision_are_kept(tmp_path):
 
 def test_what_cannot_be_saved_is_said(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
-        save(Perceptron(), tmp_path / "a.model")
-    model = Perceptron(learning_rate=lambda t: 1 / t).fit(X, Y)
+        save(Perceptron.textbook(), tmp_path / "a.model")
+    model = Perceptron.textbook(learning_rate=lambda t: 1 / t).fit(X, Y)
     with pytest.raises(ValueError, match="hold no code"):
         save(model, tmp_path / "a.model")
     with pytest.raises(TypeError, match="only models"):
@@ -79,7 +81,7 @@ def test_a_damaged_file_is_refused_or_reads_as_a_model(tmp_path_factory, kind, p
 )
 def test_files_that_make_no_sense_are_refused_by_name(tmp_path, arrays, about):
     path = tmp_path / "a.model"
-    save(Perceptron(max_iter=1, tol=None).fit(X[:50, :5], Y[:50] > 4), path)
+    save(Perceptron.textbook(max_iter=1, tol=None).fit(X[:50, :5], Y[:50] > 4), path)
     sound, said = tensorfile.read(path)
     said |= {"label_kind": "i"} if about else {}
     tensorfile.write(path, sound | arrays, said | about)
@@ -89,7 +91,7 @@ def test_files_that_make_no_sense_are_refused_by_name(tmp_path, arrays, about):
 
 def test_a_file_with_one_bit_flipped_is_never_another_model(tmp_path):
     path = tmp_path / "a.model"
-    model = Perceptron(max_iter=1, tol=None).fit(X[:50], Y[:50])
+    model = Perceptron.textbook(max_iter=1, tol=None).fit(X[:50], Y[:50])
     save(model, path)
     content, generator, refused = path.read_bytes(), np.random.default_rng(0), 0
     for place in generator.integers(0, len(content), 200):

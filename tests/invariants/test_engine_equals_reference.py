@@ -41,7 +41,7 @@ def test_online_binary(data, layout, options, order, weighted, draw):
     if not any(copies[i] for i in (range(n) if order == "in order" else given_rows)):
         return
     copies = None if weighted == "none" else copies
-    model = Perceptron(shuffle=shuffle, tol=None, max_iter=7, **options)
+    model = Perceptron.textbook(shuffle=shuffle, tol=None, max_iter=7, **options)
     model.fit(LAYOUTS[layout](X), y, sample_weight=copies)
     steps = list(
         reference.online(
@@ -72,7 +72,7 @@ def test_batch_binary(data, layout, options, weighted, draw):
     n = len(X)
     copies = draw.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
     copies = None if weighted == "none" else copies
-    model = Perceptron(update="batch", shuffle=False, tol=None, max_iter=5, **options)
+    model = Perceptron.textbook(update="batch", shuffle=False, tol=None, max_iter=5, **options)
     model.fit(LAYOUTS[layout](X), y, sample_weight=copies)
     steps = list(
         reference.batch(
@@ -94,7 +94,7 @@ def test_batch_binary(data, layout, options, weighted, draw):
 @given(data_sets(n_classes=3), layouts, options)
 def test_one_against_the_rest(n_jobs, data, layout, options):
     X, y = data
-    model = Perceptron(shuffle=False, tol=None, max_iter=5, n_jobs=n_jobs, **options)
+    model = Perceptron.textbook(shuffle=False, tol=None, max_iter=5, n_jobs=n_jobs, **options)
     model.fit(LAYOUTS[layout](X), y)
     updates = 0
     for label in range(3):
@@ -128,7 +128,7 @@ def test_one_against_one(data, layout, options):
     X, y = data
     if callable(options["learning_rate"]):
         return  # each pair sees the rate of the whole walk, which has no single-pair reference
-    model = Perceptron(multiclass="ovo", shuffle=False, tol=None, max_iter=5, **options)
+    model = Perceptron.textbook(multiclass="ovo", shuffle=False, tol=None, max_iter=5, **options)
     model.fit(LAYOUTS[layout](X), y)
     for problem, (negative, positive) in enumerate([(0, 1), (0, 2), (1, 2)]):
         own = np.isin(y, (negative, positive))
@@ -150,7 +150,7 @@ def test_joint(data, layout, options, weighted, draw):
     n = len(X)
     copies = draw.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
     copies = None if weighted == "none" else copies
-    model = Perceptron(multiclass="joint", shuffle=False, tol=None, max_iter=5, **options)
+    model = Perceptron.textbook(multiclass="joint", shuffle=False, tol=None, max_iter=5, **options)
     model.fit(LAYOUTS[layout](X), y, sample_weight=copies)
     steps = list(
         reference.joint(

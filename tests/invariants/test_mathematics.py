@@ -38,7 +38,7 @@ def test_novikoffs_bound_holds_in_every_separable_case(data, layout, shuffle, se
     found = some_separator(Z)
     assert found is not None
     R = np.linalg.norm(Z, axis=1).max()
-    model = Perceptron(shuffle=shuffle, tol=None, max_iter=10**6, random_state=seed)
+    model = Perceptron.textbook(shuffle=shuffle, tol=None, max_iter=10**6, random_state=seed)
     model.fit(LAYOUTS[layout](X), y)
     assert model.stop_reason_ == "separated"
     assert model.converged_
@@ -50,7 +50,9 @@ def test_novikoffs_bound_holds_in_every_separable_case(data, layout, shuffle, se
 def test_a_cycle_is_found_exactly_when_no_line_separates(data, fit_intercept):
     X, y = data
     Z = padded(X, y) if fit_intercept else padded(X, y)[:, :-1]
-    model = Perceptron(shuffle=False, tol=None, max_iter=10**5, fit_intercept=fit_intercept)
+    model = Perceptron.textbook(
+        shuffle=False, tol=None, max_iter=10**5, fit_intercept=fit_intercept
+    )
     model.fit(X, y)
     assert model.stop_reason_ == ("separated" if some_separator(Z) else "cycle")
     if model.stop_reason_ == "cycle":
@@ -63,8 +65,8 @@ def test_a_cycle_is_found_exactly_when_no_line_separates(data, fit_intercept):
 def test_scaling_the_rows_scales_the_weights(data, layout, scale):
     X, y = data
     options = {"fit_intercept": False, "max_iter": 6, "random_state": 0, "shuffle": False}
-    plain = Perceptron(**options).fit(LAYOUTS[layout](X), y)
-    scaled = Perceptron(**options).fit(LAYOUTS[layout](X * scale), y)
+    plain = Perceptron.textbook(**options).fit(LAYOUTS[layout](X), y)
+    scaled = Perceptron.textbook(**options).fit(LAYOUTS[layout](X * scale), y)
     assert np.array_equal(plain.coef_ * scale, scaled.coef_)
 
 
@@ -73,24 +75,24 @@ def test_permuting_the_columns_permutes_the_weights(data, layout, random):
     X, y = data
     columns = list(range(X.shape[1]))
     random.shuffle(columns)
-    plain = Perceptron(shuffle=False, max_iter=6).fit(LAYOUTS[layout](X), y)
-    permuted = Perceptron(shuffle=False, max_iter=6).fit(LAYOUTS[layout](X[:, columns]), y)
+    plain = Perceptron.textbook(shuffle=False, max_iter=6).fit(LAYOUTS[layout](X), y)
+    permuted = Perceptron.textbook(shuffle=False, max_iter=6).fit(LAYOUTS[layout](X[:, columns]), y)
     assert np.array_equal(plain.coef_[:, columns], permuted.coef_)
 
 
 @given(data_sets(), st.sampled_from([2.0, 0.5]))
 def test_the_learning_rate_only_scales_the_weights_of_a_run_from_zero(data, eta):
     X, y = data
-    plain = Perceptron(shuffle=False, max_iter=6).fit(X, y)
-    scaled = Perceptron(shuffle=False, max_iter=6, eta0=eta).fit(X, y)
+    plain = Perceptron.textbook(shuffle=False, max_iter=6).fit(X, y)
+    scaled = Perceptron.textbook(shuffle=False, max_iter=6, eta0=eta).fit(X, y)
     assert np.array_equal(plain.coef_ * eta, scaled.coef_)
 
 
 @given(data_sets())
 def test_swapping_the_labels_flips_the_weights(data):
     X, y = data
-    plain = Perceptron(shuffle=False, max_iter=6).fit(X, y)
-    swapped = Perceptron(shuffle=False, max_iter=6).fit(X, 1 - y)
+    plain = Perceptron.textbook(shuffle=False, max_iter=6).fit(X, y)
+    swapped = Perceptron.textbook(shuffle=False, max_iter=6).fit(X, 1 - y)
     assert np.array_equal(plain.coef_, -swapped.coef_)
     assert np.array_equal(plain.intercept_, -swapped.intercept_)
 
@@ -98,9 +100,9 @@ def test_swapping_the_labels_flips_the_weights(data):
 @given(data_sets(), st.sampled_from([1.0, 2.0, 3.0]))
 def test_the_padding_constant_is_the_padded_column(data, c):
     X, y = data
-    with_bias = Perceptron(shuffle=False, max_iter=6, intercept_scaling=c).fit(X, y)
+    with_bias = Perceptron.textbook(shuffle=False, max_iter=6, intercept_scaling=c).fit(X, y)
     extended = np.column_stack([X, np.full(len(X), c)])
-    without = Perceptron(shuffle=False, max_iter=6, fit_intercept=False).fit(extended, y)
+    without = Perceptron.textbook(shuffle=False, max_iter=6, fit_intercept=False).fit(extended, y)
     assert np.array_equal(with_bias.coef_[0], without.coef_[0, :-1])
     assert with_bias.intercept_[0] == c * without.coef_[0, -1]
 
@@ -108,7 +110,7 @@ def test_the_padding_constant_is_the_padded_column(data, c):
 @given(data_sets(max_rows=9), st.sampled_from(["online", "batch"]), st.integers(0, 9))
 def test_the_pocket_never_holds_worse_weights_than_the_run_ends_with(data, update, seed):
     X, y = data
-    model = Perceptron(keep="best", update=update, random_state=seed, max_iter=8, tol=None)
+    model = Perceptron.textbook(keep="best", update=update, random_state=seed, max_iter=8, tol=None)
     model.fit(X, y)
     signs = np.where(y == 1, 1, -1)
 
@@ -127,7 +129,9 @@ def test_a_threshold_leaves_at_least_that_margin(threshold, data):
     X, y = data
     if len(np.unique(y)) < 2:
         return
-    model = Perceptron(threshold=threshold, tol=None, max_iter=10**6, shuffle=False).fit(X, y)
+    model = Perceptron.textbook(threshold=threshold, tol=None, max_iter=10**6, shuffle=False).fit(
+        X, y
+    )
     assert model.converged_
     margins = np.where(y == 1, 1, -1) * model.decision_function(X)
     assert margins.min() > threshold

@@ -27,7 +27,8 @@ def pipeline(labels, lines, epochs, average=True):
     model = make_pipeline(
         HashedNgrams(2, bits=BITS),
         Perceptron(
-            threshold=2.0, intercept_scaling=0.1, keep="late_average" if average else "last",
+            threshold=2.0, intercept_scaling=0.1, multiclass="ovr",
+            keep="late_average" if average else "last",
             feature_rates="idf", shuffle="after_first", max_iter=epochs, tol=None,
             random_state=SEED,
         ),

@@ -31,7 +31,7 @@ def same_model(a, b):
 def test_every_layout_gives_the_same_model(data, multiclass, options, seed):
     X, y = data
     models = [
-        Perceptron(multiclass=multiclass, random_state=seed, max_iter=5, **options).fit(
+        Perceptron.textbook(multiclass=multiclass, random_state=seed, max_iter=5, **options).fit(
             lay_out(X), y
         )
         for name, lay_out in LAYOUTS.items()
@@ -45,9 +45,9 @@ def test_the_order_of_the_file_does_not_matter(data, multiclass, options, seed, 
     X, y = data
     shuffled = list(range(len(y)))
     random.shuffle(shuffled)
-    model = Perceptron(multiclass=multiclass, random_state=seed, max_iter=5, **options)
-    first = Perceptron(**model.get_params()).fit(X, y)
-    second = Perceptron(**model.get_params()).fit(X[shuffled], y[shuffled])
+    model = Perceptron.textbook(multiclass=multiclass, random_state=seed, max_iter=5, **options)
+    first = Perceptron.textbook(**model.get_params()).fit(X, y)
+    second = Perceptron.textbook(**model.get_params()).fit(X[shuffled], y[shuffled])
     assert same_model(first, second)
 
 
@@ -60,9 +60,9 @@ def test_the_order_of_the_file_does_not_matter(data, multiclass, options, seed, 
 def test_a_weight_is_so_many_copies(data, multiclass, options, weights):
     X, y = data
     copies = np.array(weights[: len(y)])
-    model = Perceptron(multiclass=multiclass, random_state=0, max_iter=5, **options)
-    weighted = Perceptron(**model.get_params()).fit(X, y, sample_weight=copies)
-    copied = Perceptron(**model.get_params()).fit(X.repeat(copies, 0), y.repeat(copies))
+    model = Perceptron.textbook(multiclass=multiclass, random_state=0, max_iter=5, **options)
+    weighted = Perceptron.textbook(**model.get_params()).fit(X, y, sample_weight=copies)
+    copied = Perceptron.textbook(**model.get_params()).fit(X.repeat(copies, 0), y.repeat(copies))
     assert same_model(weighted, copied)
     assert weighted.t_ % copies.sum() == 0
 
@@ -87,8 +87,8 @@ def test_partial_fit_on_any_split_is_partial_fit_on_the_whole(
     X, y = data
     classes = np.unique(y) if named else None
     X = LAYOUTS[layout](X)
-    whole = Perceptron(multiclass=multiclass, **options).partial_fit(X, y, classes=classes)
-    pieces = Perceptron(multiclass=multiclass, **options)
+    whole = Perceptron.textbook(multiclass=multiclass, **options).partial_fit(X, y, classes=classes)
+    pieces = Perceptron.textbook(multiclass=multiclass, **options)
     for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
         if start < stop and start < len(y):
             pieces.partial_fit(X[start:stop], y[start:stop], classes=classes)
@@ -101,8 +101,8 @@ def test_partial_fit_on_real_numbers_is_split_bit_for_bit():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(500, 30)), random.integers(0, 5, 500)
     for data in (X, X.astype(np.float32), sparse.csr_array(np.where(X > 0.5, X, 0))):
-        whole = Perceptron(keep="average").partial_fit(data, y)
-        pieces = Perceptron(keep="average")
+        whole = Perceptron.textbook(keep="average").partial_fit(data, y)
+        pieces = Perceptron.textbook(keep="average")
         for start in range(0, 500, 37):
             pieces.partial_fit(data[start : start + 37], y[start : start + 37])
         assert np.array_equal(whole.coef_, pieces.coef_)
@@ -114,9 +114,11 @@ def test_learning_online_ends_where_partial_fit_does(data, multiclass, options, 
     X, y = data
     classes = np.unique(y) if named else None
     params = {"multiclass": multiclass, **options}
-    fitted = Perceptron(**params).partial_fit(X, y, classes=classes)
-    array = learn_online(Perceptron(**params), X, y, classes=classes)
-    stream = learn_online(Perceptron(**params), zip(X, y.tolist(), strict=True), classes=classes)
+    fitted = Perceptron.textbook(**params).partial_fit(X, y, classes=classes)
+    array = learn_online(Perceptron.textbook(**params), X, y, classes=classes)
+    stream = learn_online(
+        Perceptron.textbook(**params), zip(X, y.tolist(), strict=True), classes=classes
+    )
     assert same_model(array.model, fitted)
     assert same_model(stream.model, fitted)
     assert np.array_equal(array.predictions, stream.predictions)
@@ -183,8 +185,12 @@ def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(
 def test_one_by_one_goes_on_from_a_fitted_model(multiclass):
     random = np.random.default_rng(1)
     X, y = random.normal(size=(60, 3)), np.array(list("abc"))[random.integers(0, 3, 60)]
-    fitted = Perceptron(multiclass=multiclass, random_state=0, max_iter=3).fit(X[:40], y[:40])
-    other = Perceptron(multiclass=multiclass, random_state=0, max_iter=3).fit(X[:40], y[:40])
+    fitted = Perceptron.textbook(multiclass=multiclass, random_state=0, max_iter=3).fit(
+        X[:40], y[:40]
+    )
+    other = Perceptron.textbook(multiclass=multiclass, random_state=0, max_iter=3).fit(
+        X[:40], y[:40]
+    )
     fitted.partial_fit(X[40:], y[40:])
     with OneByOne(other) as learner:
         for x, label in zip(X[40:], y[40:].tolist(), strict=True):

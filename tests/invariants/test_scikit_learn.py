@@ -18,22 +18,14 @@ FOUND = [
 ]
 
 
-SEED_DECIDES = {
-    "check_class_weight_classifiers": (
-        "the seed decides: with one weight vector per pair 9 of 12 seeds pass, not 0, which the "
-        "check sets; it asks for 0.87 of the rows, and over these seeds there are 0.72 to 1.00"
-    )
-}
-
-
-def expected_failures(estimator):
-    return SEED_DECIDES if getattr(estimator, "multiclass", "") == "ovo" else {}
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
-    [*FOUND, Perceptron(multiclass="joint", keep="best"), Perceptron(multiclass="ovo")],
-    expected_failed_checks=expected_failures,
+    [
+        *FOUND,
+        Perceptron.textbook(),
+        Perceptron(multiclass="joint", keep="best"),
+        Perceptron.textbook(multiclass="ovo"),
+    ],
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)

@@ -24,7 +24,7 @@ def test_columns_epochs_and_slices():
 def test_every_column_of_a_fit_is_filled():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(90, 4)), random.integers(0, 3, 90)
-    model = Perceptron(keep="best", max_iter=4, tol=None, random_state=0).fit(X, y)
+    model = Perceptron.textbook(keep="best", max_iter=4, tol=None, random_state=0).fit(X, y)
     first = model.history_[0]
     assert (first.epoch, len(model.history_)) == (1, 4)
     assert 0 < first.mistakes <= first.updates

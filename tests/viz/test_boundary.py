@@ -50,7 +50,7 @@ def test_every_row_is_drawn_once_in_the_shape_of_its_class(run):
 
 def test_data_of_many_features_are_projected_so_that_across_is_the_distance(blobs):
     X, y = blobs
-    model = Perceptron().fit(X, y)
+    model = Perceptron.textbook().fit(X, y)
     display = BoundaryDisplay.from_estimator(model, X, y)
     distance = model.decision_function(X) / np.linalg.norm(model.coef_)
     assert np.allclose(display.points[:, 0], distance)
@@ -72,7 +72,7 @@ def test_two_chosen_features_are_shown_with_the_others_at_their_median(blobs):
 
 def test_a_lifted_model_gets_its_curve(blobs):
     X, y = blobs[0][:, :2], blobs[1]
-    model = make_pipeline(PolynomialFeatures(3), Perceptron()).fit(X, y)
+    model = make_pipeline(PolynomialFeatures(3), Perceptron.textbook()).fit(X, y)
     display = BoundaryDisplay.from_estimator(model, X, y)
     curve = np.vstack(segments(display.lines_[0]))
     scale = np.abs(model.decision_function(X)).max()
@@ -98,7 +98,7 @@ def test_a_given_pair_of_axes_is_used(run):
 
 @pytest.mark.parametrize("features", [(0,), (0, 1, 2)])
 def test_two_features_are_needed(blobs, features):
-    model = Perceptron().fit(*blobs)
+    model = Perceptron.textbook().fit(*blobs)
     with pytest.raises(ValueError, match="must name two columns"):
         BoundaryDisplay.from_estimator(model, *blobs, features=features)
 

@@ -47,7 +47,7 @@ def test_errors_are_lines_and_unknown_ones_are_gaps():
 
 
 def test_a_fitted_perceptron_shows_its_history(blobs):
-    model = Perceptron(early_stopping=True, random_state=0).fit(*blobs)
+    model = Perceptron.textbook(early_stopping=True, random_state=0).fit(*blobs)
     display = EpochsDisplay.from_estimator(model)
     assert display.updates == list(model.history_["updates"])
     assert "validation error" in [line.get_label() for line in display.lines_]
@@ -171,7 +171,7 @@ def test_a_certificate_of_a_run_brings_its_bounds(run):
 
 def test_a_fitted_perceptron_is_drawn_with_the_bounds_of_its_certificate(run):
     X, y = np.array(run.problem.X, dtype=float), run.problem.signs
-    model = Perceptron(shuffle=False).fit(X, y)
+    model = Perceptron.textbook(shuffle=False).fit(X, y)
     display = BoundsDisplay.from_estimator(model, X, y)
     assert display.updates == model.n_updates_
     assert display.bounds

@@ -183,13 +183,15 @@ def digits(console: Console) -> None:
     console.rule("[bold]5. Handwritten digits, ten classes")
     with console.status("Compiling, once on this machine ..."):
         for keep in ("last", "average"):
-            model = Perceptron(max_iter=1, tol=None, keep=keep)
+            model = Perceptron.textbook(max_iter=1, tol=None, keep=keep)
             model.fit(X_train, y_train, X_val=X_val, y_val=y_val)
     table = Table("keep", "test error", "worst", "epochs", "stopped by", "time per fit", box=None)
     for keep in ("last", "average", "best"):
         began = perf_counter()
         models = [
-            Perceptron(keep=keep, random_state=seed).fit(X_train, y_train, X_val=X_val, y_val=y_val)
+            Perceptron.textbook(keep=keep, random_state=seed).fit(
+                X_train, y_train, X_val=X_val, y_val=y_val
+            )
             for seed in range(ORDERS)
         ]
         milliseconds = 1000 * (perf_counter() - began) / ORDERS

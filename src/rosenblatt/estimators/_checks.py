@@ -20,8 +20,8 @@ from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.training import Epoch, History, Progress
 
 CONSTRAINTS: dict[str, list[Any]] = {
-    "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
-    "threshold": [Interval(Real, 0, None, closed="left")],
+    "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
+    "threshold": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "mistake": [StrOptions({"margin", "sign"})],
     "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -65,7 +65,7 @@ def uninterrupted() -> Iterator[None]:
 
 def check_options(estimator: Any) -> None:
     """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
-    if estimator.mistake == "sign" and estimator.threshold != 0:
+    if estimator.mistake == "sign" and estimator.threshold not in (0, "auto"):
         raise ValueError(
             f"threshold={estimator.threshold} has no meaning with mistake='sign', which asks only "
             "for the predicted sign. Use mistake='margin', or threshold=0."
@@ -137,11 +137,21 @@ def example_weights(
 
 def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     if class_weight != "balanced":
-        return compute_class_weight(class_weight, classes=classes, y=y)
+        by_class = compute_class_weight(class_weight, classes=classes, y=y)
+        return by_class / largest_weight(class_weight)
     by_class = np.zeros(len(classes))
     present = np.isin(classes, y)
     by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
-    return by_class
+    return by_class / by_class.max()
+
+
+def largest_weight(class_weight: dict[Any, float]) -> float:
+    """What the weights of classes are relative to, so that none is above 1.
+
+    A row of a larger weight is corrected only until it is past the threshold, which would leave
+    little of the difference between the classes.
+    """
+    return max(1.0, *map(float, class_weight.values())) if class_weight else 1.0
 
 
 def weighted_by_class(
@@ -150,7 +160,8 @@ def weighted_by_class(
     """The weights of rows times those of their classes, which may be given for some only."""
     if class_weight is None:
         return weights
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    largest = largest_weight(class_weight)
+    factors = np.array([float(class_weight.get(c, 1.0)) / largest for c in classes.tolist()])
     return np.broadcast_to(weights, codes.shape) * factors[codes]
 
 

@@ -19,7 +19,7 @@ from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
-from rosenblatt.learners.log import DualState, Moment
+from rosenblatt.learners.log import MOST_COPIES, DualState, Moment
 from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.training import Progress
 
@@ -196,6 +196,12 @@ class DualModel:
         """A learner that goes on from here; its rows are the support rows and those at hand."""
         if self.kernel == "precomputed" and self.support_.size:
             raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
+        if self.keep == "vote" and np.max(omega, initial=0.0) > MOST_COPIES:
+            raise ValueError(
+                f"keep='vote' counts a row of weight w as w copies, at most {MOST_COPIES:,}, but a "
+                f"weight is {np.max(omega):g}; divide sample_weight and class_weight by a number, "
+                "or use keep='average'."
+            )
         n = self.support_.size
         if n and (sparse.issparse(X) or sparse.issparse(self.support_vectors_)):
             X = sparse.vstack([self.support_vectors_, X], format="csr", dtype=X.dtype)

@@ -18,7 +18,7 @@ from rosenblatt.estimators._persistence import (
     plain_parameters,
 )
 from rosenblatt.estimators.kernel_perceptron import KernelPerceptron
-from rosenblatt.learners.log import DualState, Log, Moment
+from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.training import Epoch, Progress
 
 FORMAT = "rosenblatt-kernel-perceptron"
@@ -84,6 +84,8 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPer
         if model.support_vectors_.dtype != model._fixed.dtype:
             raise ValueError("the support vectors are not of the precision the file says")
     state = _state(arrays, about, len(model._problems()), model.support_.size)
+    if model.keep == "vote" and np.max(np.abs(state.log.taus), initial=0.0) > MOST_COPIES:
+        raise ValueError(f"the log has an update of more than {MOST_COPIES:,} copies")
     history = [Epoch(**epoch) for epoch in about["history"]]
     counts = {name: about["progress"][name] for name in PROGRESS}
     model._describe(state, Progress(history=history, **counts))

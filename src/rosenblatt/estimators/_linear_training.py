@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt import rules, training
+from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._input import (
@@ -27,13 +27,13 @@ from rosenblatt.estimators._input import (
 )
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._units import InUnitsOfTheData, multiclass_of
 from rosenblatt.estimators._weights import LearnedWeights
-from rosenblatt.kernels.rows import Screened
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
-from rosenblatt.learners.survey import is_worth_a_copy, survey
+from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
@@ -58,7 +58,7 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
-class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
+class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEstimator):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
     _progress: Progress
@@ -87,7 +87,7 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
         Examples
         --------
         >>> from rosenblatt import Perceptron
-        >>> model = Perceptron().fit([[2.0, 1.0], [-1.0, 1.0]], ["yes", "no"])
+        >>> model = Perceptron.textbook().fit([[2.0, 1.0], [-1.0, 1.0]], ["yes", "no"])
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
@@ -101,10 +101,13 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
             examples = examples_of(X, codes, omega_in)
+            given = checks.check_weights(sample_weight, len(y))
+            rows = float(np.broadcast_to(given, len(y)).sum())
             with examples.packed_meanwhile(threads_of(self.n_jobs)) as packed:
-                screened, keys = self._surveyed(examples, X)
-                order, draw, merged = checks.order_of(self.shuffle, examples, keys)
-                examples = replace(packed(), omega=merged, screened=screened)
+                found = self._surveyed(examples, X, rows)
+                order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
+                examples = replace(packed(), omega=merged, screened=found.screened)
+            self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
@@ -141,7 +144,7 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
         Examples
         --------
         >>> from rosenblatt import Perceptron
-        >>> model = Perceptron().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
+        >>> model = Perceptron.textbook().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
         >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
         array([[-3.,  0.],
                [-2., -5.],
@@ -167,24 +170,32 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
                     guess = self._guess(examples, start) if foresee else -1
                     self._learn_classes(examples, known)
                     some, order = self._part(examples, y, weights, start, end)
-                    if len(known) < 2:
-                        weight = some.weight_of(order)
-                        self._learner.idle(weight)
-                        progress.steps += weight
-                        progress.visits += order.size
-                        predicted[order] = np.searchsorted(everything, known)[0]
-                    else:
-                        etas = self._plan().etas(progress.visits + 1, order.size)
-                        tally = self._learner.walk(some, order, etas, foresee=foresee)
-                        self._learner.settle()  # the rows are the caller's, who may change them
-                        progress.count(tally)
-                        if foresee:
-                            predicted[order] = np.searchsorted(everything, known)[tally.predictions]
+                    rates = self._learner.rates
+                    for stretch, square in self._square.visits(some, order, rates):
+                        self._use(square)
+                        guesses = self._visit(some, stretch, foresee)
+                        if guesses is not None:
+                            predicted[stretch] = np.searchsorted(everything, known)[guesses]
                     if len(known) > len(before):  # the first row is the first of its class
                         at = np.searchsorted(everything, before)
                         predicted[start] = at[guess] if len(before) else -1
             self._went_on(progress.visits, progress.steps, 0)
         return predicted
+
+    def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
+        """Learn from some rows online; the class numbers predicted before, if they are known."""
+        progress, learner = self._progress, self._learner
+        if len(self.classes_) < 2:
+            weight = examples.weight_of(order)
+            learner.idle(weight)
+            progress.steps += weight
+            progress.visits += order.size
+            return 0
+        etas = self._plan().etas(progress.visits + 1, order.size)
+        tally = learner.walk(examples, order, etas, foresee=foresee)
+        learner.settle()  # the rows are the caller's, who may change them
+        progress.count(tally)
+        return tally.predictions if foresee else None
 
     def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
@@ -198,6 +209,7 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
         examples = examples_of(X, np.zeros(len(y), np.int32))
         if first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._begin_units()
             self._learner = self._new_learner(examples, len(self.classes_))
             self._progress, self._places = Progress(), None
         else:
@@ -215,7 +227,7 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
     def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
         """Make room for classes that have come up."""
         if len(known) > len(self.classes_):
-            state = grown(self._learner.state(), self.classes_, known, self.multiclass)
+            state = grown(self._learner.state(), self.classes_, known, self.multiclass_)
             self._learner = self._new_learner(examples, len(known))
             self._learner.restore(state)
             self.classes_ = known
@@ -244,18 +256,19 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
         threads = threads_of(self.n_jobs)
         one_book = self.max_updates is not None or self.keep == "best"
-        if threads > 1 and n_classes > 2 and self.multiclass == "ovr" and one_book:
+        if threads > 1 and n_classes > 2 and self.multiclass_ == "ovr" and one_book:
             name = "keep='best'" if self.keep == "best" else "max_updates"
             raise ValueError(
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
+        thresholds, padding = self._rule(n_classes)
         return Linear(
             n_classes,
             examples.n_features,
-            multiclass=self.multiclass,
-            thresholds=rules.thresholds(self.mistake, self.threshold),
-            padding=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+            multiclass=self.multiclass_,
+            thresholds=thresholds,
+            padding=padding,
             averaging=self._averages(),
             rates=self._rates(examples),
             dtype=examples.dtype,
@@ -277,23 +290,27 @@ class LinearTraining(QuickParameters, LearnedWeights, BaseEstimator):
             )
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
-    def _surveyed(self, examples: Examples, X: Any) -> tuple[Screened | None, np.ndarray | None]:
-        """A copy of the rows in 8 bits where it pays, and their keys; all numbers are finite."""
-        n, pairwise = len(self.classes_), self.multiclass == "ovo"
-        copies = self.update == "online" and (n <= 2 or pairwise)
-        copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
+    def _surveyed(self, examples: Examples, X: Any, rows: float) -> Survey:
+        """What one look at all rows finds; all numbers are finite."""
+        n = len(self.classes_)
+        multiclass = multiclass_of(self.multiclass, n, rows, self.n_features_in_)
+        copies = self.update == "online" and (n <= 2 or multiclass == "ovo")
         found = survey(
-            examples, keys=self.shuffle is True, copies=copies, threads=threads_of(self.n_jobs)
+            examples,
+            keys=self.shuffle is True,
+            copies=copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1)),
+            squares=self._has_auto() and self.feature_rates is None,
+            threads=threads_of(self.n_jobs),
         )
         if not found.is_finite:
             refuse_bad_numbers(self, X)
-        return found.screened, found.keys
+        return found
 
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
         """Give the learner the weights to start at; they are returned, if there are any."""
         if not self.fit_intercept and intercept is not None and np.any(intercept):
             raise ValueError("intercept_init needs fit_intercept=True.")
-        n = n_problems(len(self.classes_), self.multiclass)
+        n = n_problems(len(self.classes_), self.multiclass_)
         shape = (n, self.n_features_in_)
         weights = checks.initial_weights("coef_init", coef, shape, examples.dtype, n)
         bias = checks.initial_weights("intercept_init", intercept, shape[:1], np.float64, n)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt import __version__
+from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.problems import n_problems
@@ -94,6 +95,8 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "history": [asdict(epoch) for epoch in model.history_],
         "n_iter": model.n_iter_,
         "stop_reason": model.stop_reason_,
+        "multiclass": model.multiclass_,
+        "mean_square": asdict(model._square),
     }
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, about
 
@@ -105,6 +108,8 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptro
     model = Perceptron(**parameters_from(about))
     model._check_parameters()
     model.classes_ = classes_from(about)
+    model.multiclass_ = _multiclass_from(about, model)
+    model._square = MeanSquare(**about.get("mean_square", {}))
     state = _checked_state(arrays, model)
     if arrays["coef"].shape != state.weights.shape or arrays["coef"].dtype.kind != "f":
         raise ValueError("the coefficients do not fit the state")
@@ -137,9 +142,17 @@ def epoch_from(plain: dict[str, Any]) -> Epoch:
     return Epoch(**plain)
 
 
+def _multiclass_from(about: dict[str, Any], model: Perceptron) -> str:
+    """How classes are told apart; files of before the option "auto" have the parameter only."""
+    found = about.get("multiclass", model.multiclass)
+    if found not in ("ovr", "ovo", "joint") or model.multiclass not in ("auto", found):
+        raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
+    return str(found)
+
+
 def _checked_state(arrays: dict[str, np.ndarray], model: Perceptron) -> State:
     found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
-    problems = n_problems(len(model.classes_), model.multiclass)
+    problems = n_problems(len(model.classes_), model.multiclass_)
     shape = (problems, found["weights"].shape[1])
     wanted = {"weights": shape, "sums": shape if found["sums"].size else (0, 0)}
     for name, array in found.items():

@@ -21,7 +21,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
     classes_: np.ndarray
     n_features_in_: int
-    multiclass: str
+    multiclass_: str
     keep: str
     _learner: Linear
     _shown: Weights | None  # None: those in use are those to predict with
@@ -42,7 +42,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         check_is_fitted(self)
         X = checked_data(self, X, reset=False, indices=False)
         scores = linear_scores(X, *self._predicting())
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
+        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
             return votes(scores, len(self.classes_))
         return scores
 

@@ -72,7 +72,8 @@ def train(
     visit the kept rows in random order. Held-out rows decide when to stop; the model is then
     trained on all rows for as many epochs, if they fit in memory. The model is that of
     ``make_pipeline(HashedNgrams(), Perceptron(threshold=2.0, intercept_scaling=0.1,
-    keep="late_average", feature_rates="idf", shuffle="after_first", tol=None))``, bit for bit,
+    multiclass="ovr", keep="late_average", feature_rates="idf", shuffle="after_first",
+    tol=None))``, bit for bit,
     where the features are one column of text.
 
     Parameters

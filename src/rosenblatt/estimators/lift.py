@@ -130,7 +130,7 @@ class Lift:
         if classifier is None:
             bound = math.inf if self.found is None else self.found.mistake_bound
             epochs = {"tol": None, "max_iter": int(bound) + 1} if math.isfinite(bound) else {}
-            classifier = Perceptron(**epochs)
+            classifier = Perceptron.textbook(**epochs)
         return make_pipeline(clone(self.best.transformer), classifier)
 
     def __str__(self) -> str:
@@ -249,7 +249,7 @@ def _validation_error(transformer, X, y, folds, random) -> float:
     if k < 2:
         return math.nan
     seed = int(random.randint(2**31))
-    model = make_pipeline(clone(transformer), Perceptron(keep="average", random_state=seed))
+    model = make_pipeline(clone(transformer), Perceptron(random_state=seed))
     split = StratifiedKFold(k, shuffle=True, random_state=seed)
     return 1.0 - float(cross_val_score(model, X, y, cv=split).mean())
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from rosenblatt.estimators._checks import weighted_by_class
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import examples_of
@@ -79,10 +80,10 @@ def learn_online(
     >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import Perceptron, learn_online
     >>> X, y = load_iris(return_X_y=True)
-    >>> run = learn_online(Perceptron(), X[:100, 2:], y[:100], classes=[0, 1])
+    >>> run = learn_online(Perceptron.textbook(), X[:100, 2:], y[:100], classes=[0, 1])
     >>> run.mistakes, float(run.curve[-1])
     (1, 0.01)
-    >>> learn_online(Perceptron(), zip(X[:100, 2:], y[:100]), classes=[0, 1]).mistakes
+    >>> learn_online(Perceptron.textbook(), zip(X[:100, 2:], y[:100]), classes=[0, 1]).mistakes
     1
     """
     if y is not None:
@@ -144,7 +145,7 @@ class OneByOne:
     --------
     >>> import numpy as np
     >>> from rosenblatt import OneByOne, Perceptron
-    >>> model = Perceptron()
+    >>> model = Perceptron.textbook()
     >>> with OneByOne(model, classes=["no", "yes"]) as learner:
     ...     learner.learn(np.array([2.0, 1.0]), "yes"), learner.learn(np.array([-1.0, 1.0]), "no")
     ('no', 'no')
@@ -201,12 +202,15 @@ class OneByOne:
         self._width, model = -1, self.model
         if not hasattr(model, "_learner") or len(model.classes_) < 2:
             return
+        if model._square.rows is not None:  # the next row may change what "auto" stands for
+            return
         model._unpack(dense=True)
         learner, self._names = model._learner, model.classes_.tolist()
         self._codes = {name: code for code, name in enumerate(self._names)}
         self._two = len(self._names) == 2
-        weights = model.class_weight or {}
-        self._factors = [float(weights.get(name, 1.0)) for name in self._names]
+        codes = np.arange(len(self._names))
+        weights = weighted_by_class(np.ones(1), model.class_weight, model.classes_, codes)
+        self._factors = np.broadcast_to(weights, codes.shape).tolist()
         self._width = learner.n_features
         X = np.zeros((1, self._width), learner.dtype)
         self._row, self._weight, self._eta = X[0], np.ones(1), np.ones(1)

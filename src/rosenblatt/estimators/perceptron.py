@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +14,11 @@ from rosenblatt.estimators._linear_training import LinearTraining
 
 
 class Perceptron(LinearTraining):
-    """The perceptron: online or batch, last, averaged or best weights, two classes or many.
+    """The perceptron: online or batch, averaged, last or best weights, two classes or many.
+
+    Without options it is the perceptron that errs least on data it was not tuned for: averaged,
+    with a threshold in units of the data, several classes told apart pair by pair (see *Which
+    settings?* in the guide). :meth:`textbook` is the algorithm of the notes.
 
     What counts as a mistake, a step, an update and an average is said in
     :mod:`rosenblatt.reference`, which also is the specification: on integer-valued data this class
@@ -22,29 +27,36 @@ class Perceptron(LinearTraining):
     Parameters
     ----------
     eta0 : float, default=1.0
-        Learning rate. From zero weights and with threshold 0 it only scales the weights.
+        Learning rate. From zero weights, with threshold ``"auto"`` or 0, it only scales the
+        weights.
     learning_rate : {"constant", "inverse", "sqrt"} or callable, default="constant"
         η0, η0/t, η0/√t, or a function of the visit number t = 1, 2, ... (of the iteration, for the
         batch rule).
-    threshold : float, default=0.0
-        δ: an example is mistaken when its margin ``y·s`` is at most this.
+    threshold : float or "auto", default="auto"
+        δ: an example is corrected when its margin ``y·s`` is at most this. ``"auto"`` is twice
+        what one update by a row of typical length adds to its own margin,
+        ``2·η0·(mean ‖x‖² + c²)``, so that multiplying X by a number changes no prediction. For
+        `partial_fit` the mean is that of the rows seen so far when their number was last a power
+        of two, up to 256 rows; from then on it stays. (0 where `mistake` is "sign".)
     mistake : {"margin", "sign"}, default="margin"
         Whether a score of exactly zero is corrected for both classes, or only for the positive.
     update : {"online", "batch"}, default="online"
         Correct each mistake at once, or all mistakes of an epoch together.
-    keep : {"last", "average", "late_average", "best"}, default="last"
-        The weights to predict with: the last; the mean over all steps; the mean over about the
+    keep : {"average", "late_average", "last", "best"}, default="average"
+        The weights to predict with: the mean over all steps; the last; the mean over about the
         last half of the run (all steps since the number of epochs last doubled); or the best seen,
         by the validation set if there is one, else by the training error (Gallant's pocket with
         ratchet; the algorithm of the notes for ``update="batch"``; at epoch ends for ``"ovo"``).
-    multiclass : {"ovr", "ovo", "joint"}, default="ovr"
+    multiclass : {"auto", "ovr", "ovo", "joint"}, default="auto"
         With three classes or more: one against the rest, largest score; one against one, majority
         vote, ties by summed scores; or all jointly, where one update moves the right class up and
-        the best wrong class down.
+        the best wrong class down. ``"auto"`` is one against one for up to 16 classes where a
+        pair has as many rows as there are features, else jointly; with `partial_fit`, which cannot
+        know, jointly.
     fit_intercept : bool, default=True
         Whether to learn an offset b, or a classifier through the origin.
-    intercept_scaling : float, default=1.0
-        The padding constant c.
+    intercept_scaling : float or "auto", default="auto"
+        The padding constant c. ``"auto"`` is half the root mean square length of the rows.
     feature_rates : "idf", array (n_features,) or None, default=None
         A learning rate of its own for each feature. ``"idf"`` is the square of its inverse document
         frequency in the first 4,096 rows, which is learning from idf-weighted rows; it pays for
@@ -71,7 +83,8 @@ class Perceptron(LinearTraining):
     n_iter_no_change : int, default=5
         How long to wait for progress.
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes; they multiply the weights of their rows.
+        Weights of classes, relative to the largest of them (or to 1, if that is larger): the rows
+        of a class with half of it are learned from at half the learning rate.
     n_jobs : int or None, default=None
         Threads over which the classes (or pairs) are spread; with two classes a second thread
         scores rows ahead. The model is the same for any number. None is 1, -1 all cores.
@@ -95,6 +108,8 @@ class Perceptron(LinearTraining):
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps of the last fit; `t_` goes on counting
         through `partial_fit`.
+    threshold_, intercept_scaling_, multiclass_ : float, float and str
+        What ``"auto"`` stood for, or what was given.
     history_ : History
         What happened in each epoch.
     stop_reason_ : str
@@ -119,7 +134,14 @@ class Perceptron(LinearTraining):
     >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import Perceptron
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = Perceptron(shuffle=False).fit(X[:100, 2:], y[:100])
+    >>> model = Perceptron(random_state=0).fit(X, y)
+    >>> model.coef_.shape, round(model.score(X, y), 3)
+    ((3, 4), 0.987)
+
+    The run of the notes: setosa against versicolor by the size of their petals, in the order of
+    the file.
+
+    >>> model = Perceptron.textbook(shuffle=False).fit(X[:100, 2:], y[:100])
     >>> model.stop_reason_, model.n_updates_, model.n_iter_
     ('separated', 4, 3)
     >>> model.coef_.round(1), model.intercept_
@@ -133,7 +155,7 @@ class Perceptron(LinearTraining):
         "update": [StrOptions({"online", "batch"})],
         "keep": [StrOptions({"last", "average", "late_average", "best"})],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "feature_rates": [StrOptions({"idf"}), "array-like", None],
         "n_jobs": [Integral, None],
     }
@@ -143,13 +165,13 @@ class Perceptron(LinearTraining):
         *,
         eta0=1.0,
         learning_rate="constant",
-        threshold=0.0,
+        threshold="auto",
         mistake="margin",
         update="online",
-        keep="last",
-        multiclass="ovr",
+        keep="average",
+        multiclass="auto",
         fit_intercept=True,
-        intercept_scaling=1.0,
+        intercept_scaling="auto",
         feature_rates=None,
         shuffle=True,
         max_iter=1000,
@@ -189,6 +211,28 @@ class Perceptron(LinearTraining):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @classmethod
+    def textbook(cls, **options) -> Self:
+        """The algorithm of the notes: no threshold, last weights, padding 1, one against the rest.
+
+        Parameters
+        ----------
+        options
+            Any parameters; they replace these.
+
+        Returns
+        -------
+        model : Perceptron
+            Not fitted yet.
+
+        Examples
+        --------
+        >>> Perceptron.textbook(shuffle=False).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_
+        array([[3., 0.]])
+        """
+        notes = {"threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
+        return cls(**{**notes, **options})
+
     def certificate(self, X, y):
         """What the run that was fitted on these rows proves, at the cost of a few passes.
 
@@ -209,7 +253,7 @@ class Perceptron(LinearTraining):
         Examples
         --------
         >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]
-        >>> found = Perceptron(shuffle=False, tol=None).fit(X, y).certificate(X, y)
+        >>> found = Perceptron.textbook(shuffle=False, tol=None).fit(X, y).certificate(X, y)
         >>> found.verdict, found.updates <= found.bounds[0].value
         ('separable', True)
         """
@@ -221,6 +265,12 @@ class Perceptron(LinearTraining):
                 "The mistake bounds speak of two classes, the online rule and a constant learning "
                 "rate. Use rosenblatt.certify for the data alone."
             )
+        if self._square.varied:
+            raise ValueError(
+                "The mistake bounds speak of one threshold, but partial_fit estimated "
+                "threshold='auto' as the rows came. Give threshold and intercept_scaling as "
+                "numbers, or use fit."
+            )
         found = theory.run_certificate(
             X,
             y,
@@ -228,9 +278,9 @@ class Perceptron(LinearTraining):
             float(self._learned().bias[0]),
             updates=self.n_updates_,
             eta=float(self.eta0),
-            threshold=float(self.threshold),
+            threshold=self.threshold_,
             fit_intercept=self.fit_intercept,
-            padding=float(self.intercept_scaling),
+            padding=self.intercept_scaling_,
         )
         return replace(found, verdict="inseparable") if self._proves_a_cycle(X, y) else found
 

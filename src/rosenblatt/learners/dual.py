@@ -132,7 +132,7 @@ class Dual:
     def _now(self, rows: Array) -> Array:
         """The scores (problems, rows) of rows that are not stale, pending updates included."""
         n = len(self.problems)
-        S = np.take(self._scores[:n], rows, axis=1)
+        S = np.take(self._scores[:n], rows.astype(np.intp, copy=False), axis=1)
         waiting, log = Log.joined(self._pending).by_row()
         if waiting.size:
             K = self.gram.block(waiting, rows).astype(np.float64, copy=False)

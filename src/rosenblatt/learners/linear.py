@@ -290,7 +290,8 @@ class Linear:
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        squares = [part.measure(self.n_features) for part in self.parts]
+        padding = math.sqrt(self.rule[2])
+        squares = [part.measure(self.n_features, padding) for part in self.parts]
         norm, change = np.concatenate(squares).sum(axis=0)
         return math.sqrt(norm), math.sqrt(change)
 

@@ -11,6 +11,9 @@ from rosenblatt import rules
 from rosenblatt.learners.problems import moves
 from rosenblatt.learners.protocol import Array
 
+# Votes are counted copy by copy of an update: a row of weight 10^9 would take minutes to score.
+MOST_COPIES = 10_000
+
 
 @dataclass(frozen=True)
 class Log:

@@ -48,11 +48,11 @@ class Part:
         """Remember the weights."""
         self.before, self.before_bias = self.W.copy(), self.book[learn.BIAS].copy()
 
-    def measure(self, n_features: int) -> Array:
+    def measure(self, n_features: int, padding: float = 1.0) -> Array:
         """The squared length of each problem's weights, and of their change (problems, 2).
 
         The change is that since the last mark or measure. Problem by problem, so that the sums do
-        not depend on how parts divide them.
+        not depend on how parts divide them. The bias counts as the weight of the padding, b/c.
         """
         W, bias = self._without_room(self.W, n_features), self.book[learn.BIAS]
         if self.before.shape != W.shape:
@@ -64,7 +64,7 @@ class Part:
             add_up = measures.row_norms_and_changes if self.dense else measures.norms_and_changes
             add_up(W, self.before, sums)
             moved = sums.T
-        moved = moved + np.column_stack([bias, bias - self.before_bias]) ** 2
+        moved = moved + (np.column_stack([bias, bias - self.before_bias]) / (padding or 1.0)) ** 2
         self.before_bias = bias.copy()
         return moved
 
