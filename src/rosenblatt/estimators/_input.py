@@ -97,10 +97,13 @@ def _plain_labels(y: Any) -> np.ndarray | None:
 
 
 def _is_finite(X: Any) -> bool:
-    """Whether no number is NaN or infinite, mostly by a sum that would not be finite either."""
+    """Whether no number is NaN or infinite, mostly by their sum, which would not be finite either.
+
+    Not by a dot product, which would start the threads of BLAS.
+    """
     values = X.reshape(-1) if isinstance(X, np.ndarray) else X.data
     with np.errstate(over="ignore", invalid="ignore"):
-        return math.isfinite(np.dot(values, values)) or bool(np.isfinite(values).all())
+        return math.isfinite(np.add.reduce(values)) or bool(np.isfinite(values).all())
 
 
 def refuse_bad_numbers(estimator: BaseEstimator, X: Any) -> None:
