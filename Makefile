@@ -4,6 +4,7 @@
 # make test-lowest   the tests on the oldest dependencies that pyproject.toml allows
 # make check  lint, types, import order
 # make docs   build the documentation into docs/_build/html
+# make release-check   build the archives, install the wheel into an empty environment, and use it there
 # make bench  print the speed ratios against the peers
 # make house  print the size and shape of the code: frames from fit to kernel, lines per package
 
@@ -11,7 +12,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-random test-lowest check docs bench house clean
+.PHONY: demo test test-random test-lowest check docs release-check bench house clean
 
 demo: .venv/core
 	$(BIN)/rosenblatt demo
@@ -36,6 +37,9 @@ check: .venv/dev
 
 docs: .venv/dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+release-check: .venv/dev
+	.ci/release-check $(BIN)/python
 
 bench: .venv/dev
 	$(PIP) -e ".[bench]"
@@ -71,8 +75,8 @@ define LOWEST
 import tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))["project"]
 extras = project["optional-dependencies"]
-tools = ("ruff", "mypy", "import-linter", "pre-commit", "sphinx", "myst", "pydata", "numpydoc")
-wanted = project["dependencies"] + [one for name in ("plot", "lab", "onnx", "dev") for one in extras[name]]
+tools = ("ruff", "mypy", "import-linter", "pre-commit", "sphinx", "myst", "pydata", "numpydoc", "build")
+wanted = project["dependencies"] + [one for name in ("plot", "lab", "onnx", "course", "dev") for one in extras[name]]
 print("\n".join(one.replace(">=", "==") for one in wanted if not one.startswith(("rosenblatt", *tools))))
 endef
 export LOWEST

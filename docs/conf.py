@@ -28,7 +28,15 @@ html_math_renderer = "mathml"
 copybutton_prompt_text = r"\$ |>>> "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
-exclude_patterns = ["_build", "_ext", "examples", "gallery/*.ipynb", "**/sg_execution_times*"]
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "examples",
+    "gallery/**/*.ipynb",
+    "gallery/plot_*",
+    "**/sg_execution_times*",
+    "sg_execution_times*",
+]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 templates_path = ["_templates"]
@@ -43,6 +51,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 60,
     "image_scrapers": ("matplotlib",),

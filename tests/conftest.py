@@ -1,4 +1,4 @@
-"""What all tests share: the profiles of Hypothesis.
+"""What all tests share: the profiles of Hypothesis, and a browser where there is one.
 
 ``suite``, the default, draws the same examples every time, so that a failure is the fault of a
 change. ``random`` draws new ones (``make test-random``, meant to run every night): what it finds
@@ -7,7 +7,9 @@ is kept in ``.hypothesis/`` and printed with the decorator that reproduces it. T
 """
 
 import os
+import shutil
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -27,3 +29,20 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 os.environ.setdefault("ROSENBLATT_QUIET", "1")  # do not say that kernels are compiled
+
+
+def _program():
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = _program()
+    if program is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -28,8 +28,10 @@ def _section(name: str, command: Any) -> str:
     if arguments:
         rows = [f"| `{_placeholder(p)}` | {_escaped(p.help)} |" for p in arguments]
         lines += ["| argument | |", "|---|---|", *rows, ""]
-    rows = [f"| {_names(p, kinds[p.name].annotation)} | {_about(p)} |" for p in options]
-    return "\n".join([*lines, "| option | |", "|---|---|", *rows, ""])
+    if options:
+        rows = [f"| {_names(p, kinds[p.name].annotation)} | {_about(p)} |" for p in options]
+        lines += ["| option | |", "|---|---|", *rows, ""]
+    return "\n".join(lines)
 
 
 def _is_shown(option: Any) -> bool:

@@ -10,6 +10,16 @@ from rosenblatt._lazy import lazily
 __version__ = "0.1.0"
 
 _HOME = {
+    "ALMA": "rosenblatt.estimators",
+    "AROW": "rosenblatt.estimators",
+    "NAROW": "rosenblatt.estimators",
+    "ROMMA": "rosenblatt.estimators",
+    "SCW": "rosenblatt.estimators",
+    "ConfidenceWeighted": "rosenblatt.estimators",
+    "NormalHerd": "rosenblatt.estimators",
+    "OnlineGradient": "rosenblatt.estimators",
+    "PassiveAggressive": "rosenblatt.estimators",
+    "SecondOrderPerceptron": "rosenblatt.estimators",
     "DataError": "rosenblatt.errors",
     "HashedNgrams": "rosenblatt.estimators",
     "KernelPerceptron": "rosenblatt.estimators",
@@ -18,6 +28,7 @@ _HOME = {
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
     "certify": "rosenblatt.theory",
+    "compare": "rosenblatt.comparison",
     "data": None,
     "error_bracket": "rosenblatt.theory",
     "examples": None,

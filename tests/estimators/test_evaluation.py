@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
+from sklearn.metrics import (
+    confusion_matrix,
+    f1_score,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
 
 from rosenblatt import data, train
+from rosenblatt.estimators import evaluation
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
-from rosenblatt.viz.evaluation import area, curves, draw_evaluation
+from rosenblatt.estimators.measures import area
+from rosenblatt.viz.evaluation import class_curves, draw_evaluation
 
 
 def judged(k, rows=200):
@@ -24,7 +34,7 @@ def judged(k, rows=200):
 def test_curves_are_those_of_scikit_learn(k, positive):
     result = judged(k)
     scores = result.scores if k == 2 else result.scores[:, positive]
-    found, truth = curves(result, positive), result.truth == positive
+    found, truth = class_curves(result, positive), result.truth == positive
     false, true, _ = roc_curve(truth, scores, drop_intermediate=False)
     assert found["false_positive_rate"] == pytest.approx(false)
     assert found["true_positive_rate"] == pytest.approx(true)
@@ -45,15 +55,47 @@ def test_a_picture_is_drawn_for_any_number_of_classes(tmp_path, k):
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
-def test_scores_of_all_classes_are_kept_only_on_request(tmp_path):
+def three(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("label,text\n" + "a,one\nb,two\nc,three\n" * 10)
-    model = train(path, text="text", epochs=2)
+    path.write_text("label,text\n" + "a,one\nb,two\nc,three\n" * 50)
+    model = train(path, text="text")
+    return model, lambda: data.open(path, features=model.features, classes=model.classes)
 
-    def source():
-        return data.open(path, features=model.features, classes=model.classes)
 
-    assert evaluate(model, source()).scores.size == 0
+def test_many_scores_are_kept_only_on_request(tmp_path, monkeypatch):
+    model, source = three(tmp_path)
     kept = evaluate(model, source(), keep_scores=True)
-    assert kept.scores.shape == (30, 3)
-    assert [area(curves(kept, c)) for c in range(3)] == [1.0, 1.0, 1.0]
+    assert kept.scores.shape == (150, 3)
+    assert [area(class_curves(kept, c)) for c in range(3)] == [1.0, 1.0, 1.0]
+    monkeypatch.setattr(evaluation, "_MOST_SCORES", 449)
+    assert evaluate(model, source()).scores.size == 0
+    assert evaluate(model, source()).roc_auc is None
+    assert evaluate(model, source(), keep_scores=True).roc_auc == 1.0
+
+
+def test_a_calibrated_model_is_judged_by_its_probabilities(tmp_path):
+    pytest.importorskip("matplotlib")
+    model, source = three(tmp_path)
+    result = evaluate(model, source())
+    plain = result.to_json()
+    assert plain["calibration"]["brier_score"] == result.reliability.brier
+    assert sum(entry["rows"] for entry in plain["calibration"]["bins"]) == 150
+    assert (plain["macro_f1"], plain["roc_auc"]) == (1.0, 1.0)
+    draw_evaluation(evaluate(model, source(), keep_scores=True), tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    bare = evaluate(replace(model, calibration=None), source())
+    assert bare.to_json()["calibration"] is None
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_macro_f1_and_area_are_those_of_scikit_learn(k):
+    rng = np.random.default_rng(k)
+    truth, scores = rng.integers(k, size=300), rng.normal(size=(300, k))
+    scores[np.arange(300), truth] += 0.5
+    said = scores.argmax(axis=1) if k > 2 else (scores[:, 1] > 0).astype(int)
+    confusion = confusion_matrix(truth, said, labels=range(k))
+    kept = scores[:, 1] if k == 2 else scores
+    result = Evaluation(tuple("abcde"[:k]), confusion, kept, truth)
+    assert result.macro_f1 == pytest.approx(f1_score(truth, said, average="macro"))
+    wanted = [roc_auc_score(truth == c, scores[:, c]) for c in ([1] if k == 2 else range(k))]
+    assert result.roc_auc == pytest.approx(np.mean(wanted))

@@ -102,6 +102,16 @@ def test_the_path_can_be_cut_after_a_step():
     assert len(WeightSpaceDisplay.from_trace(run, step=2).path) == 1 + run[1].updates
 
 
+def test_the_ellipse_of_arow_has_the_standard_deviations_of_its_weights():
+    arow = trace([[2], [-1], [1]], [1, -1, 1], rule="arow", max_epochs=2)
+    display = WeightSpaceDisplay.from_trace(arow)
+    last = display.ellipses_[-1]
+    assert (last.width, last.height) == pytest.approx(2 * np.sqrt(arow[-1].variances_after))
+    assert last.center == pytest.approx((*arow.weights, arow.bias))
+    assert len(display.ellipses_) == 1 + arow.n_updates
+    assert WeightSpaceDisplay.from_trace(trace([[2], [-1]], [1, -1])).ellipses_ == []
+
+
 def test_more_than_two_weights_are_not_drawn(run):
     with pytest.raises(ValueError, match="two weights can be drawn, not 3"):
         WeightSpaceDisplay.from_trace(run)
@@ -131,14 +141,16 @@ def test_margins_of_three_classes_are_positive_for_the_rows_that_are_right():
 
 def test_bounds_are_sorted_below_the_updates():
     display = BoundsDisplay(4, {"large": 900.0, "small": 12.0}).plot()
-    assert [bar.get_width() for bar in display.bars_] == [4, 12, 900]
+    assert display.updates_.get_offsets()[0][0] == 4
+    assert [value for value, _ in display.bounds_.get_offsets()] == [12, 900]
     labels = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert labels == ["updates made", "small", "large"]
     assert display.ax_.get_xscale() == "log"
 
 
 def test_no_mistake_at_all_can_be_drawn():
-    assert BoundsDisplay(0, {"Novikoff": 12.0}).plot().bars_[0].get_width() == 0
+    none = BoundsDisplay(0, {"Novikoff": 12.0}).plot()
+    assert [text.get_text() for text in none.ax_.texts] == ["0", "12"]
 
 
 @pytest.mark.parametrize("options", [{}, {"threshold": 1.0}, {"weights": (1, -1)}, {"eta": 2}])

@@ -107,6 +107,8 @@ class ProgressPrinter:
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
+        if run.held_out.reached is not None:
+            self._line(_target_line(run))
         if run.source.bad:
             self._line(f"left out   {counted(run.source.bad, 'bad row')}")
         if run.source.missing:
@@ -213,6 +215,13 @@ def _kinds(columns: Any) -> str:
     return ", ".join([*(f"{c.name} ({c.kind})" for c in columns[:_MOST_COLUMNS]), *more])
 
 
+def _target_line(run: FileRun) -> str:
+    """What the threshold reached on the rows that chose it."""
+    reached = run.held_out.reached or {}
+    parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
+    return f"target     {run.settings.target}: on held-out rows {parts}"
+
+
 def _live_line(run: FileRun, seconds: float) -> str:
     visits, counts = run.progress.position, run.progress.counts
     rate = visits / max(seconds, 1e-9)
@@ -241,6 +250,9 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
         "missing": dict(run.source.missing),
         "stop_reason": run.stop_reason,
         "refit_epochs": run.refit_epochs,
+        "calibrated": model.calibration is not None,
+        "threshold": model.threshold,
+        "held_out": run.held_out.reached,
         "seconds": round(seconds, 3),
         "history": model.history,
     }
@@ -256,6 +268,11 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
         f"accuracy   {percent(result.accuracy)}  "
         f"(95 % interval {percent(low)} to {percent(high)}, {counted(result.rows, 'row')})"
     )
+    area = "" if result.roc_auc is None else f"   ROC-AUC {result.roc_auc:.4f}"
+    typer.echo(f"macro F1   {percent(result.macro_f1)}{area}")
+    if result.reliability is not None:
+        brier, error = result.reliability.brier, result.reliability.error
+        typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
     if result.bad:
         typer.echo(f"left out   {counted(result.bad, 'bad row')}")
     if result.trained_on:

@@ -15,7 +15,7 @@ def evaluate(
     files: Annotated[list[str], typer.Argument(help="Files with labels.")],
     plot: Annotated[
         Path | None,
-        typer.Option(help="Save ROC and precision-recall curves as a picture."),
+        typer.Option(help="Save ROC, precision-recall and reliability curves as a picture."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
@@ -23,6 +23,8 @@ def evaluate(
     json: o.Json = False,
 ) -> None:
     """Measure accuracy (with a 95 % interval), precision, recall, F1 and the confusion matrix.
+
+    Also the area under the ROC curve, and how well probabilities are calibrated, if there are any.
 
     Examples:
 

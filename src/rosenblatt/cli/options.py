@@ -80,6 +80,27 @@ def reading(
     }
 
 
+def class_weights(given: str | None) -> str | dict[str, float] | None:
+    """The weights of classes.
+
+    >>> class_weights("balanced"), class_weights("spam=5,ham=1")
+    ('balanced', {'spam': 5.0, 'ham': 1.0})
+    """
+    if given is None or given == "balanced":
+        return given
+    weights = {}
+    for entry in given.split(","):
+        label, _, number = entry.rpartition("=")
+        try:
+            weights[label.strip()] = float(number)
+        except ValueError:
+            label = ""
+        if not label:
+            message = f"{given!r} is neither balanced nor LABEL=NUMBER,..."
+            raise typer.BadParameter(message, param_hint="--class-weight")
+    return weights
+
+
 def stem(path: str) -> str:
     """The name of a file without its suffixes.
 

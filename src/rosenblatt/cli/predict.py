@@ -38,6 +38,9 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="Add a column for every class.")
     ] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Write probabilities instead of scores.")
+    ] = False,
     columns: Annotated[
         str | None, typer.Option(help="Input columns to write, as a,b; all by default.")
     ] = None,
@@ -47,6 +50,10 @@ def predict(
     keep_if: Annotated[
         list[str] | None,
         typer.Option(help="Write only rows with this label: label=NAME (repeat for several)."),
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(help="Write only rows whose label has at least this probability."),
     ] = None,
     min_score: Annotated[
         float | None, typer.Option(help="Write only rows whose label has at least this score.")
@@ -67,7 +74,7 @@ def predict(
 
       rosenblatt predict reviews.model 'new/*.parquet' --out predicted/
 
-      zcat crawl.txt.gz | rosenblatt predict quality.model - --keep-if label=good --only text
+      zcat crawl.gz | rosenblatt predict q.model - --keep-if label=good --at-least 0.8 --only text
 
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
@@ -82,7 +89,7 @@ def predict(
         raise OptionError("--json and --to exclude each other")
     to = "jsonl" if json else to
     wanted = Wanted(
-        top, scores, False, _names(columns), _names(only), _labels(keep_if), None, min_score
+        top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score
     )
     loaded = read_model(model)
     wanted.check(loaded)

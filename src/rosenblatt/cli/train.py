@@ -29,12 +29,18 @@ def train(
     averaged: Annotated[
         bool, typer.Option("--averaged/--last", help="Average the weights, or take the last.")
     ] = True,
+    rule: Annotated[
+        str,
+        typer.Option(help="What learns: perceptron, arow, pa1, scw1:C=0.5 and so on."),
+    ] = "perceptron",
     threshold: Annotated[
-        float, typer.Option(min=0.0, help="Correct a row when its margin is at most this.")
-    ] = 2.0,
+        float | None,
+        typer.Option(min=0.0, help="Correct a row when its margin is at most this; 2, tables 4."),
+    ] = None,
     multiclass: Annotated[
-        str, typer.Option(help="ovr: each class against the rest; joint: against the best other.")
-    ] = "ovr",
+        str | None,
+        typer.Option(help="ovr: each class against the rest; joint (tables): the best other."),
+    ] = None,
     tune: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Choose settings and train in this time: 60s, 5m."),
@@ -50,6 +56,22 @@ def train(
     ] = None,
     holdout: Annotated[
         float | None, typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column: how many copies each row stands for.")
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="Weights of classes: balanced, or a=2,b=1.")
+    ] = None,
+    calibrate: Annotated[
+        str, typer.Option(help="Probabilities from held-out rows: sigmoid, isotonic or none.")
+    ] = "sigmoid",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="What the threshold between two classes is to reach on held-out rows: "
+            "precision=0.95, recall=0.9 or f1; for the second class, or LABEL:precision=0.95."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides orders and held-out rows.")] = 0,
     memory: Annotated[
@@ -93,6 +115,8 @@ def train(
 
       rosenblatt train 'logs/*.jsonl.gz' --label class --text message --epochs 5
 
+      rosenblatt train reviews.csv --label sentiment --rule arow:r=0.5
+
       rosenblatt train reviews.csv --label sentiment --tune 60s
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
@@ -106,7 +130,7 @@ def train(
     from rosenblatt.estimators.files import Stopped, open_for_training
     from rosenblatt.estimators.files import train as run
 
-    target = out or Path(o.stem(files[0]) + ".model")
+    model_file = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)
     reading = o.reading(label, text, column, format, header, skip_bad_rows, missing) | {
         "ngrams": (3, max(ngrams or 5, 5)) if chars else ngrams,
@@ -123,18 +147,23 @@ def train(
             valid=valid,
             epochs=epochs,
             average=averaged,
+            rule=rule,
             multiclass=multiclass,
             tune=tune,
             threshold=threshold,
             holdout=holdout,
             seed=seed,
+            weight=weight,
+            class_weight=o.class_weights(class_weight),
+            calibrate=None if calibrate == "none" else calibrate,
+            target=target,
             memory=memory << 20,
             checkpoint=checkpoint,
             checkpoint_seconds=every,
             checkpoint_rows=every_rows,
             resume=resume,
             start=start,
-            out=target,
+            out=model_file,
             n_jobs=jobs,
             report=display.step,
             report_trial=display.trial,
@@ -143,4 +172,4 @@ def train(
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)
         raise typer.Exit(128 + stopped.signal) from None
-    display.trained(model, target)
+    display.trained(model, model_file)

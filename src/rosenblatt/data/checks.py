@@ -43,6 +43,21 @@ def check_chunk(
     return _without(faults, chunk, skip)
 
 
+def weights_of(chunk: Chunk, name: str) -> np.ndarray:
+    """The weights of rows: numbers that are not negative.
+
+    >>> weights_of(Chunk(pa.table({"w": ["3", "0.5"]}), "a.csv", lambda row: row + 2), "w")
+    array([3. , 0.5])
+    """
+    weights, _ = to_numbers(chunk.table[name])
+    wrong = np.flatnonzero(~(weights >= 0))
+    if len(wrong):
+        row = int(wrong[0])
+        message = f"expected a weight, a number from 0 on, found {_shown(chunk, name, row)}"
+        raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
+    return weights
+
+
 def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
     """Give columns the types that they have in a schema; refuse or leave out rows that cannot.
 

@@ -83,6 +83,11 @@ class Features:
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
 
     @property
+    def is_plain_table(self) -> bool:
+        """Whether it is a table without a column of text."""
+        return self.origin == "table" and not self._of("text")
+
+    @property
     def is_one_text(self) -> bool:
         """Whether there is one column of text and nothing else."""
         return self.is_text and len(self.columns) == 1

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.checks import check_chunk
+from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
@@ -236,6 +236,7 @@ class Source:
         self.features, self.labelled = features, labelled
         self.classes: list[str] = list(classes) if classes is not None else []
         self.kept_columns: Collection[str] | None = ()
+        self._weight: str | None = None
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._reader, self._skip = reader, skip
@@ -317,7 +318,22 @@ class Source:
             return whole, Batch(lines.rows, None, lines.weights, None, whole.size), room
         table = whole.found.table
         rows = self.features.rows(table, room)
-        return whole, Batch(rows, None, None, table, whole.size), room
+        weights = None if self._weight is None else weights_of(whole.found, self._weight)
+        return whole, Batch(rows, None, weights, table, whole.size), room
+
+    def weigh_by(self, name: str) -> None:
+        """Take a column, which is then not a feature, for the weights of the rows."""
+        if self.features.origin != "table":
+            message = f"{self.features.origin} rows bring their own weights or have none"
+            raise DataError(message, path=self.files[0])
+        if name not in self.column_names or name == self.features.label:
+            what = "is the label" if name == self.features.label else "is not a column"
+            message = f"the weight {shown(name)} {what}; the columns are "
+            raise DataError(message + listed(self.column_names), path=self.files[0])
+        left = tuple(c for c in self.features.columns if c.name != name)
+        if not left:
+            raise DataError("no column is left to learn from", path=self.files[0])
+        self.features, self._weight = replace(self.features, columns=left), name
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
@@ -363,7 +379,8 @@ class Source:
         if self.kept_columns is None or self.features.origin != "table":
             return None
         label = [self.features.label] if self.labelled and self.features.label is not None else []
-        needed = [*label, *(c.name for c in self.features.columns)]
+        weight = [self._weight] if self._weight is not None else []
+        needed = [*label, *weight, *(c.name for c in self.features.columns)]
         return list(dict.fromkeys([*needed, *self.kept_columns]))
 
     @property

@@ -193,6 +193,10 @@ class RowFolder(Source):
         """What `work` makes of each batch; there are no columns to go with it."""
         return (work(replace(batch, labels=None, table=None)) for batch in self)
 
+    def weigh_by(self, name: str) -> None:
+        """Refused: the rows are hashed, with the weights they had."""
+        raise DataError("a cache has no column of weights; train on the files", path=self._folder)
+
     @property
     def column_names(self) -> list[str]:
         """None: the rows are hashed."""

@@ -3,6 +3,16 @@
 from rosenblatt._lazy import lazily
 
 _HOME = {
+    "ALMA": "rosenblatt.estimators.family",
+    "AROW": "rosenblatt.estimators.family",
+    "NAROW": "rosenblatt.estimators.family",
+    "ROMMA": "rosenblatt.estimators.family",
+    "SCW": "rosenblatt.estimators.family",
+    "ConfidenceWeighted": "rosenblatt.estimators.family",
+    "NormalHerd": "rosenblatt.estimators.family",
+    "OnlineGradient": "rosenblatt.estimators.family",
+    "PassiveAggressive": "rosenblatt.estimators.family",
+    "SecondOrderPerceptron": "rosenblatt.estimators.family",
     "Attempt": "rosenblatt.estimators.lift",
     "HashedNgrams": "rosenblatt.estimators.hashed_ngrams",
     "KernelPerceptron": "rosenblatt.estimators.kernel_perceptron",

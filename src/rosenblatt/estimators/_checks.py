@@ -35,6 +35,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
     "callbacks": [callable, list, tuple, None],
+    "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
 }
 
 
@@ -187,7 +188,7 @@ def held_out_rows(
     seed = int(random.randint(2**31))
     if model.validation_fraction * len(codes) < n_classes:
         raise ValueError(
-            f"early_stopping would hold out {model.validation_fraction:.0%} of {len(codes)} "
+            f"validation_fraction would hold out {model.validation_fraction:.0%} of {len(codes)} "
             f"rows, fewer than the {n_classes} classes. Give X_val and y_val, or a larger "
             "validation_fraction."
         )

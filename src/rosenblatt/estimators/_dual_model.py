@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._calibrated import calibrates
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
@@ -68,7 +69,10 @@ class DualModel:
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        return self._scores_of(self._checked(X, reset=False))
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        """What :meth:`decision_function` gives for rows that are checked already."""
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
@@ -169,7 +173,7 @@ class DualModel:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
             found = checks.validation_codes(y_val, self.classes_)
             return HeldOut(X_val, found, np.ones(len(found))), omega
-        if not self.early_stopping:
+        if not (self.early_stopping or calibrates(self)):
             return None, omega
         out = checks.held_out_rows(self, codes, len(self.classes_), random)
         weights = np.broadcast_to(omega, codes.shape)

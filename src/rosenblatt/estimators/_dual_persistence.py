@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt import __version__
+from rosenblatt.estimators._calibrated import give_recent, recent_arrays
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._persistence import (
     classes_from,
@@ -23,6 +24,7 @@ from rosenblatt.training import Epoch, Progress
 
 FORMAT = "rosenblatt-kernel-perceptron"
 VERSION = 2
+WRITTEN = ("KernelPerceptron",)
 LOG = ("problems", "rows", "taus", "times")
 STATE_ARRAYS = ("clock", "squares", "updates", "damage", "longest")
 PROGRESS = ("epoch", "steps", "visits", "updates", "stop_reason")
@@ -42,6 +44,7 @@ def to_file(model: KernelPerceptron) -> tuple[dict[str, np.ndarray], dict[str, A
     arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
     if state.kept is not None:
         arrays |= {"kept.clock": state.kept.clock, "kept.squares": state.kept.squares}
+    arrays |= recent_arrays(model)
     if sparse.issparse(vectors):
         arrays |= {f"vectors.{name}": getattr(vectors, name) for name in CSR}
     elif vectors is not None:
@@ -89,6 +92,7 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPer
     history = [Epoch(**epoch) for epoch in about["history"]]
     counts = {name: about["progress"][name] for name in PROGRESS}
     model._describe(state, Progress(history=history, **counts))
+    give_recent(model, arrays)
     return model
 
 

@@ -17,7 +17,9 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from rosenblatt.learners.examples import check_sparse
+from rosenblatt.estimators._units import multiclass_of
+from rosenblatt.learners.examples import Examples, check_sparse
+from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 
 FLOATS = [np.dtype(np.float64), np.dtype(np.float32)]
 _WIDEST = (
@@ -110,6 +112,26 @@ def refuse_bad_numbers(estimator: BaseEstimator, X: Any) -> None:
     """Say what scikit-learn says of rows that hold NaN or infinity."""
     check_sparse(X)
     check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
+
+
+def surveyed(estimator: Any, examples: Examples, X: Any, rows: float, threads: int) -> Survey:
+    """What one look at all rows finds before a linear classifier is fitted; all are finite.
+
+    `examples` are made of `X`, and `rows` is how many they count for.
+    """
+    n = len(estimator.classes_)
+    multiclass = multiclass_of(estimator.multiclass, n, rows, estimator.n_features_in_)
+    copies = estimator._screens() and (n <= 2 or multiclass == "ovo")
+    found = survey(
+        examples,
+        keys=estimator.shuffle is True,
+        copies=copies and is_worth_a_copy(examples, estimator.max_iter, max(1, n - 1)),
+        squares=estimator._has_auto() and estimator.feature_rates is None,
+        threads=threads,
+    )
+    if not found.is_finite:
+        refuse_bad_numbers(estimator, X)
+    return found
 
 
 def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._input import (
     FLOATS,
@@ -23,17 +24,16 @@ from rosenblatt.estimators._input import (
     check_parameters,
     checked_data,
     classes_and_codes,
-    refuse_bad_numbers,
+    surveyed,
 )
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
-from rosenblatt.estimators._units import InUnitsOfTheData, multiclass_of
+from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
-from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.examples import Examples, examples_of, meanwhile
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
-from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
@@ -58,7 +58,9 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
-class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEstimator):
+class LinearTraining(
+    QuickParameters, Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
+):  # fmt: skip
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
     _progress: Progress
@@ -103,8 +105,9 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
             examples = examples_of(X, codes, omega_in)
             given = checks.check_weights(sample_weight, len(y))
             rows = float(np.broadcast_to(given, len(y)).sum())
-            with examples.packed_meanwhile(threads_of(self.n_jobs)) as packed:
-                found = self._surveyed(examples, X, rows)
+            threads = threads_of(self.n_jobs)
+            with meanwhile(partial(self._packed, examples), examples.keeps_busy(threads)) as packed:
+                found = surveyed(self, examples, X, rows, threads)
                 order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
                 examples = replace(packed(), omega=merged, screened=found.screened)
             self._settle_units(examples, rows, found.squares)
@@ -118,6 +121,8 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
                 for _ in training.run(learner, data, plan, progress):
                     pass
             self._show(learner, examples, base, plan, progress)
+            if calibrates(self):
+                self._calibrate_by_held_out(X, codes, out, X_val, y_val)
         checks.warn_of_budget(self)
         return self
 
@@ -159,6 +164,7 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
         The number is -1 where no class was known yet.
         """
         with checks.untouched_on_failure(self):
+            foreseen = self._foreseen(X)
             examples, y, weights = self._online_examples(X, y, classes, sample_weight)
             found, progress = arrivals(y, self.classes_), self._progress
             everything, predicted = found[-1][1], np.full(len(y), -1)
@@ -180,6 +186,8 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
                         at = np.searchsorted(everything, before)
                         predicted[start] = at[guess] if len(before) else -1
             self._went_on(progress.visits, progress.steps, 0)
+            if foreseen is not None:
+                self._remember(foreseen, np.searchsorted(self.classes_, y))
         return predicted
 
     def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
@@ -250,6 +258,14 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
         checks.describe_run(self, progress)
         self.n_iter_ = 1
 
+    def _screens(self) -> bool:
+        """Whether the learner can pass over rows by a copy of them in 8 bits."""
+        return bool(self.update == "online")
+
+    def _packed(self, examples: Examples) -> Examples:
+        """The rows of fit in the layout that the learner walks over fastest."""
+        return examples.packed()
+
     def _check_parameters(self) -> None:
         check_parameters(self, checks.check_options)
 
@@ -290,22 +306,6 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
             )
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
-    def _surveyed(self, examples: Examples, X: Any, rows: float) -> Survey:
-        """What one look at all rows finds; all numbers are finite."""
-        n = len(self.classes_)
-        multiclass = multiclass_of(self.multiclass, n, rows, self.n_features_in_)
-        copies = self.update == "online" and (n <= 2 or multiclass == "ovo")
-        found = survey(
-            examples,
-            keys=self.shuffle is True,
-            copies=copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1)),
-            squares=self._has_auto() and self.feature_rates is None,
-            threads=threads_of(self.n_jobs),
-        )
-        if not found.is_finite:
-            refuse_bad_numbers(self, X)
-        return found
-
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
         """Give the learner the weights to start at; they are returned, if there are any."""
         if not self.fit_intercept and intercept is not None and np.any(intercept):
@@ -325,12 +325,21 @@ class LinearTraining(QuickParameters, InUnitsOfTheData, LearnedWeights, BaseEsti
         """The rows held out, if any, and the weights of the rows with theirs set to zero."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both or neither.")
-        if X_val is not None or not self.early_stopping:
+        if X_val is not None or not (self.early_stopping or calibrates(self)):
             return None, omega
         out = checks.held_out_rows(self, codes, len(self.classes_), random)
         remaining = np.array(np.broadcast_to(omega, codes.shape))
         remaining[out] = 0.0
         return out, remaining
+
+    def _calibrate_by_held_out(self, X, codes, out, X_val, y_val) -> None:
+        """Calibrate by the rows that were held out."""
+        if out is not None:
+            X, codes = X[np.sort(out)], codes[np.sort(out)]
+        else:
+            X, y_val = checked_data(self, X_val, y_val, dtype=X.dtype, reset=False)
+            codes = checks.validation_codes(y_val, self.classes_)
+        self._calibrate_by(self._scores_of(X), codes)
 
     def _validation(self, X, examples, omega, out, X_val, y_val) -> Any:
         """The error of a learner on held-out examples, or None if there are none."""

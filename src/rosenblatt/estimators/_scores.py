@@ -20,7 +20,9 @@ def linear_scores(X: Any, weights: Any, bias: np.ndarray) -> np.ndarray:
     array([1.5, 2.5])
     """
     sparse_rows = hasattr(X, "indptr")
-    scores = _checked(X, weights) if sparse_rows else safe_sparse_dot(X, weights.T)
+    scores = (
+        _checked(X, weights) if sparse_rows else safe_sparse_dot(X, weights.T, dense_output=True)
+    )
     scores = scores + bias.astype(weights.dtype)
     return scores[:, 0] if scores.shape[1] == 1 else scores
 

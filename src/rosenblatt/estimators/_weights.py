@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators._scores import linear_scores
+from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -40,11 +41,13 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self)
-        X = checked_data(self, X, reset=False, indices=False)
+        return self._scores_of(checked_data(self, X, reset=False, indices=False))
+
+    def _scores_of(self, X: Any) -> np.ndarray:
+        """What :meth:`decision_function` gives for rows that are checked already."""
         scores = linear_scores(X, *self._predicting())
-        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
-            return votes(scores, len(self.classes_))
-        return scores
+        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
+        return votes(scores, len(self.classes_)) if is_pairwise else scores
 
     @property
     def coef_(self) -> Any:
@@ -104,9 +107,12 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if self._places is not None and sums.size:
             sums = np.zeros((len(sums), self.n_features_in_))
             sums[:, self._places] = state.sums
-        state = replace(
-            state, weights=self._in_columns(state.weights), sums=sums, before=None
-        )  # fmt: skip
+        weights, cells = self._in_columns(state.weights), state.cells
+        if self._places is not None and cells.size:
+            cells = np.full((len(cells), self.n_features_in_, cells.shape[2]), np.nan)
+            cells[..., 0] = weights / state.book[SCALE, :, None]
+            cells[:, self._places] = state.cells
+        state = replace(state, weights=weights, sums=sums, cells=cells, before=None)
         self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
         self._learner.restore(state)
         self._places = self._base = None

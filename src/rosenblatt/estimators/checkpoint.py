@@ -24,7 +24,9 @@ from rosenblatt.data import Features
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import claim, remove_leftovers
+from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
@@ -33,8 +35,9 @@ from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 
 FORMAT = "rosenblatt-checkpoint"
-VERSION = 4
+VERSION = 5
 _LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
+_OF_FAMILY = ("cells", "book")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 
 
@@ -122,6 +125,7 @@ class Checkpoint:
             "runs": [_plain(progress) for progress in run.runs],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
+            "held_out": run.held_out.to_json(),
         }
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
@@ -167,6 +171,7 @@ class Checkpoint:
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
         run.runs = [_progress(plain) for plain in about["runs"]]
+        run.held_out = HeldOut.from_json(about["held_out"])
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
         if "kept.weights" in arrays:
@@ -204,7 +209,8 @@ class Checkpoint:
 
 
 def _arrays_of(state: State) -> dict[str, Any]:
-    arrays = {f"learner.{name}": getattr(state, name) for name in _LEARNED}
+    own = _OF_FAMILY if state.book.size else ()
+    arrays = {f"learner.{name}": getattr(state, name) for name in (*_LEARNED, *own)}
     if state.before is not None:
         arrays |= {f"before.{name}": array for name, array in state.before._asdict().items()}
     return arrays
@@ -214,7 +220,9 @@ def _state_of(arrays: dict[str, Any]) -> State:
     before = None
     if "before.weights" in arrays:
         before = Weights(arrays["before.weights"], arrays["before.bias"])
-    return State(**{name: arrays[f"learner.{name}"] for name in _LEARNED}, before=before)
+    own = _OF_FAMILY if "learner.book" in arrays else ()
+    learned = {name: arrays[f"learner.{name}"] for name in (*_LEARNED, *own)}
+    return State(**learned, before=before)
 
 
 def _check_columns(columns: np.ndarray, size: int) -> None:
@@ -238,6 +246,10 @@ def _check_state(state: State, problems: int, features: int) -> None:
         _expect("before", state.before.bias, (problems,))
     for name in ("bias", "bias_sums", "clock"):
         _expect(name, getattr(state, name), (problems,))
+    if state.book.size:
+        depth = state.cells.shape[2] if state.cells.ndim == 3 else 0
+        _expect("cells", state.cells, (*shape, depth) if depth else (problems, 0, 0))
+        _expect("book", state.book, (BOOK, problems))
 
 
 def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:

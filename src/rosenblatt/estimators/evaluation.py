@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data import Source
 from rosenblatt.errors import DataError
+from rosenblatt.estimators.measures import Reliability, mean_area
 from rosenblatt.models import Model
+
+_MOST_SCORES = 1 << 26
+_NO_ROWS = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Evaluation:
         Rows that were left out.
     trained_on : list of str
         Files among those judged that the model was trained on.
+    reliability : Reliability or None
+        Of the probabilities, if the model has them.
 
     Examples
     --------
@@ -45,6 +52,7 @@ class Evaluation:
     truth: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
     bad: int = 0
     trained_on: list[str] = field(default_factory=list)
+    reliability: Reliability | None = None
 
     @property
     def rows(self) -> int:
@@ -79,14 +87,36 @@ class Evaluation:
             }
         return found
 
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the classes that have rows or were predicted."""
+        met = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
+        scores = np.array([entry["f1"] for entry in self.by_class().values()])
+        return float(scores[met].mean()) if met.any() else 0.0
+
+    @cached_property
+    def roc_auc(self) -> float | None:
+        """The area under the ROC curve, the mean of the classes; None without scores."""
+        return mean_area(self.scores, self.truth) if len(self.truth) else None
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
+        calibration = None
+        if self.reliability is not None:
+            calibration = {
+                "brier_score": self.reliability.brier,
+                "expected_calibration_error": self.reliability.error,
+                "bins": self.reliability.bins(),
+            }
         return {
             "rows": self.rows,
             "bad_rows": self.bad,
             "trained_on": self.trained_on,
             "accuracy": self.accuracy,
             "interval": list(self.interval()),
+            "macro_f1": self.macro_f1,
+            "roc_auc": self.roc_auc,
+            "calibration": calibration,
             "classes": self.by_class(),
             "confusion": self.confusion.tolist(),
         }
@@ -95,29 +125,37 @@ class Evaluation:
 def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluation:
     """Judge a model on a source that was opened with its features and classes.
 
-    Scores are kept on request only: they take memory for every row and class.
+    Scores are kept for the area under the ROC curve: they take memory for every row and class, and
+    are dropped when there are more than 2^26, unless they are asked for.
     """
     k = len(model.classes)
     confusion = np.zeros((k, k), dtype=np.int64)
     scores, truth = [], []
+    reliability = None if model.calibration is None else Reliability(k)
+    kept = 0
     for batch in source:
         if batch.labels is None:
             message = f"there is no column {model.features.label!r} to compare with"
             raise DataError(message, path=source.files[0])
         found = model.scores(batch.rows)
         np.add.at(confusion, (batch.labels, model.decide(found)), 1)
-        if keep_scores:
-            scores.append(found[:, 0] if k == 2 else found.astype(np.float32))
-            truth.append(batch.labels)
+        if reliability is not None:
+            reliability.add(model.probabilities(found), batch.labels)
+        scores.append(found[:, 0] if k == 2 else found)
+        truth.append(batch.labels)
+        kept += found.size
+        if kept > _MOST_SCORES and not keep_scores:
+            scores, truth = [], []
     if not confusion.any():
         raise DataError("the file has no rows", path=source.files[0])
     return Evaluation(
         model.classes,
         confusion,
-        np.concatenate(scores) if scores else np.empty(0),
-        np.concatenate(truth) if truth else np.empty(0, np.int32),
+        np.concatenate(scores) if scores and (keep_scores or kept <= _MOST_SCORES) else np.empty(0),
+        np.concatenate(truth) if truth and (keep_scores or kept <= _MOST_SCORES) else _NO_ROWS,
         source.bad,
         seen_in_training(model, source),
+        reliability,
     )
 
 

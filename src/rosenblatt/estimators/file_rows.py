@@ -15,6 +15,7 @@ from rosenblatt.errors import DataError
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.rates import SAMPLE, rarity_of
 from rosenblatt.training.order import shuffled
@@ -58,6 +59,9 @@ class FileRows:
         nothing but text get rates from their first 4,096 rows.
     columns : uint32 array, optional
         Columns that the learner has weights for already.
+    class_weight : "balanced" or dict of label to weight, optional
+        Weights of classes, which multiply those of their rows. Balanced ones are known when all
+        rows are read: only then learning begins.
     """
 
     repeats, visits_all = False, True
@@ -65,7 +69,7 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        learner: Linear,
+        learner: Linear | Family,
         progress: Progress,
         *,
         memory: int,
@@ -75,6 +79,7 @@ class FileRows:
         valid: Source | None = None,
         rarity: Rarity | None = None,
         columns: np.ndarray | None = None,
+        class_weight: str | dict[str, float] | None = None,
     ) -> None:
         self.source, self.valid = source, valid
         self.learner, self.progress = learner, progress
@@ -86,6 +91,7 @@ class FileRows:
         self._gets_rates = rarity is None and columns is None and source.features.is_text
         self._handed = 0  # rows that the run got, or that were held out
         self._validation: Store | None = None
+        self._class_weight, self._factors = class_weight, np.empty(0)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
         """Examples and the order in which to visit them, after so many visits of an epoch."""
@@ -100,7 +106,15 @@ class FileRows:
 
     def examples(self) -> Examples:
         """All rows kept so far."""
-        return Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
+        whole = Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
+        return self._weighted(whole)
+
+    def _weighted(self, examples: Examples) -> Examples:
+        """Examples with the weights of their classes."""
+        if self._class_weight is None or not self._factors.size:
+            return examples
+        by_class = self._factors[examples.codes]
+        return examples.reweighted(np.ascontiguousarray(examples.omega * by_class))
 
     def everything(self) -> tuple[Examples, np.ndarray]:
         """All rows kept so far, and those that are visited."""
@@ -117,16 +131,20 @@ class FileRows:
         """Whether an epoch can visit all rows in any order at full speed."""
         return self.store.size <= self.store.memory
 
-    def validation_error(self, learner: Linear, averaged: bool) -> float:
+    def validation_error(self, learner: Linear | Family, averaged: bool) -> float:
         """The share of wrong predictions on held-out rows; NaN if there are none."""
-        if self.valid is not None:
-            store = self._validation_rows(self.valid)
-            learner.reserve(len(self.numbering))
-            examples = Examples(*store.arrays(), len(self.numbering))
-            rows = np.arange(len(store), dtype=np.uint64)
-        else:
-            examples, rows = self.examples(), self.held_out_rows()
-        return learner.error(examples, rows, averaged) if len(rows) else math.nan
+        examples, rows = self.validation_examples(learner)
+        return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
+
+    def validation_examples(self, learner: Linear | Family) -> tuple[Examples, np.ndarray]:
+        """Examples, by their own weights, and which of them are for validation."""
+        if self.valid is None:
+            whole = Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
+            return whole, self.held_out_rows()
+        store = self._validation_rows(self.valid)
+        learner.reserve(len(self.numbering))
+        examples = Examples(*store.arrays(), len(self.numbering))
+        return examples, np.arange(len(store), dtype=np.uint64)
 
     def held_out_rows(self) -> np.ndarray:
         """The rows that are held out of those kept so far."""
@@ -145,7 +163,9 @@ class FileRows:
             examples = Examples(rows, batch.labels, omega, len(self.numbering))
             if not self._is_ready():
                 yield examples, _NO_ROWS
-            elif self._handed == before:  # as a rule: the rows are still in memory
+                continue
+            examples = self._weighted(examples)
+            if self._handed == before:  # as a rule: the rows are still in memory
                 self._handed += len(batch)
                 order = self._visited(np.arange(before, self._handed, dtype=np.uint64))
                 yield examples, order - np.uint64(before)
@@ -161,9 +181,11 @@ class FileRows:
     def _is_ready(self, ended: bool = False) -> bool:
         """Give the learner its rates, features and classes; False if it has to wait for more rows.
 
-        Rates wait for rows enough to tell frequencies, and a learner that began again too often
-        waits for the end of the files.
+        Rates wait for rows enough to tell frequencies; balanced weights of classes, and a learner
+        that began again too often, wait for the end of the files.
         """
+        if not self._has_class_weights(ended):
+            return False
         if self._gets_rates and self.rarity is None:
             if len(self.store) < SAMPLE and not ended:
                 return False
@@ -179,6 +201,25 @@ class FileRows:
             self.progress.begin_again()
             self._handed = 0
         self.learner.reserve(len(self.numbering))
+        return True
+
+    def _has_class_weights(self, ended: bool) -> bool:
+        """Give the classes their weights, if they have any; False if that is too early."""
+        given, classes = self._class_weight, self.source.classes
+        if given == "balanced":
+            if ended:
+                codes, omega = self.store.arrays()[1:]
+                weights = np.broadcast_to(omega, codes.shape)
+                counts = np.bincount(codes, weights, minlength=len(classes))
+                self._factors = counts.sum() / (len(classes) * np.maximum(counts, 1e-300))
+                self._factors[counts == 0] = 0.0
+            return ended
+        if isinstance(given, dict):
+            unknown = [name for name in given if name not in classes]
+            if ended and unknown:
+                message = f"no row has the label {unknown[0]!r}, which was given a weight"
+                raise DataError(message, path=self.source.files[0])
+            self._factors = np.array([float(given.get(name, 1.0)) for name in classes])
         return True
 
     def _hand_out(self) -> Iterator[tuple[Examples, np.ndarray]]:
@@ -211,8 +252,11 @@ class FileRows:
             first = int(rows.min())
             held = is_held_out(first, int(rows.max()) + 1 - first, self.held_out, self.seed)
             rows = rows[~held[(rows - np.uint64(first)).astype(np.int64)]]
-        omega = self.store.weights
-        return rows if omega.size == 1 else rows[omega[rows.astype(np.int64)] > 0]
+        omega, at = self.store.weights, rows.astype(np.int64)
+        is_visited = np.ones(len(rows), bool) if omega.size == 1 else omega[at] > 0
+        if self._factors.size and not self._factors.all():
+            is_visited &= self._factors[self.store.arrays()[1][at]] > 0
+        return rows[is_visited]
 
     def _rows_before(self, visits: int) -> int:
         """How many rows it takes to come to so many visits in the order of the files."""

@@ -4,37 +4,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data import Source
+from rosenblatt.data.features import Features
+from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
+from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
 
 _VISITS_PER_STEP = 1 << 16
+# A table of numbers and categories is visited that often before held-out rows may end a run, or for
+# that many epochs.
+_VISITS_ENOUGH = 20_000
+_EPOCHS_ENOUGH = 16
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What :func:`rosenblatt.train` is told about learning; see there."""
+    """What :func:`rosenblatt.train` is told about learning; see there.
+
+    What is None is decided by the features (:meth:`for_features`), and by the number of rows.
+    """
 
     epochs: int | None = None
-    threshold: float = 2.0
-    padding: float = 0.1
+    threshold: float | None = None
+    padding: float | None = None
     average: bool = True
     holdout: float | None = None
     max_epochs: int = 20
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
-    multiclass: str = "ovr"
+    multiclass: str | None = None
+    calibrate: str | None = "sigmoid"
+    target: str | None = None
+    class_weight: str | dict[str, float] | None = None
+    weight: str | None = None
+    rule: str = "perceptron"
+
+    def for_features(self, features: Features) -> Settings:
+        """The same with nothing left open: what errs least on text, or on tables of other columns.
+
+        A row of either has a length of about 1, so that these are numbers in units of the data.
+        """
+        usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
+        if features.is_plain_table:
+            usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+        return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
 
     def held_out(self, has_validation: bool) -> float:
         """The share of the rows to hold out."""
@@ -65,12 +91,14 @@ class FileRun:
     ----------
     rows : FileRows
         The rows, and what was read so far.
-    learner : Linear
+    learner : Linear or Family
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
     tuning : list of dict
         What was tried before the run, to choose its settings.
+    held_out : HeldOut
+        What held-out rows decided after the first phase.
     """
 
     def __init__(
@@ -83,9 +111,11 @@ class FileRun:
         threads: int = 1,
         folder: Path | None = None,
     ) -> None:
-        self.source, self.settings = source, settings
+        self.source, self.settings = source, settings.for_features(source.features)
+        self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
+        self.held_out = HeldOut()
         rarity = _rarity_of(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
@@ -93,6 +123,7 @@ class FileRun:
             source, self.learner, self.progress, memory=settings.memory, folder=folder,
             held_out=settings.held_out(valid is not None), seed=settings.seed, valid=valid,
             rarity=rarity, columns=None if start is None else start.columns,
+            class_weight=settings.class_weight,
         )  # fmt: skip
 
     @property
@@ -122,7 +153,12 @@ class FileRun:
         """How many epochs the refit on all rows has; 0 without one."""
         if len(self.runs) == 1:
             return 0
-        return 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+        best = 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
+        if not self.source.features.is_plain_table:
+            return best
+        # Few held-out rows cannot tell one number of epochs from another: then rather too many.
+        enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
+        return max(best, min(enough, _EPOCHS_ENOUGH, self.settings.max_epochs))
 
     @property
     def validation_error(self) -> float:
@@ -133,25 +169,30 @@ class FileRun:
         """The rows and the plan of each phase that is not over; learner and progress go with it."""
         if len(self.runs) == 1:
             yield self.rows, self.plan()
+            self.held_out = judged(self)
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
             self.runs.append(Progress())
             self.learner = self.new_learner(self.rows.rarity)
-        everything = np.arange(len(self.rows.store), dtype=np.uint64)
-        weights = self.rows.store.weights
+        examples = self.rows.examples()
+        everything, weights = np.arange(len(examples), dtype=np.uint64), examples.omega
         rows = everything if weights.size == 1 else everything[weights > 0]
-        yield Drawn(self.rows.examples(), rows, "after_first", self.settings.seed), self.plan()
+        yield Drawn(examples, rows, "after_first", self.settings.seed), self.plan()
 
     def plan(self) -> Plan:
         """What the present phase is to do."""
         s, rows = self.settings, self.rows
-        keep = "late_average" if s.average else "last"
+        # A table takes few epochs, of which the last half may be a single one.
+        averages = "average" if self.source.features.is_plain_table else "late_average"
+        keep = averages if s.average else "last"
         if self.phase == "refit":
             return Plan(
-                keep=keep, max_epochs=self.refit_epochs, tol=None, most_visits=_VISITS_PER_STEP
-            )
+                eta=self._eta(), keep=keep, max_epochs=self.refit_epochs, tol=None,
+                most_visits=_VISITS_PER_STEP,
+            )  # fmt: skip
         return Plan(
+            eta=self._eta(),
             keep=keep,
             max_epochs=s.epochs or s.max_epochs,
             tol=None,
@@ -159,22 +200,33 @@ class FileRun:
             early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
             validate=rows.validation_error if rows.valid or rows.held_out > 0 else None,
             most_visits=_VISITS_PER_STEP,
+            least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
 
-    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear:
+    def _eta(self) -> Any:
+        """The learning rate, for rules that have one."""
+        return 1.0 if self._member is None else self._member._plan().eta
+
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear | Family:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
-        learner = Linear(
-            n_classes or max(2, len(self.source.classes)),
-            0,
-            multiclass=s.multiclass,
-            thresholds=(s.threshold, s.threshold),
-            padding=s.padding,
-            averaging=s.average,
-            rates=ONE_RATE if rarity is None else rarity.rates,
-            dtype=np.float32,
-            threads=self.threads,
-        )
+        assert s.threshold is not None
+        assert s.padding is not None
+        assert s.multiclass is not None
+        shared: dict[str, Any] = {
+            "multiclass": s.multiclass,
+            "padding": s.padding,
+            "averaging": s.average,
+            "rates": ONE_RATE if rarity is None else rarity.rates,
+            "dtype": np.float32,
+            "threads": self.threads,
+        }
+        n_classes = n_classes or max(2, len(self.source.classes))
+        learner: Linear | Family
+        if self._member is None:
+            learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
+        else:
+            learner = Family(self._member._member_rule(), n_classes, 0, **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
@@ -190,6 +242,26 @@ class FileRun:
             and rows.valid is None
             and len(rows.held_out_rows()) > 0
         )
+
+
+def _member_of(rule: str) -> Any:
+    """The estimator of a rule; None for the perceptron.
+
+    Only rules by name need scikit-learn, which takes longer to import than small files to train on.
+    """
+    if rule == "perceptron":
+        return None
+    from rosenblatt.estimators.rule_names import estimator_of
+
+    try:
+        member = estimator_of(rule)
+    except ValueError as error:  # scikit-learn's InvalidParameterError is one
+        raise OptionError(str(error)) from None
+    if not hasattr(member, "_member_rule"):
+        raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
+    if member._is_full():
+        raise OptionError("files have too many features for covariance=full")
+    return member
 
 
 def _state_of(model: Model) -> State:

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
@@ -39,7 +40,7 @@ def _has_rows(estimator: KernelPerceptron) -> bool:
     return True
 
 
-class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
+class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
     """The perceptron in a feature space that only its kernel knows: last, averaged or voted.
 
     The algorithm is that of :class:`rosenblatt.Perceptron` through the origin of the feature space,
@@ -85,6 +86,8 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         Seed of the orders, of the validation split and of what is forgotten.
     warm_start : bool, default=False
         Go on from the weights of the last fit; averages and votes go on too.
+    calibrate : {"sigmoid", "isotonic"} or None, default=None
+        Whether there is to be a `predict_proba`, as for :class:`rosenblatt.Perceptron`.
 
     Attributes
     ----------
@@ -168,6 +171,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         warm_start=False,
         verbose=0,
         callbacks=None,
+        calibrate=None,
     ):
         self.kernel = kernel
         self.degree = degree
@@ -192,6 +196,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
         self.callbacks = callbacks
+        self.calibrate = calibrate
 
     def fit(self, X, y, sample_weight=None, X_val=None, y_val=None) -> Self:
         """Train until a stopping rule ends the run.
@@ -250,6 +255,8 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                 for _ in run(learner, data, plan, progress):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
+            if calibrates(self):
+                self._calibrate_by(self._scores_of(held.X), held.codes)
         checks.warn_of_budget(self)
         return self
 
@@ -280,6 +287,7 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
         array([0, 2])
         """
         with checks.untouched_on_failure(self):
+            foreseen = self._foreseen(X)
             X, y, weights = self._online_rows(X, y, classes, sample_weight)
             found, before = arrivals(y, self.classes_), self._progress
             progress = Progress(
@@ -302,6 +310,8 @@ class KernelPerceptron(DualModel, ClassifierMixin, BaseEstimator):
                     progress.steps += passed
                     progress.visits += order.size
                 self._take(learner, len(codes), progress)
+            if foreseen is not None:
+                self._remember(foreseen, np.searchsorted(self.classes_, y))
         return self
 
     def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:

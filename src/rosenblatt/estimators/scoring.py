@@ -77,6 +77,8 @@ class Wanted:
             raise OptionError(f"--at-least is a probability, from 0 to 1, not {self.at_least:g}")
         if self.at_least is not None and self.min_score is not None:
             raise OptionError("--at-least and --min-score exclude each other")
+        if (self.proba or self.at_least is not None) and model.calibration is None:
+            model.probabilities(np.empty((0, len(model.bias))))  # says why there are none
         if self.columns is not None and self.only is not None:
             raise OptionError("--columns and --only exclude each other: --only names all columns")
 

@@ -52,6 +52,8 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
             fingerprint=fingerprint.result(),
+            calibration=run.held_out.calibration,
+            threshold=run.held_out.threshold,
         )
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -48,11 +48,11 @@ class Choice:
     average: bool = True
     multiclass: str = "ovr"
 
+    SETTINGS: ClassVar = ("threshold", "padding", "average", "multiclass")
+
     def settings(self, of: Settings) -> Settings:
         """Settings with what was chosen, and all else as it was."""
-        chosen = asdict(self)
-        del chosen["ngrams"]
-        return replace(of, **chosen)
+        return replace(of, **{name: getattr(self, name) for name in self.SETTINGS})
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def tune(
     """
     clock = _Clock(seconds)
     rows = _SampleRows(source, valid, clock.until - 0.75 * seconds)
-    first = replace(Choice(source.features.ngrams), **fixed)
+    first = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
+    first = replace(first, **fixed)
     draw = _Draw(first, fixed, rows.has_text, rows.n_classes, settings)
     trials: list[Trial] = []
     shares = _shares(rows.count)
@@ -180,7 +181,7 @@ class _Draw:
     ) -> None:
         spread: dict[str, list[Any]] = {
             "threshold": [0.5, 1.0, 2.0, 4.0, 8.0],
-            "padding": [0.03, 0.1, 0.3, 1.0],
+            "padding": [0.03, 0.1, 0.5, 1.0],
             "average": [True, False],
             "multiclass": ["ovr", "joint"] if classes > 2 else ["ovr"],
             "ngrams": _text_forms(first.ngrams) if text else [first.ngrams],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ONE = np.ones(1)
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C is heard
 _COMPARED = 4096  # rows compared at a time
-_WORTH_A_THREAD = 1 << 18  # stored numbers
+_LONG = 1 << 18  # stored numbers that take longer to pack than a thread to start
 
 
 @dataclass(frozen=True)
@@ -104,15 +104,9 @@ class Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
 
-    @contextmanager
-    def packed_meanwhile(self, threads: int) -> Iterator[Callable[[], Examples]]:
-        """What gives the rows packed, which another thread does meanwhile if there are several."""
-        entries = self.rows.data.size if isinstance(self.rows, Csr) else 0
-        if threads == 1 or entries < _WORTH_A_THREAD:
-            yield self.packed
-            return
-        with ThreadPoolExecutor(1) as pool:
-            yield pool.submit(self.packed).result
+    def keeps_busy(self, threads: int) -> bool:
+        """Whether packing is worth a thread of its own, if there are several."""
+        return threads > 1 and isinstance(self.rows, Csr) and self.rows.data.size >= _LONG
 
     def packed(self) -> Examples:
         """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
@@ -124,6 +118,16 @@ class Examples:
         """Other rows in the same layout: columns that are new get places of their own."""
         others = examples_of(X, codes)
         return others if self.numbering is None else _pack(others, self.numbering)
+
+
+@contextmanager
+def meanwhile(work: Callable[[], Any], apart: bool) -> Iterator[Callable[[], Any]]:
+    """What gives the result of some work, which is done meanwhile in a thread if `apart`."""
+    if not apart:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(work).result
 
 
 def _pack(examples: Examples, numbering: Numbering) -> Examples:

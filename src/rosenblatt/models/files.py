@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 from rosenblatt import tensorfile
 from rosenblatt.data.features import Features
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Array, Model
 from rosenblatt.models.packed import (
     PRECISIONS,
@@ -59,6 +61,8 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
         "fingerprint": model.fingerprint,
         "words": model.words,
         "precision": model.precision,
+        "calibration": None if model.calibration is None else model.calibration.to_json(),
+        "threshold": model.threshold,
     }
     last = model.state.get("W")
     arrays = pack_columns(model.columns, model.features.ngrams.bits) | {"bias": model.bias}
@@ -155,4 +159,18 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     return Model(
         classes, features, columns, weights, bias, about["parameters"], history,
         dict(about["fingerprint"]), words, state, str(about["package"]), precision,
+        *_decision(about),
     )  # fmt: skip
+
+
+def _decision(about: dict[str, Any]) -> tuple[Calibration | None, float]:
+    """The calibration and the threshold; earlier releases had neither."""
+    plain, threshold = about.get("calibration"), about.get("threshold", 0.0)
+    if type(threshold) not in (int, float) or not math.isfinite(threshold):
+        raise ValueError("the threshold is not a finite number")
+    if plain is None:
+        return None, float(threshold)
+    calibration = Calibration.from_json(plain)
+    if calibration.n_classes != len(about["classes"]):
+        raise ValueError("the calibration is of another number of classes")
+    return calibration, float(threshold)

@@ -20,6 +20,7 @@ from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
+from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation
 
 Array = npt.NDArray[Any]
@@ -53,6 +54,10 @@ class Model:
         The version of rosenblatt that trained it.
     precision : {"float32", "float16", "int8"}
         How its file holds the weights; see :meth:`compressed`.
+    calibration : Calibration or None
+        From scores to probabilities, where rows were held out to tell.
+    threshold : float
+        The second of two classes is predicted above this score.
 
     Examples
     --------
@@ -77,6 +82,8 @@ class Model:
     state: Mapping[str, Array] = field(default_factory=dict)
     package: str = __version__
     precision: str = "float32"
+    calibration: Calibration | None = None
+    threshold: float = 0.0
 
     @property
     def classes_(self) -> Array:
@@ -92,9 +99,9 @@ class Model:
         return self._numbering.score(rows, self.weights, self.bias)
 
     def decide(self, scores: Array) -> Array:
-        """The class numbers that scores stand for: of two the second if the score is positive."""
+        """The class numbers that scores stand for: of two the second above the threshold."""
         if len(self.classes) == 2:
-            return (scores[:, 0] > 0).astype(np.int32)
+            return (scores[:, 0] > self.threshold).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
 
     def probabilities(self, scores: Array) -> Array:
@@ -105,7 +112,12 @@ class Model:
         ValueError
             If the model is not calibrated.
         """
-        raise ValueError("the model has no probabilities: it was not calibrated")
+        if self.calibration is None:
+            raise ValueError(
+                "the model has no probabilities: no rows, or too few, were held out from training "
+                "to calibrate it; train with holdout=0.1 (--holdout 0.1) or valid files (--valid)"
+            )
+        return self.calibration.probabilities(scores)
 
     def decision_function(self, X: Any) -> Array:
         """The scores of rows: one per row for two classes, else one per row and class.
@@ -123,6 +135,23 @@ class Model:
         """The labels predicted for rows, given as for :meth:`decision_function`."""
         scores = self.scores(self.features.rows(self._table(X)))
         return self.classes_[self.decide(scores)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class (rows, classes), of rows as for :meth:`decision_function`.
+
+        Raises
+        ------
+        ValueError
+            If no rows were held out from training to calibrate the model.
+
+        Examples
+        --------
+        >>> from rosenblatt import train
+        >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
+        >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
+        [[0.02, 0.98], [0.5, 0.5]]
+        """
+        return self.probabilities(self.scores(self.features.rows(self._table(X))))
 
     def score(self, X: Any, y: Any) -> float:
         """The accuracy: the share of rows whose label is predicted; labels compare as strings."""

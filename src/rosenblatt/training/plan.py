@@ -39,6 +39,8 @@ class Plan:
         Each receives every :class:`Epoch`; returning True stops the run.
     most_visits : int
         Rows to visit between two times that the run can be saved.
+    least_visits : int
+        The validation error does not end a run before so many visits.
     """
 
     eta: float | Callable[[int], float] = 1.0
@@ -51,6 +53,7 @@ class Plan:
     validate: Callable[[Any, bool], float] | None = None
     callbacks: tuple[Callable[[Epoch], Any], ...] = ()
     most_visits: int = UNLIMITED
+    least_visits: int = 0
 
     @property
     def averages(self) -> bool:

@@ -30,7 +30,8 @@ def reason(
     still = record.updates == 0 and finished
     if still and record.train_error == 0.0:
         return "separated"
-    if plan.early_stopping and progress.validations_without >= plan.patience:
+    waited = progress.validations_without >= plan.patience
+    if plan.early_stopping and waited and progress.visits >= plan.least_visits:
         return "validation"
     if cycles:
         return "cycle"

@@ -10,7 +10,7 @@ import numpy as np
 from rosenblatt.reference import average
 from rosenblatt.theory import general_bound, nonseparable_bounds
 from rosenblatt.tracing.proof import widest_separator
-from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, Display
+from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, SOFT, Display
 
 
 class BoundsDisplay(Display):
@@ -70,19 +70,20 @@ class BoundsDisplay(Display):
         names = [self.name, *sorted(self.bounds, key=self.bounds.__getitem__)]
         values = [float(self.updates), *sorted(self.bounds.values())]
         ax = self._prepare(ax, figsize=(6.4, 0.9 + 0.45 * len(names)))
-        colors = [NEGATIVE] + [POSITIVE] * len(self.bounds)
-        self.bars_ = ax.barh(names, values, color=colors, alpha=0.85, height=0.62)
-        self.bars_[0].set_hatch("///")
-        self.bars_[0].set_edgecolor("white")
-        ax.set_xscale("log")
         low = 0.5 if self.updates < 1 else self.updates / 2
+        at = range(len(names))
+        # Points, not bars: a logarithmic axis has no zero to begin a bar at.
+        ax.hlines(at, low, [max(value, low) for value in values], color=SOFT, lw=0.8, alpha=0.6)
+        self.updates_ = ax.scatter([max(values[0], low)], [0], s=70, color=NEGATIVE, marker="s")
+        self.bounds_ = ax.scatter(values[1:], at[1:], s=70, color=POSITIVE, marker="o", zorder=3)
+        ax.set_yticks(at, names)
+        ax.set_xscale("log")
         ax.set(xlim=(low, max(values) * 3), xlabel="updates (logarithmic)")
-        ax.invert_yaxis()
-        for bar, value in zip(self.bars_, values, strict=True):
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        for place, value in zip(at, values, strict=True):
             ax.annotate(
-                f"{value:,.0f}" if value >= 10 else f"{value:.3g}",
-                (max(value, low), bar.get_y() + bar.get_height() / 2),
-                xytext=(5, 0), textcoords="offset points", va="center", color=INK,
+                f"{value:,.0f}" if value >= 10 else f"{value:.3g}", (max(value, low), place),
+                xytext=(8, 0), textcoords="offset points", va="center", color=INK,
             )  # fmt: skip
         return self
 

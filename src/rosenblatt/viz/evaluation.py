@@ -9,46 +9,15 @@ import numpy as np
 
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators.evaluation import Evaluation
+from rosenblatt.estimators.measures import area, curves
 
 _MOST_NAMED = 20
 
 
-def curves(result: Evaluation, positive: int = 1) -> dict[str, np.ndarray]:
-    """False and true positive rates, and precision, for every threshold on the score.
-
-    Parameters
-    ----------
-    result : Evaluation
-        With the scores of the rows.
-    positive : int
-        The number of the class that is set against the rest; of two classes the second.
-
-    Examples
-    --------
-    >>> result = Evaluation(("no", "yes"), np.eye(2), np.array([-1.0, 2.0]), np.array([0, 1]))
-    >>> curves(result)["true_positive_rate"].tolist()
-    [0.0, 1.0, 1.0]
-    """
+def class_curves(result: Evaluation, positive: int = 1) -> dict[str, np.ndarray]:
+    """The curves of a class against the rest; the result must have kept the scores."""
     scores = result.scores if result.scores.ndim == 1 else result.scores[:, positive]
-    order = np.argsort(-scores, kind="stable")
-    truth = result.truth[order] == positive
-    last = np.append(np.diff(scores[order]) != 0, True)
-    hits, false = np.cumsum(truth)[last], np.cumsum(~truth)[last]
-    return {
-        "true_positive_rate": np.append(0.0, hits / max(1, hits[-1])),
-        "false_positive_rate": np.append(0.0, false / max(1, false[-1])),
-        "precision": np.append(1.0, hits / (hits + false)),
-    }
-
-
-def area(found: dict[str, np.ndarray]) -> float:
-    """The area under the ROC curve: how often a row of the class outscores one of the rest.
-
-    >>> result = Evaluation(("no", "yes"), np.eye(2), np.array([-1.0, 2.0]), np.array([0, 1]))
-    >>> area(curves(result))
-    1.0
-    """
-    return float(np.trapezoid(found["true_positive_rate"], found["false_positive_rate"]))
+    return curves(scores, result.truth == positive)
 
 
 def draw_evaluation(result: Evaluation, out: str | os.PathLike[str]) -> None:
@@ -57,12 +26,15 @@ def draw_evaluation(result: Evaluation, out: str | os.PathLike[str]) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("--plot", "plot") from None
-    two = len(result.classes) == 2
-    figure = Figure(figsize=(9, 4) if two else (16, 5), layout="constrained")
-    axes = figure.subplots(1, 2 if two else 3)
+    two, calibrated = len(result.classes) == 2, result.reliability is not None
+    panels = (2 if two else 3) + calibrated
+    figure = Figure(figsize=(4.5 * panels, 4) if two else (5.3 * panels, 5), layout="constrained")
+    axes = figure.subplots(1, panels)
     _draw_curves(axes[:2], result, [1] if two else list(range(len(result.classes))))
     if not two:
         _draw_confusion(axes[2], result)
+    if calibrated:
+        _draw_reliability(axes[-1], result)
     figure.savefig(os.fspath(out), dpi=150)
 
 
@@ -72,7 +44,7 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
     for c in positives:
         if not (result.truth == c).any():
             continue
-        found = curves(result, c)
+        found = class_curves(result, c)
         areas.append(area(found))
         recall = found["true_positive_rate"]
         axes[0].plot(found["false_positive_rate"], recall, label=result.classes[c])
@@ -94,3 +66,17 @@ def _draw_confusion(axes: Any, result: Evaluation) -> None:
     axes.set_yticks(ticks, result.classes)
     axes.set(xlabel="predicted", ylabel="true", title=f"accuracy {result.accuracy:.4f}")
     axes.figure.colorbar(image, ax=axes, label="share of the true class")
+
+
+def _draw_reliability(axes: Any, result: Evaluation) -> None:
+    """How often rows of a probability are right; calibrated ones lie on the diagonal."""
+    assert result.reliability is not None
+    bins = result.reliability.bins()
+    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
+    stated, right = ([entry[name] for entry in bins] for name in ("probability", "right"))
+    axes.plot(stated, right, marker="o")
+    shares = [entry["rows"] / result.rows for entry in bins]
+    axes.bar(stated, shares, width=0.02, color="0.85", label="share of the rows")
+    title = f"reliability, ECE {result.reliability.error:.4f}"
+    axes.set(xlabel="probability of the likeliest class", ylabel="share that is right", title=title)
+    axes.legend(fontsize="small")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
+from rosenblatt.viz.style import GOOD, NEGATIVE, POSITIVE
+
 folder = Path.cwd().resolve()
 results = next(
     path / "benchmarks" / "results" / "mnist_1999.json"
@@ -31,9 +33,10 @@ for ax, degree in zip(axes, degrees, strict=True):
     own = sorted((c for c in cells if c["degree"] == degree), key=lambda c: c["epochs"])
     main = [c for c in own if c["seed"] == found["seed"]]
     for keep, style, colour in (
-        ("vote", "o-", "C0"), ("average", "s--", "C1"), ("last", "^:", "C2"),
+        ("vote", "o-", POSITIVE), ("average", "^--", GOOD), ("last", "s:", NEGATIVE),
     ):  # fmt: skip
-        ax.plot([c["epochs"] for c in main], [c[keep] for c in main], style, ms=4, label=keep)
+        at, errors = [c["epochs"] for c in main], [c[keep] for c in main]
+        ax.plot(at, errors, style, ms=4, color=colour, label=keep)
         for epochs in {c["epochs"] for c in own if c["seed"] != found["seed"]}:
             others = [c[keep] for c in own if c["epochs"] == epochs and c["seed"] != found["seed"]]
             ax.vlines(epochs, min(others), max(others), color=colour, alpha=0.4, lw=5)

@@ -10,7 +10,7 @@ makes 4.
 import matplotlib.pyplot as plt
 
 from rosenblatt import examples, trace
-from rosenblatt.viz import BoundsDisplay, ProofDisplay
+from rosenblatt.viz import BoundsDisplay, PotentialDisplay, ProofDisplay
 
 iris = examples.load("iris")
 flowers = trace(iris.X, iris.y, feature_names=iris.feature_names)
@@ -27,12 +27,7 @@ run = trace(rows, [1, -1] * (n // 2), fit_intercept=False)
 proof = run.proof()
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 ProofDisplay(proof).plot(ax=left)
-k = [point.k for point in proof.points]
-right.plot(k, [point.potential for point in proof.points], "o", label="‖w - αu‖²")
-start = proof.points[0].potential
-right.plot([0, proof.bound], [start, 0], "--", color="#8A8A8A", label="falls by R² per update")
-right.set(xlabel="updates k", ylim=(0, None), xlim=(0, None))
-_ = right.legend()
+PotentialDisplay(proof).plot(ax=right)
 
 # %%
 # The run on the flowers beside every bound that applies to it.

@@ -34,4 +34,6 @@ for label, colour in zip((-1, 1), PALETTE, strict=False):
 side = np.linspace(-0.2, 1.2, 20)
 p, q = np.meshgrid(side, side)
 above.plot_surface(p, q, -(b + w1 * p + w2 * q) / w3, alpha=0.3, color="gray")
-above.set(xlabel="p", ylabel="q", zlabel="p·q", zlim=(-0.5, 1.5))
+above.set(xlabel="p", ylabel="q", zlim=(-0.5, 1.5))
+above.set_zlabel("p·q", labelpad=8)
+above.set_box_aspect(None, zoom=0.9)

@@ -1,0 +1,168 @@
+"""What rows held out from training tell of scores: probabilities, and where to draw the line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rosenblatt.data.open import sorted_labels
+from rosenblatt.errors import OptionError, listed, shown
+from rosenblatt.learners.weights import State
+from rosenblatt.models.calibration import Calibration
+
+if TYPE_CHECKING:
+    from rosenblatt.estimators.file_run import FileRun
+
+_MOST_SCORES = 1 << 20  # more would take longer and tell no more
+METRICS = ("precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a decision threshold is to reach for one of two classes.
+
+    >>> Target.parse("precision=0.95"), Target.parse("spam:f1").label
+    (Target(metric='precision', value=0.95, label=None), 'spam')
+    """
+
+    metric: str
+    value: float = math.nan
+    label: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """The target of ``[LABEL:]precision=0.95``, ``recall=0.9`` or ``f1``."""
+        label, colon, rest = text.rpartition(":")
+        metric, equals, value = rest.partition("=")
+        try:
+            number = float(value) if equals else math.nan
+        except ValueError:
+            number = math.nan
+        if metric not in METRICS or (metric == "f1") == bool(equals) or not (
+            metric == "f1" or 0 < number <= 1
+        ):  # fmt: skip
+            raise OptionError(
+                f"{text!r} is not a target: say precision=0.95, recall=0.9 (from 0 to 1) or f1, "
+                "with LABEL: before it for a class other than the second"
+            )
+        return cls(metric, number, label if colon else None)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What held-out rows decided; scores are those of the classes in their order.
+
+    Attributes
+    ----------
+    calibration : Calibration or None
+    threshold : float
+        The second of two classes is predicted above this score.
+    reached : dict
+        Precision, recall and F1 of the target's class at the threshold, on the held-out rows.
+    """
+
+    calibration: Calibration | None = None
+    threshold: float = 0.0
+    reached: dict[str, float] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        plain = None if self.calibration is None else self.calibration.to_json()
+        return {"calibration": plain, "threshold": self.threshold, "reached": self.reached}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> HeldOut:
+        """What :meth:`to_json` wrote."""
+        given, threshold = plain["calibration"], float(plain["threshold"])
+        if not math.isfinite(threshold):
+            raise ValueError("the threshold is not finite")
+        return cls(None if given is None else Calibration.from_json(given), threshold,
+                   plain["reached"])  # fmt: skip
+
+
+def check_target(target: Target, classes: list[str]) -> None:
+    """Refuse a target that has no meaning for these classes."""
+    if len(classes) != 2:
+        raise OptionError(f"a target is for two classes, and there are {len(classes)}")
+    if target.label is not None and target.label not in classes:
+        known = listed(sorted_labels(classes))
+        raise OptionError(f"the target's label {shown(target.label)} is not a class: {known}")
+
+
+def judged(run: FileRun) -> HeldOut:
+    """What the held-out rows of a run decide, scored by the weights that its first phase chose."""
+    settings = run.settings
+    target = None if settings.target is None else Target.parse(settings.target)
+    if target is not None:
+        check_target(target, run.source.classes)
+    if settings.calibrate is None and target is None:
+        return HeldOut()
+    examples, rows = run.rows.validation_examples(run.learner)
+    names = sorted_labels(run.source.classes)
+    rows = rows[: _MOST_SCORES // len(names)]
+    if not len(rows):
+        return HeldOut()
+    order = [run.source.classes.index(name) for name in names]
+    scores, codes = _scores(run, examples, rows), np.argsort(order)[examples.codes[rows]]
+    if len(names) > 2:
+        scores = scores[:, order]
+    elif order != [0, 1]:
+        scores = -scores
+    calibration = None
+    if settings.calibrate is not None:
+        weights = examples.weights_of(rows)
+        calibration = Calibration.fit(scores, codes, len(names), settings.calibrate, weights)
+    if target is None:
+        return HeldOut(calibration)
+    positive = 1 if target.label is None else names.index(target.label)
+    sign = 1.0 if positive == 1 else -1.0
+    cut, reached = best_threshold(sign * scores[:, 0], codes == positive, target)
+    return HeldOut(calibration, sign * cut, reached)
+
+
+def _scores(run: FileRun, examples: Any, rows: np.ndarray) -> np.ndarray:
+    """The scores of rows by the weights that the epochs so far ended in."""
+    kept = run.progress.kept
+    if kept is None:
+        return run.learner.scores(examples, rows, run.settings.average)
+    weights, bias = kept.weights
+    learner = run.learner.like(weights.shape[1], dense=False, averaging=False)
+    zero = State.zero(weights.shape[0], weights.shape[1], averaging=False)
+    learner.restore(replace(zero, weights=weights, bias=bias))
+    learner.reserve(run.learner.n_features)
+    return learner.scores(examples, rows)
+
+
+def best_threshold(
+    scores: np.ndarray, positive: np.ndarray, target: Target
+) -> tuple[float, dict[str, float]]:
+    """The score above which a row is taken for positive, and what that reaches.
+
+    Of the thresholds that reach a precision, the one of the largest recall; of those that reach a
+    recall, the one of the largest precision; where none does, the one that comes closest.
+
+    >>> scores, positive = np.array([3.0, 2.0, 1.0, 0.0]), np.array([True, False, True, False])
+    >>> best_threshold(scores, positive, Target("recall", 1.0))
+    (0.5, {'precision': 0.6666666666666666, 'recall': 1.0, 'f1': 0.8})
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(positive[order])
+    last = np.append(np.diff(ranked) != 0, True)  # of equal scores, all or none are above
+    taken = np.arange(1, len(ranked) + 1)[last]
+    precision, recall = hits[last] / taken, hits[last] / max(1, int(positive.sum()))
+    f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
+    value = {"precision": precision, "recall": recall, "f1": f1}[target.metric]
+    if target.metric == "f1":
+        best = int(f1.argmax())
+    elif (value >= target.value).any():
+        other = recall if target.metric == "precision" else precision
+        best = int(np.where(value >= target.value, other, -1.0).argmax())
+    else:
+        best = int(value.argmax())
+    edges = np.append(ranked[last], ranked[-1] - 1.0)
+    cut = float(edges[best] + edges[best + 1]) / 2
+    return cut, {"precision": float(precision[best]), "recall": float(recall[best]),
+                 "f1": float(f1[best])}  # fmt: skip

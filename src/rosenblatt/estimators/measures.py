@@ -1,0 +1,118 @@
+"""Measures of scores and probabilities: ROC curves and their area, Brier score, reliability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+BINS = 15
+
+
+def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
+    """False and true positive rates, and precision, for every threshold on the score.
+
+    Parameters
+    ----------
+    scores : array (rows,)
+    positive : bool array (rows,)
+        Which rows are of the class that is set against the rest.
+
+    Examples
+    --------
+    >>> curves(np.array([-1.0, 2.0]), np.array([False, True]))["true_positive_rate"].tolist()
+    [0.0, 1.0, 1.0]
+    """
+    order = np.argsort(-scores, kind="stable")
+    truth = positive[order]
+    last = np.append(np.diff(scores[order]) != 0, True)
+    hits, false = np.cumsum(truth)[last], np.cumsum(~truth)[last]
+    return {
+        "true_positive_rate": np.append(0.0, hits / max(1, hits[-1])),
+        "false_positive_rate": np.append(0.0, false / max(1, false[-1])),
+        "precision": np.append(1.0, hits / (hits + false)),
+    }
+
+
+def area(found: dict[str, np.ndarray]) -> float:
+    """The area under the ROC curve: how often a row of the class outscores one of the rest.
+
+    >>> area(curves(np.array([-1.0, 2.0]), np.array([False, True])))
+    1.0
+    """
+    return float(np.trapezoid(found["true_positive_rate"], found["false_positive_rate"]))
+
+
+def mean_area(scores: np.ndarray, truth: np.ndarray) -> float | None:
+    """The area under the ROC curve; of several classes the mean, each against the rest.
+
+    Classes of which there is no row, or nothing but, have none; None if there are no others.
+
+    >>> mean_area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
+    0.75
+    """
+    columns = [(1, scores)] if scores.ndim == 1 else list(enumerate(scores.T))
+    areas = [
+        area(curves(column, truth == c))
+        for c, column in columns
+        if 0 < np.count_nonzero(truth == c) < len(truth)
+    ]
+    return float(np.mean(areas)) if areas else None
+
+
+class Reliability:
+    """How probabilities compare with what came true, added up batch by batch.
+
+    The Brier score is the mean squared difference between the probability of the second of two
+    classes and what it is, 1 or 0; of several classes the sum of these over all. A row belongs to
+    one of 15 bins by the probability of its likeliest class; the expected calibration error (ECE)
+    is the mean difference, by rows, between the mean probability and the share of rows that are of
+    that class, over the bins.
+
+    Examples
+    --------
+    >>> found = Reliability(2)
+    >>> found.add(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]), np.array([1, 0, 0]))
+    >>> round(found.brier, 3), round(found.error, 3)
+    (0.247, 0.4)
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self._scale = 0.5 if n_classes == 2 else 1.0
+        self._squares, self.rows = 0.0, np.zeros(BINS, dtype=np.int64)
+        self._confidence, self._right = np.zeros(BINS), np.zeros(BINS)
+
+    def add(self, probabilities: np.ndarray, truth: np.ndarray) -> None:
+        """Add some rows: probabilities (rows, classes) and class numbers."""
+        here = np.arange(len(truth))
+        right = probabilities[here, truth]
+        squares = (probabilities**2).sum(axis=1) - right**2 + (1.0 - right) ** 2
+        self._squares += float(squares.sum())
+        best = probabilities.argmax(axis=1)
+        confidence = probabilities[here, best]
+        bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+        self.rows += np.bincount(bins, minlength=BINS)
+        self._confidence += np.bincount(bins, confidence, minlength=BINS)
+        self._right += np.bincount(bins, best == truth, minlength=BINS)
+
+    @property
+    def brier(self) -> float:
+        """The Brier score."""
+        return self._scale * self._squares / max(1, int(self.rows.sum()))
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error."""
+        return float(np.abs(self._confidence - self._right).sum() / max(1, int(self.rows.sum())))
+
+    def bins(self) -> list[dict[str, Any]]:
+        """The bins that have rows: how many, their mean probability, the share that is right."""
+        return [
+            {
+                "rows": int(n),
+                "probability": float(self._confidence[b] / n),
+                "right": float(self._right[b] / n),
+            }
+            for b, n in enumerate(self.rows)
+            if n
+        ]

@@ -1,0 +1,251 @@
+"""Probabilities from scores, by a map that was fitted to rows held out from training."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+METHODS = ("sigmoid", "isotonic")
+FEWEST_ROWS = 10  # held out, to fit two numbers
+_MOST_KNOTS = 100_000
+_STEPS, _SMALLEST_STEP = 50, 1e-8
+_TINY = 1e-12
+_PAIRS = ((0, 0), (0, 1), (1, 1))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From scores to probabilities.
+
+    Two classes: ``p = 1 / (1 + exp(-(scale·s + offset)))`` (Platt 1999). More: the softmax of
+    ``scale·sign(s)·|s|^power``, for a power of 1 temperature scaling (Guo et al. 2017); the order
+    of the classes stays that of their scores. ``"isotonic"`` puts a rising step function after it,
+    one for all classes, and divides by the sum (Zadrozny and Elkan 2002).
+
+    Attributes
+    ----------
+    method : {"sigmoid", "isotonic"}
+    n_classes : int
+    rows : int
+        How many held-out rows it was fitted to.
+    scale, offset, power : float
+    knots : two tuples of float
+        The step function of ``"isotonic"``, linear between the knots.
+
+    Examples
+    --------
+    >>> scores = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0] * 5)
+    >>> found = Calibration.fit(scores, np.array([0, 0, 0, 1, 1, 1] * 5), 2)
+    >>> found.probabilities(np.array([0.0, 2.0]))[:, 1].round(2).tolist()
+    [0.5, 0.9]
+    """
+
+    method: str
+    n_classes: int
+    rows: int
+    scale: float
+    offset: float = 0.0
+    power: float = 1.0
+    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Array,
+        codes: Array,
+        n_classes: int,
+        method: str = "sigmoid",
+        weights: Array | None = None,
+    ) -> Calibration | None:
+        """The map that fits rows held out from training; None where they are too few.
+
+        Parameters
+        ----------
+        scores : array (rows,) or (rows, 1) for two classes, else (rows, classes)
+        codes : int array (rows,)
+        n_classes : int
+        method : {"sigmoid", "isotonic"}
+        weights : array (rows,), optional
+            How many rows each stands for.
+        """
+        if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
+            return None
+        ones = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
+        plain = np.asarray(scores, np.float64)
+        if n_classes == 2:
+            scale, offset = _fit_sigmoid(plain.reshape(-1), codes == 1, ones)
+            found = cls(method, 2, len(codes), scale, offset)
+        else:
+            scale, power = _fit_softmax(plain, codes, ones)
+            found = cls(method, n_classes, len(codes), scale, 0.0, power)
+        return found if method == "sigmoid" else found._with_steps(plain, codes, ones)
+
+    def probabilities(self, scores: Array) -> Array:
+        """The probability of each class, (rows, classes), from the scores of rows."""
+        found = self._smooth(np.asarray(scores, np.float64))
+        if not self.knots[0]:
+            return found
+        if self.n_classes == 2:
+            second = np.interp(found[:, 1], *self.knots)
+            return np.column_stack([1.0 - second, second])
+        # A trace of the smooth map, so that on a step the larger score stays the larger.
+        steps = np.interp(found, *self.knots) + 1e-6 * found
+        return np.asarray(steps / steps.sum(axis=1, keepdims=True))
+
+    def _smooth(self, scores: Array) -> Array:
+        if self.n_classes == 2:
+            second = _logistic(self.scale * scores.reshape(-1) + self.offset)
+            return np.column_stack([1.0 - second, second])
+        return _softmax(self.scale * _powers(scores, self.power))
+
+    def _with_steps(self, scores: Array, codes: Array, weights: Array) -> Calibration:
+        """With a step function fitted to what the smooth map gives."""
+        from sklearn.isotonic import IsotonicRegression
+
+        smooth, k = self._smooth(scores), self.n_classes
+        given, is_right, weight = smooth[:, 1], codes == 1, weights
+        if k > 2:
+            given, is_right = smooth.reshape(-1), (codes[:, None] == np.arange(k)).reshape(-1)
+            weight = np.repeat(weights, k)
+        steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        steps.fit(given, is_right.astype(np.float64), weight)
+        knots = tuple(steps.X_thresholds_.tolist()), tuple(steps.y_thresholds_.tolist())
+        return Calibration(
+            self.method, k, self.rows, self.scale, self.offset, self.power, knots
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as plain data."""
+        return asdict(self) | {"knots": [list(side) for side in self.knots]}
+
+    @classmethod
+    def from_json(cls, plain: Any) -> Calibration:
+        """What :meth:`to_json` wrote; anything else raises ValueError."""
+        try:
+            made = cls(**plain)
+            xs, ys = (tuple(float(x) for x in side) for side in made.knots)
+            numbers = [x + 0.0 for x in (made.scale, made.offset, made.power)]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the calibration cannot be read: {error!r}") from None
+        sound = (
+            made.method in METHODS
+            and type(made.n_classes) is int
+            and made.n_classes >= 2
+            and type(made.rows) is int
+            and made.rows >= 0
+            and len(xs) == len(ys) <= _MOST_KNOTS
+            and (len(xs) > 0) == (made.method == "isotonic")
+            and all(math.isfinite(x) and type(x) is float for x in (*xs, *ys))
+            and all(math.isfinite(x) for x in numbers)
+            and numbers[0] >= 0
+            and 0 < numbers[2] <= 10
+            and all(0 <= y <= 1 for y in ys)
+            and all(a <= b for side in (xs, ys) for a, b in pairwise(side))
+        )
+        if not sound:
+            raise ValueError(f"the calibration makes no sense: {plain!r:.200}")
+        scale, offset, power = numbers
+        return cls(made.method, made.n_classes, made.rows, scale, offset, power, (xs, ys))
+
+
+def _logistic(z: Array) -> Array:
+    return np.exp(-np.logaddexp(0.0, -z))
+
+
+def _softmax(Z: Array) -> Array:
+    E = np.exp(Z - Z.max(axis=1, keepdims=True))
+    return np.asarray(E / E.sum(axis=1, keepdims=True))
+
+
+def _powers(scores: Array, power: float) -> Array:
+    return np.sign(scores) * np.abs(scores) ** power
+
+
+def _fit_sigmoid(scores: Array, positive: Array, weights: Array) -> tuple[float, float]:
+    """Slope and offset of the logistic function with the least loss (Platt 1999; Lin et al. 2007).
+
+    The targets are a little off 0 and 1, so that classes that are separated do not give an infinite
+    slope. Newton's method on units in which the scores have length 1.
+    """
+    n1, n0 = float(weights[positive].sum()), float(weights[~positive].sum())
+    target = np.where(positive, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
+    unit = float(np.sqrt(np.mean(scores * scores))) or 1.0
+    X = np.column_stack([scores / unit, np.ones(len(scores))])
+
+    def loss(ab: Array) -> float:
+        z = X @ ab
+        return float(weights @ (np.logaddexp(0.0, z) - target * z))
+
+    ab = np.array([1.0, math.log((n1 + 1) / (n0 + 1))])
+    for _ in range(_STEPS):
+        p = _logistic(X @ ab)
+        gradient = X.T @ (weights * (p - target))
+        hessian = (X * (weights * p * (1 - p))[:, None]).T @ X
+        ab, moved = _descended(loss, ab, gradient, hessian, (1e3, 1e3))
+        if moved < _SMALLEST_STEP:
+            break
+    # A falling curve would contradict the predictions: then the scores tell nothing.
+    return max(0.0, float(ab[0])) / unit, float(ab[1])
+
+
+def _fit_softmax(scores: Array, codes: Array, weights: Array) -> tuple[float, float]:
+    """Scale and power with the least log loss, by generalised Gauss-Newton steps on their logs."""
+    n, k = scores.shape
+    unit = float(np.sqrt(np.mean(scores * scores))) or 1.0
+    S, here = scores / unit, np.arange(n)
+    logs = np.log(np.maximum(np.abs(S), _TINY))
+    slack = 2.0 / (float(weights.sum()) + 2.0)  # as Platt's targets
+    target = np.full((n, k), slack / k)
+    target[here, codes] += 1.0 - slack
+
+    def loss(ab: Array) -> float:
+        Z = np.exp(ab[0]) * _powers(S, float(np.exp(ab[1])))
+        top = Z.max(axis=1)
+        whole = top + np.log(np.exp(Z - top[:, None]).sum(axis=1))
+        return float(weights @ (whole - (target * Z).sum(axis=1)))
+
+    ab = np.zeros(2)
+    for _ in range(_STEPS):
+        power = float(np.exp(ab[1]))
+        Z = np.exp(ab[0]) * _powers(S, power)
+        P = _softmax(Z)
+        moves = np.stack([Z, Z * logs * power], axis=2)  # of Z, by the logs of scale and power
+        means = (P[:, :, None] * moves).sum(axis=1)
+        gradient = weights @ ((P - target)[:, :, None] * moves).sum(axis=1)
+        squares = [(P * moves[:, :, i] * moves[:, :, j]).sum(axis=1) for i, j in _PAIRS]
+        products = [means[:, i] * means[:, j] for i, j in _PAIRS]
+        sums = [weights @ (s - p) for s, p in zip(squares, products, strict=True)]
+        hessian = np.array([[sums[0], sums[1]], [sums[1], sums[2]]])
+        ab, moved = _descended(loss, ab, gradient, hessian, (20.0, 2.0))
+        if moved < _SMALLEST_STEP:
+            break
+    power = float(np.exp(ab[1]))
+    return float(np.exp(ab[0])) / unit**power, power
+
+
+def _descended(
+    loss: Any, at: Array, gradient: Array, hessian: Array, limits: tuple[float, float]
+) -> tuple[Array, float]:
+    """One step of Newton's method for two numbers, halved until the loss falls; how far it went.
+
+    Neither goes beyond its limit.
+    """
+    damping = 1e-9 * float(np.trace(hessian)) + _TINY
+    (a, b), (_, d) = hessian + damping * np.eye(2)
+    # Two equations by hand: BLAS is not loaded for this.
+    step = np.array([d * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]])
+    step /= a * d - b * b
+    before, size = loss(at), 1.0
+    while size > 1e-6:
+        there = at - size * step
+        if np.all(np.abs(there) <= limits) and loss(there) <= before:
+            return there, float(size * np.abs(step).max())
+        size /= 2
+    return at, 0.0

@@ -1,0 +1,142 @@
+"""predict_proba of the estimators: from held-out rows, continued by partial_fit, kept in files."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import brier_score_loss
+from sklearn.model_selection import cross_val_predict
+
+from rosenblatt import KernelPerceptron, Perceptron, load, save
+from rosenblatt.errors import ModelFormatError
+from rosenblatt.estimators._calibrated import MOST_RECENT
+
+ESTIMATORS = [
+    Perceptron(keep="average", random_state=0),
+    Perceptron(keep="average", multiclass="ovo", random_state=0),
+    KernelPerceptron(kernel="linear", keep="average", random_state=0),
+]
+
+
+def rows(k=2, n=600, seed=0):
+    return make_classification(
+        n, 10, n_informative=6, n_classes=k, class_sep=0.7, flip_y=0.1, random_state=seed
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_probabilities_add_up_and_agree_with_predictions(estimator, k, method):
+    X, y = rows(k)
+    model = clone(estimator).set_params(calibrate=method, max_iter=20).fit(X, y)
+    P = model.predict_proba(X)
+    assert P.shape == (len(y), k)
+    assert P.sum(axis=1) == pytest.approx(1.0)
+    assert P.min() >= 0
+    if k > 2:
+        assert np.mean(P.argmax(axis=1) == model.predict(X)) > 0.99
+    assert model.calibration_.rows == 60
+
+
+def test_without_calibration_there_is_no_predict_proba():
+    for estimator in ESTIMATORS:
+        assert not hasattr(estimator, "predict_proba")
+        assert hasattr(clone(estimator).set_params(calibrate="sigmoid"), "predict_proba")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_probabilities_beat_the_base_rate():
+    X, y = rows(2, 2000)
+    model = Perceptron(keep="average", calibrate="sigmoid", random_state=0, max_iter=20)
+    P = cross_val_predict(model, X, y, method="predict_proba")
+    assert brier_score_loss(y, P[:, 1]) < 0.8 * y.mean() * (1 - y.mean())
+
+
+def test_given_validation_rows_are_the_ones_that_count():
+    X, y = rows()
+    model = Perceptron(calibrate="sigmoid", tol=None, max_iter=5, random_state=0)
+    held = model.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+    plain = Perceptron(tol=None, max_iter=5, random_state=0).fit(X[:400], y[:400])
+    assert np.array_equal(held.coef_, plain.coef_)
+    assert held.calibration_.rows == 200
+
+
+def test_partial_fit_goes_on_with_scores_of_rows_it_had_not_seen():
+    X, y = rows(3, 900)
+    model = Perceptron(keep="average", calibrate="sigmoid")
+    model.partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    with pytest.raises(AttributeError, match="no scores of held-out rows"):
+        Perceptron(calibrate="sigmoid").partial_fit(X[:1], y[:1]).predict_proba(X)
+    for start in range(1, 900, 50):
+        model.partial_fit(X[start : start + 50], y[start : start + 50])
+    assert model.calibration_.rows == 899  # all but the first, which nothing was known of
+    plain = Perceptron(keep="average").partial_fit(X, y, classes=[0, 1, 2])
+    assert np.array_equal(model.coef_, plain.coef_)
+    assert model.predict_proba(X).shape == (900, 3)
+
+
+def test_only_recent_scores_count_and_new_classes_begin_again():
+    X, y = rows(2, 400)
+    model = Perceptron(calibrate="sigmoid").partial_fit(X, y)
+    for _ in range(30):
+        model.partial_fit(X, y)
+    assert model.calibration_.rows == MOST_RECENT
+    model.partial_fit(X[:20], np.full(20, 7)).partial_fit(X[:30], y[:30])
+    assert model.calibration_.rows == 30
+
+
+def test_kernel_perceptron_goes_on_by_partial_fit():
+    X, y = rows(2, 200)
+    model = KernelPerceptron(kernel="linear", keep="last", calibrate="sigmoid")
+    model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    assert model.calibration_.rows == 150
+
+
+def test_too_few_held_out_rows_are_said_so():
+    X, y = rows(2, 40)
+    model = Perceptron(calibrate="sigmoid", tol=None, max_iter=3).fit(X, y)
+    with pytest.raises(ValueError, match="Probabilities need 10 held-out rows"):
+        model.predict_proba(X)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[::2])
+def test_files_keep_the_calibration_and_it_goes_on(tmp_path, estimator):
+    X, y = rows(3, 300)
+    model = clone(estimator).set_params(calibrate="isotonic", tol=None, max_iter=5).fit(X, y)
+    save(model, tmp_path / "a.model")
+    other = load(tmp_path / "a.model")
+    assert np.array_equal(other.predict_proba(X), model.predict_proba(X))
+    again = [m.partial_fit(X[:100], y[:100]).predict_proba(X) for m in (model, other)]
+    assert np.array_equal(*again)
+
+
+def test_scores_that_do_not_fit_are_refused(tmp_path):
+    X, y = rows(2, 200)
+    model = Perceptron(calibrate="sigmoid", tol=None, max_iter=5).fit(X, y)
+    for scores, codes in (
+        (np.full(20, np.nan), np.zeros(20, np.int64)),
+        (np.zeros((20, 3)), np.zeros(20, np.int64)),
+        (np.zeros(20), np.full(20, 2)),
+        (np.zeros(19), np.zeros(20, np.int64)),
+    ):
+        model._recent = scores, codes
+        save(model, tmp_path / "bad.model")
+        with pytest.raises(ModelFormatError, match="do not fit the classes"):
+            load(tmp_path / "bad.model")
+
+
+def test_names_of_columns_raise_no_warning():
+    pandas = pytest.importorskip("pandas")
+    X, y = rows()
+    frame = pandas.DataFrame(X, columns=[f"x{i}" for i in range(10)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for estimator in ESTIMATORS[::2]:
+            model = clone(estimator).set_params(calibrate="sigmoid", tol=None, max_iter=3)
+            model.fit(frame, y).predict_proba(frame)
