@@ -33,6 +33,7 @@ _HOME = {
     "error_bracket": "rosenblatt.theory",
     "examples": None,
     "find_lift": "rosenblatt.estimators",
+    "fit_many": "rosenblatt.estimators",
     "lab": None,
     "learn_online": "rosenblatt.estimators",
     "load": "rosenblatt.persistence",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import math
+import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
+# As in the demo: what is reached is green, what to look at yellow. On terminals only.
+_COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
+_WIDTH = 80
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 _MOST_COLUMNS = 20  # that are named
-_MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 
 
 class ProgressPrinter:
@@ -116,7 +119,10 @@ class ProgressPrinter:
             worst = ", ".join(f"{count:,} in {name}" for name, count in most)
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
-        self._line(f"model      {out}  {_extent(model)}, {size}, in {seconds:.2f} s")
+        about = f"{_extent(model)}, {size}, in {seconds:.2f} s"
+        line = f"model      {out}  {about}"
+        for part in [line] if len(line) <= _WIDTH else [f"model      {out}", f"           {about}"]:
+            self._line(part)
 
     def _announce(self, kernel: str) -> None:
         """Say once, before the wait, that kernels are compiled."""
@@ -137,9 +143,11 @@ class ProgressPrinter:
 
     def _line(self, text: str) -> None:
         self.close()
-        typer.echo(text)
+        colour = next((c for start, c in _COLOURS.items() if text.startswith(start)), None)
+        typer.secho(text, fg=colour)
 
     def _rewrite(self, text: str) -> None:
+        text = text[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write("\r" + text.ljust(self._width) + "\r")
         sys.stderr.flush()
         self._width = len(text)
@@ -283,7 +291,7 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     for name, row in result.by_class().items():
         cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
         typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
-    if len(result.classes) > _MOST_CLASSES:
+    if max(width, 18) + 11 * len(result.classes) > _WIDTH:
         typer.echo("\nThe confusion matrix is too wide for a terminal: use --json or --plot FILE.")
     else:
         heading = r"actual \ predicted"

@@ -19,11 +19,13 @@ from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
+from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader, TableReader
 from rosenblatt.data.schema import detect_features, fit_features, missing_words
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.data.strings import MISSING_WORDS, label_strings
+from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
@@ -102,7 +104,8 @@ def open(
     ----------
     paths : str, path, several of them, or a table
         Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip, zstd,
-        bz2 and lz4 are recognised by their content. A table is a data frame of pandas or polars,
+        bz2, lz4 and xz are recognised by their content. A folder with a folder of text files per
+        class is read as one file. A table is a data frame of pandas or polars,
         a pyarrow table or a dict of columns.
     label : str or int, optional
         The column that holds the label: its name, or its place counted from 1, negative from the
@@ -113,9 +116,9 @@ def open(
         Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
         ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; the others are detected.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, text (every line is a row
-        and has no label), or cache, for a folder written by `rosenblatt convert`; detected by
-        default.
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz (also for .npy), folder
+        (of text files per class), text (every line is a row and has no label), or cache, for a
+        folder written by `rosenblatt convert`; detected by default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -154,7 +157,8 @@ def open(
     """
     if not is_frame(paths):
         files = named_files(paths, format)
-        if format == "cache" or (format is None and Path(files[0]).is_dir()):
+        is_folder = format is None and Path(files[0]).is_dir() and not is_text_folder(files[0])
+        if format == "cache" or is_folder:
             from rosenblatt.data.row_folder import RowFolder
 
             return RowFolder(files[0], features, classes)
@@ -184,6 +188,12 @@ def reader_of(
     if is_frame(paths):
         return TableReader(table_of(paths))
     files = named_files(paths, format)
+    if format in (None, "npz") and is_numpy_file(files[0], format):
+        return TableReader(read_numpy(files), files)
+    if format in (None, "folder") and Path(files[0]).is_dir():
+        if len(files) > 1:
+            raise DataError("folders of text files are read one at a time", path=files[1])
+        return TextFolderReader(files[0], skip)
     return Reader(
         files, format, header, skip, block_bytes, mentioned=list(mentioned), missing=missing,
         live=live,

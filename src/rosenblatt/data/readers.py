@@ -235,8 +235,9 @@ class Reader:
 class TableReader(Reader):
     """A table in memory, in the place of files."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self.files, self.format, self.header = ["<table>"], "table", True
+    def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
+        self.files, self.format = files or ["<table>"], "npz" if files else "table"
+        self.header = True
         self._table = table
         _must_differ(table.column_names, self.files[0])
 
@@ -244,7 +245,9 @@ class TableReader(Reader):
         """A table has columns."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells the table from others: a digest of its first and last rows."""
+        """What tells the table from others: a digest of its first and last rows, or its files'."""
+        if self.format != "table":
+            return super().fingerprint()
         table, digest = self._table, hashlib.sha256()
         for start in (0, max(0, table.num_rows - _BATCH_ROWS)):
             digest.update(repr(table.slice(start, _BATCH_ROWS).to_pydict()).encode())
@@ -263,7 +266,8 @@ class TableReader(Reader):
         table = self._table if columns is None else self._table.select(columns)
         for start in range(0, table.num_rows, _BATCH_ROWS):
             part = table.slice(start, _BATCH_ROWS)
-            yield partial(_as_it_is, Chunk(part, "<table>", partial(add, start + 1)), part.nbytes)
+            chunk = Chunk(part, self.files[0], partial(add, start + 1))
+            yield partial(_as_it_is, chunk, part.nbytes)
 
 
 class _Begun(NamedTuple):

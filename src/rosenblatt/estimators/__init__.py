@@ -21,6 +21,8 @@ _HOME = {
     "OnlineRun": "rosenblatt.estimators.online",
     "Perceptron": "rosenblatt.estimators.perceptron",
     "find_lift": "rosenblatt.estimators.lift",
+    "Fits": "rosenblatt.estimators.many",
+    "fit_many": "rosenblatt.estimators.many",
     "learn_online": "rosenblatt.estimators.online",
     "train": "rosenblatt.estimators.files",
 }

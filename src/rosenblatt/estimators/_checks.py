@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 
+from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.training import Epoch, History, Progress
 
@@ -34,6 +35,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
+    "device": [StrOptions(_device.DEVICES)],
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
 }
@@ -216,7 +218,7 @@ def order_of(
     """
     n, omega = len(examples), examples.omega
     if shuffle is True:
-        order, omega = distinct(examples, keys)
+        order, omega = distinct(_device.hosted(examples), keys)
         return order, "permutation", omega
     chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._units import multiclass_of
 from rosenblatt.learners.examples import Examples, check_sparse
 from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
@@ -55,6 +56,9 @@ def checked_data(
         Whether to check the indices of a CSR matrix here; else the caller does, as `examples_of`.
     """
     dtypes = dtype if isinstance(dtype, list) else [np.dtype(dtype)]
+    if type(X) is not np.ndarray and _device.is_on_cuda(X):
+        return _device.checked_on_device(estimator, X, y, dtype=dtype, reset=reset)
+    y = y if type(y) in (np.ndarray, list, str) else _device.to_host(y)
     labels = None if isinstance(y, str) else _plain_labels(y)
     if (
         _is_plain(X, dtypes, accept_sparse is not False)
@@ -119,6 +123,8 @@ def surveyed(estimator: Any, examples: Examples, X: Any, rows: float, threads: i
 
     `examples` are made of `X`, and `rows` is how many they count for.
     """
+    if _device.is_on_cuda(X):  # looked at where they lie
+        return Survey(True)
     n = len(estimator.classes_)
     multiclass = multiclass_of(estimator.multiclass, n, rows, estimator.n_features_in_)
     copies = estimator._screens() and (n <= 2 or multiclass == "ovo")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -16,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._input import (
@@ -58,6 +60,16 @@ def _learns_online(estimator: LinearTraining) -> bool:
     return True
 
 
+@dataclass
+class Run:
+    """What a fit has to do: `training.run` of these; a learner of the same rule may do it."""
+
+    learner: Any
+    data: Any
+    plan: Plan
+    progress: Progress
+
+
 class LinearTraining(
     QuickParameters, Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
 ):  # fmt: skip
@@ -93,6 +105,21 @@ class LinearTraining(
         >>> model.predict([[3.0, 0.0]])
         array(['yes'], dtype='<U3')
         """
+        with self._fitting(X, y, coef_init, intercept_init, sample_weight, X_val, y_val) as run:
+            if _device.chosen_device(self, run.data.examples, len(self.classes_)) == "cuda":
+                run.learner = _device.moved_to_cuda(run.learner)
+            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
+                plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
+                for _ in training.run(run.learner, run.data, plan, run.progress):
+                    pass
+        checks.warn_of_budget(self)
+        return self
+
+    @contextmanager
+    def _fitting(
+        self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
+    ) -> Iterator[Run]:
+        """Check the input and draw up a run; the block trains, then what it learned is shown."""
         with checks.untouched_on_failure(self):
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
@@ -115,16 +142,12 @@ class LinearTraining(
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
-            progress = Progress()
-            with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
-                plan = replace(plan, callbacks=(*bar, *plan.callbacks))
-                for _ in training.run(learner, data, plan, progress):
-                    pass
-            self._show(learner, examples, base, plan, progress)
+            run = Run(learner, data, plan, Progress())
+            yield run
+            self._show(run.learner, examples, base, plan, run.progress)
             if calibrates(self):
-                self._calibrate_by_held_out(X, codes, out, X_val, y_val)
-        checks.warn_of_budget(self)
-        return self
+                here, held = _device.to_host(X), _device.to_host(X_val)
+                self._calibrate_by_held_out(here, codes, out, held, _device.to_host(y_val))
 
     @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
@@ -209,7 +232,7 @@ class LinearTraining(
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype = FLOATS if first else self._learner.dtype
+        dtype, X = FLOATS if first else self._learner.dtype, _device.to_host(X)
         X, y = checked_data(self, X, y, dtype=dtype, reset=first, indices=False)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
@@ -270,6 +293,7 @@ class LinearTraining(
         check_parameters(self, checks.check_options)
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
+        """A learner on the processor that knows nothing yet."""
         threads = threads_of(self.n_jobs)
         one_book = self.max_updates is not None or self.keep == "best"
         if threads > 1 and n_classes > 2 and self.multiclass_ == "ovr" and one_book:
@@ -297,7 +321,7 @@ class LinearTraining(
         if self.feature_rates is None:
             return ONE_RATE
         if isinstance(self.feature_rates, str):
-            return idf_rates(examples)
+            return idf_rates(_device.hosted(examples))
         rates = np.asarray(self.feature_rates, dtype=np.float32)
         if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
             raise ValueError(
@@ -376,10 +400,10 @@ class LinearTraining(
     def _show(self, learner, examples, base, plan, progress) -> None:
         """Keep the learner, and the weights that the plan wants in the end."""
         learner.settle()
-        learner.unmark()
-        self._learner, self._places, self._base = learner, examples.columns, base
-        self._progress = progress
         weights, bias = training.kept_weights(learner, plan, progress)
+        self._learner, self._places, self._base = learner.on_host(), examples.columns, base
+        self._learner.unmark()
+        self._progress = progress
         self._shown = Weights(self._in_columns(weights), bias)
         checks.describe_run(self, progress)
         progress.kept, progress.cycle, progress.history = None, None, []

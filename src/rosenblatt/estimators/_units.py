@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt import rules
+from rosenblatt.estimators import _device
 from rosenblatt.kernels.lengths import squared_lengths
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
@@ -97,6 +98,9 @@ def lengths_of(examples: Examples, order: np.ndarray, rates: np.ndarray) -> np.n
     >>> lengths_of(rows, np.arange(2, dtype=np.uint64), np.ones(1, np.float32))
     array([25.,  1.])
     """
+    X = getattr(examples.rows, "X", None)
+    if _device.is_on_cuda(X):
+        return _device.device_lengths(X, rates)[order.astype(np.intp)]
     lengths = np.empty(len(order))
     squared_lengths(examples.rows, order, rates, lengths)
     return lengths

@@ -106,6 +106,11 @@ class Perceptron(LinearTraining):
         Start from the weights of the last fit.
     verbose : int, default=0
         1 shows a progress bar.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where `fit` learns. ``"cuda"`` needs ``rosenblatt[gpu]`` and dense rows; rows that lie on a
+        GPU (CuPy, torch, anything with DLPack) are learned from there, and predictions come back
+        there. ``"auto"``: where the rows lie, or on a GPU if there is one and many classes make it
+        worth while, never for a single problem. See the guide, *On the GPU*.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
@@ -206,6 +211,7 @@ class Perceptron(LinearTraining):
         random_state=None,
         warm_start=False,
         verbose=0,
+        device="auto",
         callbacks=None,
         calibrate=None,
     ):
@@ -234,6 +240,7 @@ class Perceptron(LinearTraining):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.device = device
         self.callbacks = callbacks
         self.calibrate = calibrate
 

@@ -266,7 +266,7 @@ class _KeptBatches(Source):
 
     def __init__(self, kept: list[Batch], like: Source, ngrams: Ngrams) -> None:
         self.features, self.classes = replace(like.features, ngrams=ngrams), list(like.classes)
-        self.labelled, self.keep_table, self._closed = True, False, True
+        self.labelled, self.kept_columns, self._closed = True, (), True
         self.kept, self._like = kept, like
         self.rows = self.bad = 0
         self.missing = like.missing.__class__()

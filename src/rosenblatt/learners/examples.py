@@ -159,7 +159,8 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE) -> Examples:
     """
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     if not hasattr(X, "indptr"):
-        X = np.ascontiguousarray(X)
+        if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may lie on a GPU
+            X = np.ascontiguousarray(X)
         return Examples(Dense(X), codes, omega, X.shape[1])
     return Examples(csr_rows(X), codes, omega, X.shape[1])
 

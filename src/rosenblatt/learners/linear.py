@@ -349,6 +349,10 @@ class Linear:
         for part in self.parts:
             part.book[learn.CLOCK, 0] += weight
 
+    def on_host(self) -> Linear:
+        """A learner on the processor that goes on from here: this one."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         self.settle()
         left = ("problems", "_unsettled", "_average")

@@ -18,6 +18,7 @@ from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
+from rosenblatt.data.strings import make_strings
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.models.calibration import Calibration
@@ -280,7 +281,11 @@ class Model:
         if is_frame(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
             table = table_of(X)
         elif len(names) == 1:
-            table = pa.table({names[0]: pa.array(list(X))})
+            values = list(X)
+            is_plain = all(isinstance(value, str) for value in values)
+            # Not `pa.array` for strings: its first call imports pandas, where that is installed.
+            column = make_strings(values) if is_plain else pa.array(values)
+            table = pa.Table.from_arrays([column], names=names)
         else:
             raise ValueError(f"a table with the columns {', '.join(names)} is expected")
         absent = [name for name in names if name not in table.column_names]
