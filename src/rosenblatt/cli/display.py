@@ -6,6 +6,9 @@ import json as json_module
 import math
 import shutil
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -75,6 +78,8 @@ class ProgressPrinter:
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
                 self._line(_reading_line(run, now - self._epoch_began))
+                if run.shards:
+                    self._line(_shards_line(run))
             self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
@@ -110,6 +115,8 @@ class ProgressPrinter:
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
+        if "mixing" in model.parameters:
+            self._line(_mixing_line(model.parameters["mixing"]))
         if run.held_out.reached is not None:
             self._line(_target_line(run))
         if run.source.bad:
@@ -123,6 +130,18 @@ class ProgressPrinter:
         line = f"model      {out}  {about}"
         for part in [line] if len(line) <= _WIDTH else [f"model      {out}", f"           {about}"]:
             self._line(part)
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Print warnings as one line each."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if self.quiet else "always")
+            warnings.showwarning = self._warn  # type: ignore[assignment]
+            yield
+
+    def _warn(self, message: Warning | str, *rest: Any) -> None:
+        self.close()
+        typer.echo(f"rosenblatt: {message}", err=True)
 
     def _announce(self, kernel: str) -> None:
         """Say once, before the wait, that kernels are compiled."""
@@ -212,6 +231,25 @@ def _reading_line(run: FileRun, seconds: float) -> str:
     return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
 
 
+def _shards_line(run: Any) -> str:
+    """How many shards and workers there are, and where these can be watched."""
+    watched = f", dashboard {run.engine.dashboard}" if run.engine.dashboard else ""
+    return f"shards     {run.shards}, for {counted(run.engine.workers, 'worker')}{watched}"
+
+
+def _mixing_line(mixing: dict[str, Any]) -> str:
+    """The updates of a run by several workers beside their bound.
+
+    >>> _mixing_line({"updates": 90, "mixed_updates": 22.5, "mixed_bound": 40.0, "bound": 160.0})
+    'mixing     90 updates (at most 160), 22.5 by shares (at most 40.0)'
+    """
+    updates, mixed = counted(mixing["updates"], "update"), f"{mixing['mixed_updates']:,.1f}"
+    if "bound" not in mixing:
+        return f"mixing     {updates}, {mixed} by shares"
+    total, least = f"{math.ceil(mixing['bound']):,}", f"{mixing['mixed_bound']:,.1f}"
+    return f"mixing     {updates} (at most {total}), {mixed} by shares (at most {least})"
+
+
 def _kinds(columns: Any) -> str:
     """The names and kinds of columns, the first of many.
 
@@ -231,6 +269,9 @@ def _target_line(run: FileRun) -> str:
 
 
 def _live_line(run: FileRun, seconds: float) -> str:
+    if run.shards:
+        what = f"epoch {run.progress.epoch + 1} ({run.phase})" if run.history else "first pass"
+        return f"{what}  {run.done} of {counted(run.tasks, 'task')} done, {seconds:.0f} s"
     visits, counts = run.progress.position, run.progress.counts
     rate = visits / max(seconds, 1e-9)
     parts = [f"epoch {run.progress.epoch + 1} ({run.phase})", counted(visits, "row")]

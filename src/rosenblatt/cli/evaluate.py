@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,8 @@ def evaluate(
         Path | None,
         typer.Option(help="Save ROC, precision-recall and reliability curves as a picture."),
     ] = None,
+    workers: o.Workers = None,
+    shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -40,6 +42,15 @@ def evaluate(
     from rosenblatt.estimators.evaluation import evaluate as judge
     from rosenblatt.models import read_model
 
+    if workers is not None or shards is not None:
+        from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
+
+        reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
+        scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
+        result = evaluate_on_shards(scoring, keep_scores=plot is not None)
+        show_evaluation(result, json)
+        _draw(result, plot)
+        return
     loaded = read_model(model)
     source = data.open(
         files,
@@ -51,6 +62,10 @@ def evaluate(
     )
     result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
+    _draw(result, plot)
+
+
+def _draw(result: Any, plot: Path | None) -> None:
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
 

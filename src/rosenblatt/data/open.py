@@ -163,7 +163,7 @@ def open(
 
             return RowFolder(files[0], features, classes)
     words = missing_words(missing) if features is None else features.missing_words
-    names = _mentioned(label, text, columns, features)
+    names = mentioned_names(label, text, columns, features)
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
     if features is not None:
         reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
@@ -200,7 +200,7 @@ def reader_of(
     )  # fmt: skip
 
 
-def _mentioned(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
+def mentioned_names(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
     """The names of columns that somebody has mentioned."""
     texts = [text] if isinstance(text, str) else text or ()
     known = () if features is None else (features.label, *(c.name for c in features.columns))

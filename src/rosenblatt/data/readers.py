@@ -121,6 +121,16 @@ class Reader:
         """Which files these are: their names, sizes and samples of what is in them."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the first file is compressed; to be asked before it is read."""
+        assert self._first is not None
+        return self._first.compression is not None
+
+    def dialect(self, path: str) -> Dialect | None:
+        """How a file is written, where that is a question."""
+        return self._open(path)[0]
+
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
         block = next(self._blocks(ByteSource(self.files[0]), None))

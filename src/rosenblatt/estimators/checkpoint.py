@@ -122,7 +122,7 @@ class Checkpoint:
             "classes": source.classes,
             "counts": [source.rows, source.bad, dict(source.missing)],
             "read": [rows.batches, rows.bytes, rows.restarts],
-            "runs": [_plain(progress) for progress in run.runs],
+            "runs": [plain_progress(progress) for progress in run.runs],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
             "held_out": run.held_out.to_json(),
@@ -170,7 +170,7 @@ class Checkpoint:
         source.rows, source.bad, missing = about["counts"]
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
-        run.runs = [_progress(plain) for plain in about["runs"]]
+        run.runs = [progress_from(plain) for plain in about["runs"]]
         run.held_out = HeldOut.from_json(about["held_out"])
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
@@ -257,7 +257,8 @@ def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is {array.dtype}{array.shape} or holds what is not finite")
 
 
-def _plain(progress: Progress) -> dict[str, Any]:
+def plain_progress(progress: Progress) -> dict[str, Any]:
+    """Where a run stands, as plain data."""
     kept = progress.kept
     return {name: getattr(progress, name) for name in _PLAIN} | {
         "counts": asdict(progress.counts),
@@ -266,7 +267,8 @@ def _plain(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _progress(plain: dict[str, Any]) -> Progress:
+def progress_from(plain: dict[str, Any]) -> Progress:
+    """Where a run stands, from what :func:`plain_progress` told; without weights."""
     return Progress(
         **{name: plain[name] for name in _PLAIN},
         counts=Counts(**plain["counts"]),

@@ -13,7 +13,7 @@ from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.packing import Numbering, Rarity
-from rosenblatt.kernels.rows import Packed
+from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import Linear
@@ -150,6 +150,10 @@ class FileRows:
         """The rows that are held out of those kept so far."""
         held = is_held_out(0, len(self.store), self.held_out, self.seed)
         return np.flatnonzero(held).astype(np.uint64)
+
+    def near_rows(self) -> int:
+        """How many rows it takes to meet a place that is not near, or how many there are."""
+        return near_rows(self.store.arrays()[0])
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read, keep, and hand out what is kept in the order of the files."""
@@ -304,6 +308,14 @@ class FileRows:
             left_out = counted(self.source.bad, "bad row")
             return f"{left_out} left out and none kept: without skipping, the first is named"
         return "there are no rows"
+
+
+def near_rows(rows: Packed) -> int:
+    """How many rows it takes to meet a place that is not near, or how many there are."""
+    ends, late = rows.pointers[1:], np.flatnonzero(rows.columns[: 1 << 20] >= NEAR)[:1]
+    met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
+    met += [np.searchsorted(ends[:, 2], np.uint64(place), side="right") for place in late]
+    return min(int(min(met)) + 1, len(ends))
 
 
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:

@@ -95,11 +95,15 @@ class FileRun:
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    shards, done, tasks : int
+        Of runs by several workers: shards, and tasks of the step under way, done and all.
     tuning : list of dict
         What was tried before the run, to choose its settings.
     held_out : HeldOut
         What held-out rows decided after the first phase.
     """
+
+    shards = done = tasks = 0
 
     def __init__(
         self,
@@ -116,7 +120,7 @@ class FileRun:
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
         self.held_out = HeldOut()
-        rarity = _rarity_of(start) if start is not None else None
+        rarity = rarity_of_model(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
         self.rows = FileRows(
@@ -278,7 +282,7 @@ def _state_of(model: Model) -> State:
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
 
 
-def _rarity_of(model: Model) -> Rarity | None:
+def rarity_of_model(model: Model) -> Rarity | None:
     """The scales a model was trained with; features it never met get the largest of them."""
     scales = model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None

@@ -30,7 +30,8 @@ from rosenblatt.models import Model, read_model
 from rosenblatt.models.calibration import METHODS
 from rosenblatt.training import run as run_epochs
 
-_OF_FEATURES = ("label", "text", "columns", "ngrams", "analyzer", "bits", "missing")
+_OF_NGRAMS = ("ngrams", "analyzer", "bits")
+_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing")
 
 
 def train(
@@ -70,6 +71,8 @@ def train(
     resume: bool = False,
     memory: int = 128 << 20,
     n_jobs: int | None = -1,
+    workers: Any = None,
+    shards: int | None = None,
     report: Callable[[FileRun], Any] | None = None,
     report_trial: Callable[[Trial], Any] | None = None,
 ) -> Model:
@@ -152,6 +155,13 @@ def train(
     n_jobs : int or None
         Threads that learn: None is 1, -1 all cores. The model is the same. (Reading has threads of
         its own.)
+    workers : int, str, distributed.Client or concurrent.futures.Executor, optional
+        Train on shards of the files by so many processes of this machine, by the workers of the
+        Dask scheduler at an address such as ``"tcp://host:8786"``, or by an executor. Each epoch
+        starts on every shard from the same weights, which are then mixed: the model depends on the
+        shards, and not on the workers. Files may lie in stores (``"s3://bucket/part-*.parquet"``).
+    shards : int, optional
+        With workers: about how many; by default 16, or more if these were larger than 64 MB.
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
@@ -188,6 +198,15 @@ def train(
         "skip_bad_rows": skip_bad_rows,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
+    if workers is not None:
+        if tune is not None:
+            raise OptionError("tune and workers exclude each other: tune on a part of the files")
+        return _train_on_shards(
+            source, settings, reading, begin, workers=workers, shards=shards, valid=valid, out=out,
+            checkpoint=checkpoint, resume=resume, report=report,
+        )  # fmt: skip
+    if shards is not None:
+        raise OptionError("shards are for workers: give both, or neither")
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
@@ -214,6 +233,22 @@ def train(
         run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
+
+
+def _train_on_shards(
+    source: Any, settings: Settings, reading: dict[str, Any], start: Model | None, **rest: Any
+) -> Model:
+    """Hand the run over to the room above, which is the only call upwards."""
+    from rosenblatt.cluster.train import Job, train_on_shards
+
+    _check_reading(reading, start)
+    for name in ("out", "checkpoint"):
+        rest[name] = None if rest[name] is None else Path(rest[name])
+    options = {name: given for name, given in reading.items() if name not in _OF_NGRAMS}
+    if start is None:
+        options["ngrams"] = _ngrams(*(reading[name] for name in _OF_NGRAMS))
+        options["expect_text"] = reading["ngrams"] is not None or reading["analyzer"] is not None
+    return train_on_shards(Job(source, settings, options, start=start, **rest))
 
 
 def _weigh(column: str | None, *sources: Source | None) -> None:
@@ -360,19 +395,24 @@ def _open(
     options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
     of_features = {name: reading[name] for name in _OF_FEATURES}
     if start is not None:
-        given = [name for name, value in of_features.items() if value is not None]
-        if of_features["label"] == start.features.label and "label" in given:
-            given.remove("label")
-        if given:
-            raise OptionError(f"the model to go on from decides about {', '.join(given)}")
+        _check_reading(reading, start)
         return data.open(files, features=start.features, classes=start.classes, **options)
     if first is not None:
         return data.open(files, features=first.features, **options)
     asked = of_features["ngrams"] is not None or of_features["analyzer"] is not None
-    of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in ("ngrams", "analyzer", "bits")))
+    of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in _OF_NGRAMS))
     source = data.open(files, **of_features, **options, expect_text=asked)
     refuse_idle(source.format, reading)
     return _with_finite_scales(source)
+
+
+def _check_reading(reading: dict[str, Any], start: Model | None) -> None:
+    """Refuse options that the model to go on from decides about."""
+    given = [name for name in _OF_FEATURES if reading[name] is not None]
+    if start is not None and reading["label"] == start.features.label and "label" in given:
+        given.remove("label")
+    if start is not None and given:
+        raise OptionError(f"the model to go on from decides about {', '.join(given)}")
 
 
 def _with_finite_scales(source: Source) -> Source:

@@ -102,7 +102,7 @@ def judged(run: FileRun) -> HeldOut:
         return HeldOut()
     examples, rows = run.rows.validation_examples(run.learner)
     names = sorted_labels(run.source.classes)
-    rows = rows[: _MOST_SCORES // len(names)]
+    rows = rows[: most_scored(len(names))]
     if not len(rows):
         return HeldOut()
     order = [run.source.classes.index(name) for name in names]
@@ -111,9 +111,21 @@ def judged(run: FileRun) -> HeldOut:
         scores = scores[:, order]
     elif order != [0, 1]:
         scores = -scores
+    return decided(settings, names, scores, codes, examples.weights_of(rows))
+
+
+def most_scored(n_classes: int) -> int:
+    """How many rows are scored at most."""
+    return _MOST_SCORES // n_classes
+
+
+def decided(
+    settings: Any, names: list[str], scores: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> HeldOut:
+    """What scores of held-out rows decide; names, scores and codes are of the sorted classes."""
+    target = None if settings.target is None else Target.parse(settings.target)
     calibration = None
     if settings.calibrate is not None:
-        weights = examples.weights_of(rows)
         calibration = Calibration.fit(scores, codes, len(names), settings.calibrate, weights)
     if target is None:
         return HeldOut(calibration)
