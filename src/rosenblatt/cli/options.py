@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.errors import OptionError
+
 # The groups of options in help pages.
 INPUT, FEATURES, LEARNING, LONG_RUNS, OUTPUT = (
     "Input", "Features", "Learning", "Long runs", "Output",
@@ -76,6 +78,21 @@ Quiet = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)
 ]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        help="Share the work: N processes, or the address of a Dask scheduler (tcp://host:8786).",
+        rich_help_panel=LONG_RUNS,
+    ),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="With workers: about how many shards; 16 or more by default.",
+        rich_help_panel=LONG_RUNS,
+    ),
+]
 
 
 def reading(
@@ -103,6 +120,13 @@ def reading(
         "skip_bad_rows": skip_bad_rows,
         "missing": missing or None,
     }
+
+
+def asked(workers: str | None, shards: int | None) -> str:
+    """The workers that were asked for; shards alone are refused."""
+    if workers is None:
+        raise OptionError(f"--shards {shards} is for --workers: give both, or neither")
+    return workers
 
 
 def ngrams(given: str | None, chars: bool) -> tuple[int, int] | None:

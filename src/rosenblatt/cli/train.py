@@ -102,6 +102,10 @@ def train(
             min=0.0, max=0.9, help="Share of rows to hold out.", rich_help_panel=o.LEARNING
         ),
     ] = None,
+    label_separator: Annotated[
+        str | None,
+        typer.Option(help="What separates labels, where a row may have several."),
+    ] = None,
     weight: Annotated[
         str | None,
         typer.Option(
@@ -172,6 +176,8 @@ def train(
     jobs: Annotated[
         int, typer.Option(help="Threads that learn; -1 is all cores.", rich_help_panel=o.LONG_RUNS)
     ] = -1,
+    workers: o.Workers = None,
+    shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     missing: o.Missing = None,
@@ -205,6 +211,8 @@ def train(
 
       rosenblatt train huge.tsv --label 1 --checkpoint run --resume
 
+      rosenblatt train 'part-*.parquet' --label y --workers tcp://scheduler:8786
+
       zcat big.svm.gz | rosenblatt train - --format svmlight --out big.model
     """
     from rosenblatt.cli.startup import skip_blas
@@ -220,38 +228,42 @@ def train(
         "ngrams": o.ngrams(ngrams, chars),
         "analyzer": "char" if chars else None,
         "bits": bits,
+        "label_separator": label_separator,
     }
     if dry_run:
         display.say_what_was_understood(open_for_training(files, **reading))
         return
     try:
-        model = run(
-            files,
-            **reading,
-            valid=valid,
-            epochs=epochs,
-            average=averaged,
-            rule=rule,
-            multiclass=multiclass,
-            tune=tune,
-            threshold=threshold,
-            holdout=holdout,
-            seed=seed,
-            weight=weight,
-            class_weight=o.class_weights(class_weight),
-            calibrate=None if calibrate == "none" else calibrate,
-            target=target,
-            memory=memory << 20,
-            checkpoint=checkpoint,
-            checkpoint_seconds=every,
-            checkpoint_rows=every_rows,
-            resume=resume,
-            start=start,
-            out=model_file,
-            n_jobs=jobs,
-            report=display.step,
-            report_trial=display.trial,
-        )
+        with display.warnings():
+            model = run(
+                files,
+                **reading,
+                valid=valid,
+                epochs=epochs,
+                average=averaged,
+                rule=rule,
+                multiclass=multiclass,
+                tune=tune,
+                threshold=threshold,
+                holdout=holdout,
+                seed=seed,
+                weight=weight,
+                class_weight=o.class_weights(class_weight),
+                calibrate=None if calibrate == "none" else calibrate,
+                target=target,
+                memory=memory << 20,
+                checkpoint=checkpoint,
+                checkpoint_seconds=every,
+                checkpoint_rows=every_rows,
+                resume=resume,
+                start=start,
+                out=model_file,
+                n_jobs=jobs,
+                workers=workers,
+                shards=shards,
+                report=display.step,
+                report_trial=display.trial,
+            )
     except Stopped as stopped:
         display.close()
         typer.echo(f"rosenblatt: {stopped}", err=True)

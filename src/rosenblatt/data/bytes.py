@@ -237,14 +237,14 @@ def _last_row_end(data: np.ndarray, delimiter: str) -> int:
     7
     """
     stop = len(data)
-    for start, end in reversed(_quoted_values(data, delimiter) if delimiter else []):
+    for start, end in reversed(quoted_values(data, delimiter) if delimiter else []):
         if cut := _last_newline(data, int(end), stop):
             return cut
         stop = int(start)
     return _last_newline(data, 0, stop)
 
 
-def _quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
+def quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
     """Where values in quotes begin and end, the last one possibly still open.
 
     Only a quote that stands where a value begins opens one. Where that, or closing another quote,

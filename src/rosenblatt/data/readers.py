@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -28,6 +29,7 @@ SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
 _BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
+_SEVERAL = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 
 Piece = Callable[[], tuple[Chunk | Lines, int]]
 
@@ -41,6 +43,7 @@ class Reader:
     """
 
     text = "text"
+    several = False  # whether lines of fastText may have several labels
 
     def __init__(
         self,
@@ -100,6 +103,12 @@ class Reader:
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
 
+    def has_several_labels(self) -> bool:
+        """Whether a line among the first of a fastText file has several labels."""
+        if self.format != "fasttext" or self._first is None:
+            return False
+        return _SEVERAL.search(self._first.head(1 << 16)) is not None
+
     def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
         """Take lines for plain text where a model of one column of text is to read them.
 
@@ -120,6 +129,16 @@ class Reader:
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the first file is compressed; to be asked before it is read."""
+        assert self._first is not None
+        return self._first.compression is not None
+
+    def dialect(self, path: str) -> Dialect | None:
+        """How a file is written, where that is a question."""
+        return self._open(path)[0]
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
@@ -177,7 +196,7 @@ class Reader:
         if self.format in SPARSE:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
-            return read_fasttext(block, skip), size
+            return read_fasttext(block, skip, self.several), size
         if self.format == "text":
             return read_text(block, self.text), size
         return parse_json(block, self._schema(columns), skip), size
