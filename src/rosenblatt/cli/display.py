@@ -182,7 +182,8 @@ def trial_line(trial: Trial) -> str:
     """
     c, n = trial.choice, trial.choice.ngrams
     parts = [f"{'chars' if n.chars else 'words'} {n.low}-{n.high} 2^{n.bits}"]
-    parts += [f"threshold {c.threshold:g}", f"padding {c.padding:g}"]
+    parts += [f"threshold {c.threshold:g}"] if c.rule == "perceptron" else [c.rule]
+    parts += [f"padding {c.padding:g}"]
     parts += ["last"] if not c.average else []
     parts += ["joint"] if c.multiclass == "joint" else []
     return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"

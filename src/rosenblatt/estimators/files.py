@@ -125,7 +125,7 @@ def train(
         the best wrong one. By default the first; the second for a table without text.
     tune : float or str, optional
         Seconds (or ``"60s"``, ``"5m"``) in which to choose n-grams, bits, threshold, padding,
-        average and multiclass by their error on held-out rows and to train the model; what is
+        average, multiclass and rule by their error on held-out rows and to train the model; what is
         given is not tried otherwise. What was tried is in ``model.parameters["tuning"]``.
     seed : int
         Decides the orders and which rows are held out.
@@ -271,7 +271,7 @@ def _check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
 def _fixed(settings: Settings, reading: dict[str, Any], source: Source) -> dict[str, Any]:
     """What was asked for otherwise than by default, and so is not tuned."""
     usual = Settings()
-    names = ("threshold", "padding", "average", "multiclass")
+    names = ("threshold", "padding", "average", "multiclass", "rule")
     fixed = {
         name: getattr(settings, name)
         for name in names

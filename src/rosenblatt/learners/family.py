@@ -253,6 +253,10 @@ class Family:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
         self.before = self.snapshot()
 
+    def unmark(self) -> None:
+        """Forget the weights that were remembered, when nothing is measured any more."""
+        self.before = None
+
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
         now = self.snapshot()
