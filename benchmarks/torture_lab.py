@@ -62,7 +62,12 @@ def run(options: argparse.Namespace) -> int:
                 _wait(port)
                 began = time.monotonic()
                 while (now := time.monotonic() - began) < 60 * options.minutes:
-                    slowest = max(slowest, _visit(port, generator, seen))
+                    try:
+                        slowest = max(slowest, _visit(port, generator, seen))
+                    except OSError:  # a session that took longer to answer than the lab keeps it
+                        seen["visits that lost their session"] += 1
+                        if lab.poll() is not None:
+                            raise SystemExit(f"the lab ended with {lab.poll()}") from None
                     memory.append((now, _resident_megabytes(lab.pid)))
                     time.sleep(options.pause)
             finally:
