@@ -4,7 +4,7 @@ The corpus is made of the translations (.mo files) of packages that are installe
 or in folders given: ``pip install --no-deps --target FOLDER django wagtail django-oscar ...``. It
 is written to a temporary folder and never kept. A sentence goes to the test rows by a hash of it.
 
-    python -m benchmarks.bench_languages [FOLDER ...] [--most 1500] [--tune SECONDS]
+    python benchmarks/bench_languages.py [FOLDER ...] [--most 1500] [--tune SECONDS]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import best_of, machine
+from common import best_of, machine
 from rosenblatt import load, train
 
 LEAST = 600  # sentences of a language

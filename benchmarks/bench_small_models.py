@@ -1,6 +1,6 @@
 """Size against accuracy: compressed models beside fastText's quantised ones, on IMDB.
 
-    python -m benchmarks.bench_small_models
+    python benchmarks/bench_small_models.py
 
 Every form is measured on the test reviews; nothing is chosen on them: sizes are given, and which
 weights are left out is decided by the frequencies in the training reviews.
@@ -16,8 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.bench_text import prepare
-from benchmarks.common import data_folder, machine
+from bench_text import prepare
+from common import data_folder, machine
 from rosenblatt import data, load, train
 from rosenblatt.estimators.evaluation import evaluate
 from rosenblatt.models.compress import compress

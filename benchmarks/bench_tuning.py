@@ -1,6 +1,6 @@
 """`train(tune=...)` beside fastText's autotune: the same rows and seconds, the error on test rows.
 
-    python -m benchmarks.bench_tuning [SECONDS]
+    python benchmarks/bench_tuning.py [SECONDS]
 
 Both get nine tenths of the training rows to learn from and one tenth to validate with; fastText
 trains its final model in addition to the time it is given. The test rows are looked at once.
@@ -17,8 +17,8 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.bench_text import prepare
-from benchmarks.common import data_folder, machine
+from bench_text import prepare
+from common import data_folder, machine
 from rosenblatt import data, train
 from rosenblatt.estimators.evaluation import evaluate
 
