@@ -121,9 +121,7 @@ def report(
     counts = {g: sum(found == g for found in groups.values()) for g in GROUPS}
     shown = [g for g in GROUPS if counts[g]]
     print(f"\n{title}\n")
-    print(
-        f"| | {' | '.join(f'{g} ({counts[g]})' for g in shown)} | ms per fit | worse than chance |"
-    )
+    print(f"| | {' | '.join(f'{g} ({counts[g]})' for g in shown)} | ms per fit | worse |")
     print("|---|" + "---|" * (len(shown) + 2))
     first: dict[str, np.ndarray] = {}
     for name, model in models.items():
