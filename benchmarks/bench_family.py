@@ -106,7 +106,8 @@ def table() -> None:
 def _svmlight(name: str, features: int | None = None) -> tuple[Any, np.ndarray]:
     path = str(data_folder() / "libsvm" / f"{name}.gz")
     X, y = load_svmlight_file(path, n_features=features, dtype=np.float32)
-    return X.tocsr(), y.astype(int)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X, y.astype(int)
 
 
 def _unit(X: Any) -> Any:
