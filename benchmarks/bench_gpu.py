@@ -19,8 +19,9 @@ import numpy as np
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.gpu.blocks import Blocks, Settings
+from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device
+from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 

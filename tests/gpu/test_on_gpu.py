@@ -5,8 +5,9 @@ import pytest
 
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
 from rosenblatt.gpu import device as gpu
-from rosenblatt.gpu.blocks import Blocks, Settings
+from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits

@@ -26,7 +26,6 @@ from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import UNLIMITED, Array
 from rosenblatt.training import Drawn
 
-
 _ORDERS = 64  # orders that are kept at a time
 
 
