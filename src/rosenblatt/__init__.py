@@ -28,6 +28,7 @@ _HOME = {
     "OneByOne": "rosenblatt.estimators",
     "Perceptron": "rosenblatt.estimators",
     "certify": "rosenblatt.theory",
+    "cluster": None,
     "compare": "rosenblatt.comparison",
     "data": None,
     "error_bracket": "rosenblatt.theory",

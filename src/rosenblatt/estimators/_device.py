@@ -125,6 +125,8 @@ def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
         raise DeviceError(MIXED)
     if wanted == "cuda" and not examples.is_dense:
         raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    if wanted == "auto" and getattr(estimator, "penalty", None) is not None:
+        return "cpu"  # penalties are the family's, which has no kernels there
     if wanted != "auto" or there:
         return "cuda" if there else wanted
     problems = n_problems(n_classes, getattr(estimator, "multiclass_", "ovr"))

@@ -13,10 +13,11 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -95,11 +96,15 @@ class FileRun:
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    shards, done, tasks : int
+        Of runs by several workers: shards, and tasks of the step under way, done and all.
     tuning : list of dict
         What was tried before the run, to choose its settings.
     held_out : HeldOut
         What held-out rows decided after the first phase.
     """
+
+    shards = done = tasks = 0
 
     def __init__(
         self,
@@ -116,7 +121,7 @@ class FileRun:
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
         self.held_out = HeldOut()
-        rarity = _rarity_of(start) if start is not None else None
+        rarity = rarity_of_model(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
         self.rows = FileRows(
@@ -207,7 +212,7 @@ class FileRun:
         """The learning rate, for rules that have one."""
         return 1.0 if self._member is None else self._member._plan().eta
 
-    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear | Family:
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
         assert s.threshold is not None
@@ -221,9 +226,14 @@ class FileRun:
             "dtype": np.float32,
             "threads": self.threads,
         }
-        n_classes = n_classes or max(2, len(self.source.classes))
-        learner: Linear | Family
-        if self._member is None:
+        n_classes, source = n_classes or known_classes(self.source), self.source
+        learner: Any
+        if source.features.separator is not None:
+            shared |= {"multiclass": "ovr", "thresholds": (s.threshold, s.threshold)}
+            learner = LabelLearner(
+                n_classes, 0, lambda: source.label_sets.matrix(known_classes(source)), **shared
+            )
+        elif self._member is None:
             learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
             learner = Family(self._member._member_rule(), n_classes, 0, **shared)
@@ -278,7 +288,7 @@ def _state_of(model: Model) -> State:
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
 
 
-def _rarity_of(model: Model) -> Rarity | None:
+def rarity_of_model(model: Model) -> Rarity | None:
     """The scales a model was trained with; features it never met get the largest of them."""
     scales = model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None

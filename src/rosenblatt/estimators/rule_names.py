@@ -57,7 +57,9 @@ ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
     if name not in NAMES:
         raise ValueError(f"there is no rule {name!r}; there are {', '.join(NAMES)}")
     kind, fixed = NAMES[name]
-    model = getattr(estimators, kind)(**{**parameters, **fixed})
+    estimator = getattr(estimators, kind)
+    make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
+    model = make(**{**parameters, **fixed})
     own = [key for key in getattr(model, "_own", model.get_params()) if key not in fixed]
     for entry in filter(None, rest.split(",")):
         key, equals, value = entry.partition("=")

@@ -134,7 +134,7 @@ def _step(session: Session) -> dict[str, Any]:
         return {"title": "There are no points yet.", "lines": [], "mistake": False}
     if step is None:
         weights = "all weights zero"
-        if any(session.settings.start):
+        if session.run and any(problem.padded_weights(*session.run.start)):
             weights = "from " + "".join(words.weights(problem, *session.weights))
         start = f"{counted(len(problem.X), 'point')}, {weights}. Press step or play."
         return {"title": start, "lines": [], "mistake": False}

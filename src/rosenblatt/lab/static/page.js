@@ -21,6 +21,9 @@ const CONTROLS = [
 ]
 // What the settings mean, as formulas; shown when the pointer or the focus is on a setting.
 const FORMULAS = {
+  rule: "perceptron: w ← w + η·y·x. pa: w ← w + τ·y·x, τ = max(0, 1 − y·s)/‖x‖². arow: a variance for each weight",
+  C: "pa1: τ = min(C, l/‖x‖²). pa2: τ = l/(‖x‖² + 1/(2C)), with l = max(0, 1 − y·s)",
+  r: "β = 1/(v + r), v = x·Σx: a larger r makes smaller steps",
   update: "online: w ← w + η·y·x for one row. batch: w ← w + η·Σ y·x over all mistaken rows",
   order: "which row I_t is looked at: in order, a new permutation per epoch, or drawn at random",
   mistake: "margin: a mistake is y·s ≤ δ. sign: a mistake is sign(s) ≠ y, with sign(0) = −1",
@@ -206,7 +209,7 @@ export function render({ model }) {
     }
     const s = view.settings
     const other = s.rule !== "perceptron", batch = s.update === "batch" && !other
-    const unused = { order: batch, seed: s.order === "in order" || batch, padding: !s.bias,
+    const unused = { start: s.rule !== "perceptron", order: batch, seed: s.order === "in order" || batch, padding: !s.bias,
       degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" || other,
       update: other, mistake: other, eta: other, C: s.rule !== "pa1" && s.rule !== "pa2", r: s.rule !== "arow" }
     for (const [name, off] of Object.entries(unused)) $(`[data-setting="${name}"]`).hidden = off
@@ -218,7 +221,7 @@ export function render({ model }) {
       ${s.lines.map((line) => `<p class="sum">${text(line)}</p>`).join("")}
       ${s.verdict ? `<p><span class="verdict ${s.mistake ? "mistake" : "right"}">${{ mistake: "✗ a mistake", update: "✗ an update", right: "✓ right" }[s.verdict]}</span></p>` : ""}`
     const bound = view.proof.bound
-    const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
+    const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? (view.margin.low === view.margin.high ? view.margin.low : `between ${view.margin.low} and ${view.margin.high}`) : `at most ${view.margin.high}`}</dd>`
     $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias)}
       <dl><dt>updates</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
         ${bound ? `<meter min="0" max="${bound}" value="${view.updates}"></meter>` : ""}</dd>
