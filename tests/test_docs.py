@@ -3,6 +3,7 @@
 The chapters of the course are run by tests/course/test_chapters.py, with their commands.
 """
 
+import doctest
 import re
 import shlex
 from functools import cache
@@ -35,7 +36,17 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in _blocks(page):
-        exec(compile(block, str(page), "exec"), namespace)
+        if block.startswith(">>>"):
+            _check_prompts(block, namespace, page.name)
+        else:
+            exec(compile(block, str(page), "exec"), namespace)
+
+
+def _check_prompts(block, namespace, name):
+    """Run a block with prompts, and compare what it prints."""
+    test = doctest.DocTestParser().get_doctest(block, namespace, name, name, 0)
+    test.globs = namespace
+    assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
