@@ -2,6 +2,7 @@
 # make test   set everything up and run the tests, the same examples every time
 # make test-random   the property tests with newly drawn examples (nightly)
 # make test-lowest   the tests on the oldest dependencies that pyproject.toml allows
+# make test-gpu   the tests that need a CUDA device; without one they are skipped
 # make check  lint, types, import order
 # make docs   build the documentation into docs/_build/html
 # make release-check   build the archives, install the wheel into an empty environment, and use it there
@@ -12,13 +13,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-random test-lowest check docs release-check bench house clean
+.PHONY: demo test test-gpu test-random test-lowest check docs release-check bench house clean
 
 demo: .venv/core
 	$(BIN)/rosenblatt demo
 
 test: .venv/dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# PYTHON=python3 runs them in another environment, one that has CuPy.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest -q -rs tests/gpu tests/estimators/test_device.py tests/estimators/test_many.py
 
 # New examples each time; a failure prints the @reproduce_failure line that repeats it.
 test-random: .venv/dev

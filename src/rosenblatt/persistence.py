@@ -17,9 +17,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : Model, Perceptron or KernelPerceptron
-        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.Perceptron` or
-        :class:`rosenblatt.KernelPerceptron`.
+    model : Model or fitted classifier
+        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.Perceptron`,
+        :class:`rosenblatt.KernelPerceptron` or another member of the family.
     path : path
         Where to.
 
@@ -35,9 +35,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(model, Model):
         model.save(path)
         return
-    for format, kind in ((_PERCEPTRON, "Perceptron"), (_KERNEL_PERCEPTRON, "KernelPerceptron")):
-        if type(model).__name__ == kind:
-            tensorfile.write(path, *_estimator_files(format).to_file(model))
+    name = type(model).__name__
+    for format in (_PERCEPTRON, _KERNEL_PERCEPTRON):
+        files = _estimator_files(format)
+        if name in files.WRITTEN:
+            tensorfile.write(path, *files.to_file(model))
             return
     raise TypeError(f"only models can be saved, not {type(model).__name__}")
 

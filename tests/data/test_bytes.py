@@ -6,6 +6,7 @@ import bz2
 import csv
 import gzip
 import io
+import lzma
 import sys
 
 import numpy as np
@@ -21,6 +22,7 @@ PACKED = {
     "gzip": gzip.compress,
     "zstd": lambda data: pa.compress(data, "zstd", asbytes=True),
     "bz2": bz2.compress,
+    "xz": lzma.compress,
     "lz4": lambda data: pa.compress(data, "lz4", asbytes=True),
 }
 

@@ -45,6 +45,7 @@ SETTINGS = [
     Settings(max_epochs=4, memory=1 << 16),
     Settings(epochs=2, average=False, memory=1 << 16),
     Settings(max_epochs=4),
+    Settings(epochs=3, rule="arow"),
 ]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
 
-from rosenblatt import Model, data, reference, train
+from rosenblatt import HashedNgrams, Model, data, reference, train
 from rosenblatt.data import Features
 from rosenblatt.errors import DataError, OptionError
+from rosenblatt.estimators.rule_names import estimator_of
 
 
 def svmlight(folder, rows, labels, name="a.svm"):
@@ -249,6 +251,41 @@ def test_a_file_that_is_separated_stops_early():
     model = train(texts(30), text="text", epochs=100, report=runs.append)
     assert runs[-1].stop_reason == model.parameters["stop_reason"] == "separated"
     assert len(model.history) < 100
+
+
+@pytest.mark.parametrize("rule", ["arow", "pa1:C=0.5", "ogd"])
+def test_other_rules_train_the_model_of_their_estimator(rule):
+    labels, lines = texts_of_two_classes()
+    model = train({"label": labels, "text": lines}, text="text", rule=rule, epochs=2, bits=12)
+    of_pipeline = make_pipeline(
+        HashedNgrams(2, bits=12),
+        estimator_of(
+            rule, intercept_scaling=0.1, keep="late_average", feature_rates="idf",
+            shuffle="after_first", max_iter=2, tol=None, random_state=0,
+        ),
+    ).fit(lines, labels)[-1]  # fmt: skip
+    found = np.zeros((1, 1 << 12), np.float32)
+    found[:, model.columns] = model.weights.T
+    assert np.array_equal(found, of_pipeline.coef_)
+    assert model.parameters["rule"] == rule
+
+
+def test_rules_that_do_not_exist_are_refused_before_anything_is_read():
+    frame = {"label": ["a", "b"] * 9, "x": [1.0, 2.0] * 9}
+    for rule, said in (
+        ("arrow", "there is no rule"),
+        ("arow:covariance=full", "too many features"),
+        ("perceptron:eta0=2", "threshold and average"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            train(frame, rule=rule)
+
+
+def texts_of_two_classes(rows=300):
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, rows)
+    words = generator.zipf(1.3, (rows, 9)) % 100 + 20 * labels[:, None]
+    return [f"c{label}" for label in labels], [" ".join(f"w{w}" for w in row) for row in words]
 
 
 class TestDefaults:

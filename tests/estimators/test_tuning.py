@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from typer.testing import CliRunner
 from rosenblatt import load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, OptionError
+from rosenblatt.estimators import tuning
 from rosenblatt.estimators.tuning import parse_seconds
 
 
@@ -36,9 +36,17 @@ def path(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes by the calls, whatever else the machine does."""
+    calls = iter(range(10**9))
+    monkeypatch.setattr(tuning, "_now", lambda: 0.05 * next(calls))
+
+
+@pytest.mark.usefixtures("clock")
 def test_tuning_finds_characters_where_words_cannot_help(path):
     tried = []
-    model = train(path, tune=20, report_trial=tried.append)
+    model = train(path, tune=8, report_trial=tried.append)
     assert model.features.ngrams.chars
     assert len(tried) >= 9
     test = words(300, seed=1)
@@ -50,19 +58,21 @@ def test_tuning_finds_characters_where_words_cannot_help(path):
     assert len(model.parameters["tuning"]) == len(tried)
 
 
+@pytest.mark.usefixtures("clock")
 def test_what_is_chosen_trains_to_the_same_model_again(path):
     tuned = train(path, tune="3s", average=False)
     n, p = tuned.features.ngrams, tuned.parameters
     again = train(
         path, ngrams=(n.low, n.high), analyzer="char" if n.chars else "word", bits=n.bits,
         threshold=p["threshold"], padding=p["padding"], average=p["average"],
-        multiclass=p["multiclass"],
+        multiclass=p["multiclass"], rule=p["rule"],
     )  # fmt: skip
     assert np.array_equal(tuned.weights, again.weights)
     assert np.array_equal(tuned.columns, again.columns)
     assert not p["average"], "what was given is not tuned"
 
 
+@pytest.mark.usefixtures("clock")
 def test_what_is_given_is_not_tried_otherwise(path):
     tried = []
     train(path, tune=3, ngrams=1, threshold=1.0, padding=0.5, report_trial=tried.append)
@@ -71,12 +81,19 @@ def test_what_is_given_is_not_tried_otherwise(path):
     assert {t.choice.ngrams.high for t in tried} == {1}
 
 
-def test_the_time_is_kept(path):
-    began = time.monotonic()
-    train(path, tune=4)
-    assert time.monotonic() - began < 20
+@pytest.mark.usefixtures("clock")
+def test_more_time_is_more_trials_and_no_time_is_the_defaults(path):
+    counts = []
+    for seconds in (0.1, 2, 6):
+        tried = []
+        model = train(path, tune=seconds, ngrams=1, report_trial=tried.append)
+        counts.append(len(tried))
+    assert counts[0] == 1
+    assert counts[0] < counts[1] < counts[2]
+    assert model.parameters["tuning"][0]["rule"] == "perceptron"
 
 
+@pytest.mark.usefixtures("clock")
 def test_numbers_are_tuned_on_validation_rows():
     generator = np.random.default_rng(0)
     x = generator.normal(size=(1200, 3))
@@ -117,6 +134,7 @@ def test_one_class_cannot_be_tuned():
         train({"label": ["a"] * 50, "text": ["so good a film"] * 50}, tune=2)
 
 
+@pytest.mark.usefixtures("clock")
 def test_the_command_prints_what_was_tried(path, tmp_path):
     out = tmp_path / "m.model"
     result = CliRunner().invoke(app, ["train", str(path), "--tune", "3s", "--out", str(out)])
@@ -124,7 +142,7 @@ def test_the_command_prints_what_was_tried(path, tmp_path):
     lines = result.output.splitlines()
     assert lines[0].split() == ["error", "rows", "tried"]
     assert "words 1-2 2^22, threshold 2, padding 0.1" in lines[1]
-    assert max(map(len, lines[:-1])) <= 80
+    assert max(len(line) for line in lines if str(out) not in line) <= 80
     assert json.dumps(load(out).parameters["tuning"])
 
 

@@ -383,3 +383,9 @@ def test_a_setting_shows_its_formula_while_it_has_the_focus(page):
     page.locator("#setting-threshold").focus()
     assert formula.is_visible()
     assert "y·(w·x + b) ≤ δ" in formula.inner_text()
+
+
+def test_every_setting_says_what_it_means(page):
+    formulas = page.locator(".setting .formula").all_text_contents()
+    assert len(formulas) == page.locator(".setting").count() > 15
+    assert all(len(formula) > 10 and "undefined" not in formula for formula in formulas)

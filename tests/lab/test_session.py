@@ -233,6 +233,27 @@ def test_lifted_features_are_named_by_what_they_are():
     assert "height·w 2²" in names
 
 
+@pytest.mark.parametrize("rule", ["pa1", "arow"])
+def test_other_rules_can_be_stepped_through_and_exported(rule):
+    session = Session(Data(("x",), ((2.0,), (-1.0,), (0.5,)), (1, -1, 1)))
+    session.configure(rule=rule, C=0.5, update="batch", threshold=3.0)
+    session.step(2)
+    shown = view(session, None)
+    assert any("max(0, 1 - y·s)" in line for line in shown["step"]["lines"])
+    assert (shown["weight_space"]["ellipse"] is not None) == (rule == "arow")
+    assert shown["weight_space"]["threshold"] == 1.0
+    assert shown["proof"] == {"why_not": "This chart is for the perceptron only."}
+    assert shown["margin"] is None
+    space = {}
+    exec(python_code(session), space)
+    assert np.allclose(space["w"], session.weights[0])
+    restored = Session()
+    restored.restore(session.link())
+    assert restored.settings == session.settings
+    with pytest.raises(ValueError, match="rule"):
+        session.configure(rule="arrow")
+
+
 def test_undo_takes_back_edits_settings_loads_and_clear_one_by_one(session):
     first = session.data
     session.add((0.5, 0.5), 1)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas
 import polars
@@ -90,3 +94,21 @@ def test_models_show_themselves_in_a_line(model):
     assert repr(model).startswith("<Model of 3 classes, ")
     assert repr(model).endswith(" features: c0, c1, c2>")
     assert "<td>c1</td>" in model._repr_html_()
+
+
+def test_loading_and_predicting_imports_no_more_than_it_needs(tmp_path):
+    frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
+    train(frame, text="text", epochs=2).save(tmp_path / "a.model")
+    heavy = ("sklearn", "scipy", "pandas", "typer", "rich", "numba", "matplotlib")
+    code = (
+        f"import sys, rosenblatt; model = rosenblatt.load({str(tmp_path / 'a.model')!r}); "
+        "model.predict(['good']); "
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    for _ in range(2):  # kernels that are compiled in the first process need Numba
+        found = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+        )
+        assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "[]"

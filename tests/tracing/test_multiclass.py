@@ -33,9 +33,8 @@ def test_the_prediction_has_the_most_votes_and_each_classifier_gives_one(X):
 def test_rows_are_decided_as_the_estimator_decides_them(scheme, multiclass):
     corners = examples.load("triangle")
     run = trace_classes(corners.X, corners.y, scheme=scheme)
-    model = Perceptron(
-        multiclass=multiclass, shuffle=False, tol=None, threshold=0.0, keep="last"
-    ).fit(corners.X, corners.y)
+    model = Perceptron.textbook(multiclass=multiclass, shuffle=False, tol=None)
+    model.fit(corners.X, corners.y)
     grid = [(i, j) for i in range(-2, 7) for j in range(-2, 7)]
     clear = [x for x in grid if all(run.decide(x).scores.values())]
     assert len(clear) > 60

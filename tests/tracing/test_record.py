@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import examples, reference, trace
+from rosenblatt.tracing.family_words import rule_of
 
 NOTES = [
     # The full run of the notes' "Example 1: Converging", with its signs and its order of terms.
@@ -190,3 +191,31 @@ def test_results_have_a_short_repr():
     assert repr(run) == "<Trace: 4 steps, 2 updates, separated>"
     assert repr(run.problem) == "<TraceProblem: 2 rows of 2 features, classes -1 and 1>"
     assert repr(run.proof((1, 0, 0))) == "<Proof: 2 updates, at most 6; γ = 1, R = 2.44949>"
+
+
+@pytest.mark.parametrize("rule", ["pa", "pa1", "pa2", "arow"])
+def test_other_rules_take_the_steps_of_their_reference(rule):
+    X, y = [[2, 1], [-1, 1], [0.5, -1], [-2, 0.5]], [1, -1, 1, -1]
+    member = rule_of(rule, 0.5, 2.0)
+    run = trace(X, y, rule=rule, C=0.5, r=2.0, max_epochs=4)
+    steps = list(reference.family(X, y, member, max_epochs=4))
+    assert [s.weights_after for s in run] == [s.weights_after for s in steps]
+    assert [s.variances_after for s in run] == [s.variances_after for s in steps]
+    assert run.n_updates == sum(s.tau != 0 for s in steps)
+    text = run.to_text()
+    assert "max(0, 1 - y·s)" in text
+    assert ("σ ← σ" in text) == (rule == "arow")
+    with pytest.raises(ValueError, match="proof is that of the perceptron"):
+        run.proof()
+    assert "not of another rule" in run.to_text(proof=True)
+
+
+def test_other_rules_refuse_what_they_do_not_have():
+    with pytest.raises(ValueError, match="rule must be one of"):
+        trace([[1], [2]], [-1, 1], rule="arrow")
+    with pytest.raises(ValueError, match="C and r must be positive"):
+        trace([[1], [2]], [-1, 1], rule="pa1", C=0)
+    with pytest.raises(ValueError, match="threshold of 1"):
+        trace([[1], [2]], [-1, 1], rule="arow", threshold=3)
+    with pytest.raises(ValueError, match="learn online, and start from zero"):
+        trace([[1], [2]], [-1, 1], rule="arow", update="batch")

@@ -102,6 +102,16 @@ def test_the_path_can_be_cut_after_a_step():
     assert len(WeightSpaceDisplay.from_trace(run, step=2).path) == 1 + run[1].updates
 
 
+def test_the_ellipse_of_arow_has_the_standard_deviations_of_its_weights():
+    arow = trace([[2], [-1], [1]], [1, -1, 1], rule="arow", max_epochs=2)
+    display = WeightSpaceDisplay.from_trace(arow)
+    last = display.ellipses_[-1]
+    assert (last.width, last.height) == pytest.approx(2 * np.sqrt(arow[-1].variances_after))
+    assert last.center == pytest.approx((*arow.weights, arow.bias))
+    assert len(display.ellipses_) == 1 + arow.n_updates
+    assert WeightSpaceDisplay.from_trace(trace([[2], [-1]], [1, -1])).ellipses_ == []
+
+
 def test_more_than_two_weights_are_not_drawn(run):
     with pytest.raises(ValueError, match="two weights can be drawn, not 3"):
         WeightSpaceDisplay.from_trace(run)

@@ -6,7 +6,9 @@ Each command imports what it needs when it runs, so that ``rosenblatt --help`` s
 from __future__ import annotations
 
 import gc
+import inspect as inspect_module
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -35,11 +37,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    demo, train, evaluate, predict, explain, inspect, compress, convert, export, certify, verify,
-    trace, lab, course, warm_up,
-):  # fmt: skip
-    app.command()(command)
+_COMMANDS = {
+    "Train and predict": (train, evaluate, predict, explain, inspect, compress, convert, export),
+    "Prove": (certify, verify),
+    "Watch and learn": (demo, trace, lab, course),
+    "Set up": (warm_up,),
+}
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring of a command with its paragraphs on one line each, to be wrapped anew."""
+    paragraphs = inspect_module.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
+
+
+for _group, _commands in _COMMANDS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_group, help=_help(_command))(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,7 +13,9 @@ from rosenblatt.cli import options as o
 def certify(
     files: Annotated[list[str], typer.Argument(help="Files of numbers with labels.")],
     label: o.Label = None,
-    out: Annotated[Path | None, typer.Option(help="Write the certificate here, as JSON.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the certificate here, as JSON.")
+    ] = None,
     format: o.Format = None,
     header: o.Header = None,
     intercept: Annotated[
@@ -27,6 +29,12 @@ def certify(
     """Decide whether a hyperplane separates the classes, and prove it.
 
     Whole numbers count exactly as they stand, decimal fractions as the nearest double.
+
+    Examples:
+
+      rosenblatt certify flowers.csv --label species --out flowers.certificate
+
+      rosenblatt certify digits.npz --label y --strategy ovo
     """
     from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSource

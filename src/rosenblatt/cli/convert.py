@@ -15,7 +15,9 @@ def convert(
     files: Annotated[list[str], typer.Argument(help="The files of a table.")],
     out: Annotated[
         Path,
-        typer.Option(help="A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder."),
+        typer.Option(
+            "--out", "-o", help="A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder."
+        ),
     ],
     label: o.Label = None,
     text: o.Text = None,

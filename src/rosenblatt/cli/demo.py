@@ -24,6 +24,10 @@ def demo() -> None:
     """Watch perceptrons learn: a worked example, a text file, a certificate, digits.
 
     Needs no file and no network, and leaves no file behind.
+
+    Examples:
+
+      rosenblatt demo
     """
     from rich.console import Console
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json as json_module
 import math
+import shutil
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -23,12 +27,15 @@ if TYPE_CHECKING:
     from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation
     from rosenblatt.estimators.file_run import FileRun
+    from rosenblatt.estimators.label_evaluation import LabelEvaluation
     from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
+# As in the demo: what is reached is green, what to look at yellow. On terminals only.
+_COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
+_WIDTH = 80
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 _MOST_COLUMNS = 20  # that are named
-_MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 
 
 class ProgressPrinter:
@@ -72,6 +79,8 @@ class ProgressPrinter:
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
                 self._line(_reading_line(run, now - self._epoch_began))
+                if run.shards:
+                    self._line(_shards_line(run))
             self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
@@ -107,6 +116,8 @@ class ProgressPrinter:
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
+        if "mixing" in model.parameters:
+            self._line(_mixing_line(model.parameters["mixing"]))
         if run.held_out.reached is not None:
             self._line(_target_line(run))
         if run.source.bad:
@@ -116,7 +127,22 @@ class ProgressPrinter:
             worst = ", ".join(f"{count:,} in {name}" for name, count in most)
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
-        self._line(f"model      {out}  {_extent(model)}, {size}, in {seconds:.2f} s")
+        about = f"{_extent(model)}, {size}, in {seconds:.2f} s"
+        line = f"model      {out}  {about}"
+        for part in [line] if len(line) <= _WIDTH else [f"model      {out}", f"           {about}"]:
+            self._line(part)
+
+    @contextmanager
+    def warnings(self) -> Iterator[None]:
+        """Print warnings as one line each."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if self.quiet else "always")
+            warnings.showwarning = self._warn  # type: ignore[assignment]
+            yield
+
+    def _warn(self, message: Warning | str, *rest: Any) -> None:
+        self.close()
+        typer.echo(f"rosenblatt: {message}", err=True)
 
     def _announce(self, kernel: str) -> None:
         """Say once, before the wait, that kernels are compiled."""
@@ -137,9 +163,11 @@ class ProgressPrinter:
 
     def _line(self, text: str) -> None:
         self.close()
-        typer.echo(text)
+        colour = next((c for start, c in _COLOURS.items() if text.startswith(start)), None)
+        typer.secho(text, fg=colour)
 
     def _rewrite(self, text: str) -> None:
+        text = text[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write("\r" + text.ljust(self._width) + "\r")
         sys.stderr.flush()
         self._width = len(text)
@@ -155,7 +183,8 @@ def trial_line(trial: Trial) -> str:
     """
     c, n = trial.choice, trial.choice.ngrams
     parts = [f"{'chars' if n.chars else 'words'} {n.low}-{n.high} 2^{n.bits}"]
-    parts += [f"threshold {c.threshold:g}", f"padding {c.padding:g}"]
+    parts += [f"threshold {c.threshold:g}"] if c.rule == "perceptron" else [c.rule]
+    parts += [f"padding {c.padding:g}"]
     parts += ["last"] if not c.average else []
     parts += ["joint"] if c.multiclass == "joint" else []
     return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
@@ -204,6 +233,25 @@ def _reading_line(run: FileRun, seconds: float) -> str:
     return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
 
 
+def _shards_line(run: Any) -> str:
+    """How many shards and workers there are, and where these can be watched."""
+    watched = f", dashboard {run.engine.dashboard}" if run.engine.dashboard else ""
+    return f"shards     {run.shards}, for {counted(run.engine.workers, 'worker')}{watched}"
+
+
+def _mixing_line(mixing: dict[str, Any]) -> str:
+    """The updates of a run by several workers beside their bound.
+
+    >>> _mixing_line({"updates": 90, "mixed_updates": 22.5, "mixed_bound": 40.0, "bound": 160.0})
+    'mixing     90 updates (at most 160), 22.5 by shares (at most 40.0)'
+    """
+    updates, mixed = counted(mixing["updates"], "update"), f"{mixing['mixed_updates']:,.1f}"
+    if "bound" not in mixing:
+        return f"mixing     {updates}, {mixed} by shares"
+    total, least = f"{math.ceil(mixing['bound']):,}", f"{mixing['mixed_bound']:,.1f}"
+    return f"mixing     {updates} (at most {total}), {mixed} by shares (at most {least})"
+
+
 def _kinds(columns: Any) -> str:
     """The names and kinds of columns, the first of many.
 
@@ -223,6 +271,9 @@ def _target_line(run: FileRun) -> str:
 
 
 def _live_line(run: FileRun, seconds: float) -> str:
+    if run.shards:
+        what = f"epoch {run.progress.epoch + 1} ({run.phase})" if run.history else "first pass"
+        return f"{what}  {run.done} of {counted(run.tasks, 'task')} done, {seconds:.0f} s"
     visits, counts = run.progress.position, run.progress.counts
     rate = visits / max(seconds, 1e-9)
     parts = [f"epoch {run.progress.epoch + 1} ({run.phase})", counted(visits, "row")]
@@ -258,6 +309,38 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
     }
 
 
+def show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
+    """Print how well several labels per row are predicted."""
+    if as_json:
+        typer.echo(json_module.dumps(result.to_json()))
+        return
+    typer.echo(f"rows       {result.rows:,}")
+    typer.echo(f"micro F1   {percent(result.micro_f1)}   macro F1 {percent(result.macro_f1)}")
+    for rank, (precision, recall) in result.at_rank.items():
+        typer.echo(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
+    _show_notes(result)
+    _show_classes(result)
+
+
+def _show_notes(result: Evaluation | LabelEvaluation) -> None:
+    """What was left out, and whether the model knows the rows."""
+    if result.bad:
+        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
+    if result.trained_on:
+        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
+        typer.echo("           on new rows it errs more often")
+
+
+def _show_classes(result: Evaluation | LabelEvaluation) -> int:
+    """A line per class; how wide its name may be."""
+    width = max(10, *(len(name) for name in result.classes))
+    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
+    for name, row in result.by_class().items():
+        cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
+        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
+    return width
+
+
 def show_evaluation(result: Evaluation, as_json: bool) -> None:
     """Print accuracy with its interval, each class, and the confusion matrix."""
     if as_json:
@@ -273,17 +356,9 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     if result.reliability is not None:
         brier, error = result.reliability.brier, result.reliability.error
         typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
-    if result.bad:
-        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
-    if result.trained_on:
-        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
-        typer.echo("           on new rows it errs more often")
-    width = max(10, *(len(name) for name in result.classes))
-    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
-    for name, row in result.by_class().items():
-        cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
-        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
-    if len(result.classes) > _MOST_CLASSES:
+    _show_notes(result)
+    width = _show_classes(result)
+    if max(width, 18) + 11 * len(result.classes) > _WIDTH:
         typer.echo("\nThe confusion matrix is too wide for a terminal: use --json or --plot FILE.")
     else:
         heading = r"actual \ predicted"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.errors import OptionError
 
 
 def evaluate(
@@ -17,6 +18,8 @@ def evaluate(
         Path | None,
         typer.Option(help="Save ROC, precision-recall and reliability curves as a picture."),
     ] = None,
+    workers: o.Workers = None,
+    shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -25,6 +28,8 @@ def evaluate(
     """Measure accuracy (with a 95 % interval), precision, recall, F1 and the confusion matrix.
 
     Also the area under the ROC curve, and how well probabilities are calibrated, if there are any.
+    Where a row may have several labels: precision and recall of the first 1, 3 and 5 labels (P@K,
+    R@K), micro and macro F1.
 
     Examples:
 
@@ -40,6 +45,15 @@ def evaluate(
     from rosenblatt.estimators.evaluation import evaluate as judge
     from rosenblatt.models import read_model
 
+    if workers is not None or shards is not None:
+        from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
+
+        reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
+        scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
+        result = evaluate_on_shards(scoring, keep_scores=plot is not None)
+        show_evaluation(result, json)
+        _draw(result, plot)
+        return
     loaded = read_model(model)
     source = data.open(
         files,
@@ -49,8 +63,20 @@ def evaluate(
         features=loaded.features,
         classes=loaded.classes,
     )
+    if loaded.has_several_labels:
+        from rosenblatt.cli.display import show_label_evaluation
+        from rosenblatt.estimators.label_evaluation import evaluate_labels
+
+        if plot is not None:
+            raise OptionError("--plot is for models of one label per row")
+        show_label_evaluation(evaluate_labels(loaded, source), json)
+        return
     result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
+    _draw(result, plot)
+
+
+def _draw(result: Any, plot: Path | None) -> None:
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
 

@@ -10,7 +10,9 @@ import typer
 
 def export(
     model: Annotated[Path, typer.Argument(help="The model file.")],
-    out: Annotated[Path, typer.Option(help="An .onnx file, or an inference-only .model file.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="An .onnx file, or an inference-only .model file.")
+    ],
 ) -> None:
     """Write a model of numeric columns as ONNX, or any model for inference only.
 

@@ -7,29 +7,48 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.errors import OptionError
+
+# The groups of options in help pages.
+INPUT, FEATURES, LEARNING, LONG_RUNS, OUTPUT = (
+    "Input", "Features", "Learning", "Long runs", "Output",
+)  # fmt: skip
+
 Label = Annotated[
     str | None,
     typer.Option(
-        help="Label column: its name, or its position from 1 (-1 is the last). Default: label."
+        "--label",
+        "-l",
+        help="Label column: its name, or its position from 1 (-1 is the last). Default: label.",
+        rich_help_panel=INPUT,
     ),
 ]
 Text = Annotated[
-    list[str] | None, typer.Option(help="Use only this text column (repeat for several).")
+    list[str] | None,
+    typer.Option(help="Use only this text column (repeat for several).", rich_help_panel=FEATURES),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(help="NAME=KIND: text, category, number, date or ignore. Others are detected."),
+    typer.Option(
+        metavar="NAME=KIND",
+        help="What a column is: text, category, number, date or ignore. Others are detected.",
+        rich_help_panel=FEATURES,
+    ),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
-        help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext or vw. Detected by default."
+        help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz, folder or text. "
+        "Detected by default.",
+        rich_help_panel=INPUT,
     ),
 ]
 Header = Annotated[
     bool | None,
     typer.Option(
-        "--header/--no-header", help="Whether the first row has column names. Detected by default."
+        "--header/--no-header",
+        help="Whether the first row has column names. Detected by default.",
+        rich_help_panel=INPUT,
     ),
 ]
 Example = Annotated[
@@ -44,13 +63,36 @@ Missing = Annotated[
         metavar="WORD",
         help="Cells that count as missing, beside empty ones (repeat for several). "
         "Default: ? NA N/A NaN nan null NULL None. Labels are missing only where empty.",
+        rich_help_panel=INPUT,
     ),
 ]
 SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Skip and count rows that cannot be read.")
+    bool,
+    typer.Option(
+        "--skip-bad-rows", help="Skip and count rows that cannot be read.", rich_help_panel=INPUT
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)
+]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        help="Share the work: N processes, or the address of a Dask scheduler (tcp://host:8786).",
+        rich_help_panel=LONG_RUNS,
+    ),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="With workers: about how many shards; 16 or more by default.",
+        rich_help_panel=LONG_RUNS,
+    ),
+]
 
 
 def reading(
@@ -78,6 +120,34 @@ def reading(
         "skip_bad_rows": skip_bad_rows,
         "missing": missing or None,
     }
+
+
+def asked(workers: str | None, shards: int | None) -> str:
+    """The workers that were asked for; shards alone are refused."""
+    if workers is None:
+        raise OptionError(f"--shards {shards} is for --workers: give both, or neither")
+    return workers
+
+
+def ngrams(given: str | None, chars: bool) -> tuple[int, int] | None:
+    """The shortest and the longest n-gram, from N or N-M; None where nothing was said.
+
+    >>> ngrams("3", False), ngrams("2-4", True), ngrams("6", True), ngrams(None, True)
+    ((1, 3), (2, 4), (3, 6), (3, 5))
+    """
+    if given is None:
+        return (3, 5) if chars else None
+    low, dash, high = given.partition("-")
+    try:
+        longest = int(high if dash else low)
+        shortest = int(low) if dash else min(3 if chars else 1, longest)
+    except ValueError:
+        longest = shortest = 0
+    if not 1 <= shortest <= longest <= 20:
+        raise typer.BadParameter(
+            f"{given!r} is not N or N-M with 1 <= N <= M <= 20", param_hint="--ngrams"
+        )
+    return shortest, longest
 
 
 def class_weights(given: str | None) -> str | dict[str, float] | None:

@@ -58,6 +58,8 @@ def predict(
     min_score: Annotated[
         float | None, typer.Option(help="Write only rows whose label has at least this score.")
     ] = None,
+    workers: o.Workers = None,
+    shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     skip_bad_rows: o.SkipBadRows = False,
@@ -73,6 +75,8 @@ def predict(
       rosenblatt predict reviews.model new.csv --out predicted.csv
 
       rosenblatt predict reviews.model 'new/*.parquet' --out predicted/
+
+      rosenblatt predict reviews.model 'new/*.parquet' --out predicted/ --workers 8
 
       zcat crawl.gz | rosenblatt predict q.model - --keep-if label=good --at-least 0.8 --only text
 
@@ -93,8 +97,17 @@ def predict(
     )
     loaded = read_model(model)
     wanted.check(loaded)
-    paths = expand(files)
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
+    if workers is not None or shards is not None:
+        from rosenblatt.cluster.scoring import Scoring, predict_on_shards
+
+        scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
+        rows, bad = predict_on_shards(scoring, out, wanted, to)
+        if not quiet:
+            left = f", {counted(bad, 'bad row')} skipped" if bad else ""
+            typer.echo(f"{out}: {counted(rows, 'row')}{left}")
+        return
+    paths = expand(files)
     if out != STDOUT and (out.endswith(os.sep) or Path(out).is_dir()):
         Path(out).mkdir(parents=True, exist_ok=True)
         targets = [output_beside(path, Path(out), to) for path in paths]

@@ -20,7 +20,12 @@ def verify(
     format: o.Format = None,
     header: o.Header = None,
 ) -> None:
-    """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if not."""
+    """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if not.
+
+    Examples:
+
+      rosenblatt verify flowers.certificate flowers.csv
+    """
     from rosenblatt.data import read_arrays
     from rosenblatt.theory import CertificateSet, load_certificate
     from rosenblatt.theory import verify as check

@@ -23,6 +23,12 @@ def warm_up(
 
     Later runs load what this has kept. ROSENBLATT_CACHE_DIR says where; by default it is the user's
     cache folder.
+
+    Examples:
+
+      rosenblatt warm-up
+
+      ROSENBLATT_CACHE_DIR=/opt/kernels rosenblatt warm-up --quiet
     """
     from rosenblatt.kernels import jit
 

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.arrow_tables import Chunk, is_frame, table_of
+from rosenblatt.data.arrow_tables import Chunk, is_frame
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.checks import check_chunk
 from rosenblatt.data.column_kinds import Column
-from rosenblatt.data.open import named_files
+from rosenblatt.data.open import named_files, reader_of
 from rosenblatt.data.parallel import in_order
-from rosenblatt.data.readers import Piece, Reader, TableReader
+from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.schema import label_name
 from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.data.strings import as_strings, label_strings
@@ -150,13 +150,11 @@ def _table(
 
 
 def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:
-    if is_frame(paths):
-        return TableReader(table_of(paths))
-    stream: BinaryIO | None = paths if hasattr(paths, "read") else None
-    files = named_files("-" if stream is not None else paths, format)
-    if stream is not None:
-        files = [name]
-    return Reader(files, format, header, False, BLOCK_BYTES, stream)
+    if is_frame(paths) or not hasattr(paths, "read"):
+        return reader_of(paths, format, header, False)
+    named_files("-", format)  # refuses a format that does not exist
+    stream: BinaryIO = paths
+    return Reader([name], format, header, False, BLOCK_BYTES, stream)
 
 
 def _numbers(chunk: Chunk, name: str) -> np.ndarray:

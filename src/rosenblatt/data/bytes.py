@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import select
@@ -23,6 +24,7 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh": "bz2",
     b"\x04\x22\x4d\x18": "lz4",
+    b"\xfd7zXZ\x00": "xz",
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 512 << 20
@@ -63,7 +65,11 @@ class ByteSource:
             raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
         kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
         self.compression = kinds[0] if kinds else None
-        self._stream = pa.CompressedInputStream(raw, kinds[0]) if kinds else raw
+        self._stream: Any = raw
+        if self.compression == "xz":  # which Arrow does not unpack
+            self._stream = lzma.LZMAFile(raw)  # noqa: SIM115 - closed with this
+        elif self.compression is not None:
+            self._stream = pa.CompressedInputStream(raw, self.compression)
         self._live: Any = None
         self._head = b""
         if live and not kinds and _is_waitable(stream):
@@ -98,7 +104,7 @@ class ByteSource:
         while filled < len(room) and not self.fault:
             try:
                 count = int(self._stream.readinto(room[filled : filled + step]))
-            except OSError as error:
+            except (OSError, EOFError, lzma.LZMAError) as error:
                 what = f"{self.compression} data" if self.compression else "file"
                 self.fault = f"the {what} cannot be read to the end: {error}"
                 break
@@ -231,14 +237,14 @@ def _last_row_end(data: np.ndarray, delimiter: str) -> int:
     7
     """
     stop = len(data)
-    for start, end in reversed(_quoted_values(data, delimiter) if delimiter else []):
+    for start, end in reversed(quoted_values(data, delimiter) if delimiter else []):
         if cut := _last_newline(data, int(end), stop):
             return cut
         stop = int(start)
     return _last_newline(data, 0, stop)
 
 
-def _quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
+def quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
     """Where values in quotes begin and end, the last one possibly still open.
 
     Only a quote that stands where a value begins opens one. Where that, or closing another quote,

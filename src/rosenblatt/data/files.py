@@ -14,7 +14,8 @@ from rosenblatt.errors import DataError
 
 STDIN = "-"
 FORMATS = (
-    "csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "text", "cache"
+    "csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "text", "npz",
+    "folder", "cache",
 )  # fmt: skip
 
 _SUFFIXES = {
@@ -36,7 +37,7 @@ _SUFFIXES = {
     ".fasttext": "fasttext",
     ".vw": "vw",
 }
-_PACKED = {".gz", ".zst", ".zstd", ".bz2", ".lz4"}
+_PACKED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")

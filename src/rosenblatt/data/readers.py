@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -28,6 +29,7 @@ SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
 _BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
+_SEVERAL = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 
 Piece = Callable[[], tuple[Chunk | Lines, int]]
 
@@ -41,6 +43,7 @@ class Reader:
     """
 
     text = "text"
+    several = False  # whether lines of fastText may have several labels
 
     def __init__(
         self,
@@ -100,6 +103,12 @@ class Reader:
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
 
+    def has_several_labels(self) -> bool:
+        """Whether a line among the first of a fastText file has several labels."""
+        if self.format != "fasttext" or self._first is None:
+            return False
+        return _SEVERAL.search(self._first.head(1 << 16)) is not None
+
     def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
         """Take lines for plain text where a model of one column of text is to read them.
 
@@ -120,6 +129,16 @@ class Reader:
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the first file is compressed; to be asked before it is read."""
+        assert self._first is not None
+        return self._first.compression is not None
+
+    def dialect(self, path: str) -> Dialect | None:
+        """How a file is written, where that is a question."""
+        return self._open(path)[0]
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
@@ -177,7 +196,7 @@ class Reader:
         if self.format in SPARSE:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
-            return read_fasttext(block, skip), size
+            return read_fasttext(block, skip, self.several), size
         if self.format == "text":
             return read_text(block, self.text), size
         return parse_json(block, self._schema(columns), skip), size
@@ -235,8 +254,9 @@ class Reader:
 class TableReader(Reader):
     """A table in memory, in the place of files."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self.files, self.format, self.header = ["<table>"], "table", True
+    def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
+        self.files, self.format = files or ["<table>"], "npz" if files else "table"
+        self.header = True
         self._table = table
         _must_differ(table.column_names, self.files[0])
 
@@ -244,7 +264,9 @@ class TableReader(Reader):
         """A table has columns."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells the table from others: a digest of its first and last rows."""
+        """What tells the table from others: a digest of its first and last rows, or its files'."""
+        if self.format != "table":
+            return super().fingerprint()
         table, digest = self._table, hashlib.sha256()
         for start in (0, max(0, table.num_rows - _BATCH_ROWS)):
             digest.update(repr(table.slice(start, _BATCH_ROWS).to_pydict()).encode())
@@ -263,7 +285,8 @@ class TableReader(Reader):
         table = self._table if columns is None else self._table.select(columns)
         for start in range(0, table.num_rows, _BATCH_ROWS):
             part = table.slice(start, _BATCH_ROWS)
-            yield partial(_as_it_is, Chunk(part, "<table>", partial(add, start + 1)), part.nbytes)
+            chunk = Chunk(part, self.files[0], partial(add, start + 1))
+            yield partial(_as_it_is, chunk, part.nbytes)
 
 
 class _Begun(NamedTuple):

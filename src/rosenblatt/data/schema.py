@@ -102,11 +102,14 @@ def refuse_idle(format: str, given: Mapping[str, Any]) -> None:
         "vw": "vw files, which are not tables",
         "cache": "cache folders: their rows are hashed already",
         "table": "tables in memory",
+        "folder": "folders of text files, in which names are labels",
         "opened": "a source that is open already",
     }.get(format, f"{format} files")
     idle = set() if format in ("csv", "tsv") else {"header"}
     if format == "table":
         idle |= {"format", "skip_bad_rows"}
+    if format == "folder":
+        idle |= {"label", "text", "columns", "missing"}
     if format in (*SPARSE, "cache"):
         idle |= {"label", "text", "columns", "missing", "ngrams", "analyzer"}
     if format == "cache":

@@ -3,6 +3,16 @@
 from rosenblatt._lazy import lazily
 
 _HOME = {
+    "ALMA": "rosenblatt.estimators.family",
+    "AROW": "rosenblatt.estimators.family",
+    "NAROW": "rosenblatt.estimators.family",
+    "ROMMA": "rosenblatt.estimators.family",
+    "SCW": "rosenblatt.estimators.family",
+    "ConfidenceWeighted": "rosenblatt.estimators.family",
+    "NormalHerd": "rosenblatt.estimators.family",
+    "OnlineGradient": "rosenblatt.estimators.family",
+    "PassiveAggressive": "rosenblatt.estimators.family",
+    "SecondOrderPerceptron": "rosenblatt.estimators.family",
     "Attempt": "rosenblatt.estimators.lift",
     "HashedNgrams": "rosenblatt.estimators.hashed_ngrams",
     "KernelPerceptron": "rosenblatt.estimators.kernel_perceptron",
@@ -11,6 +21,8 @@ _HOME = {
     "OnlineRun": "rosenblatt.estimators.online",
     "Perceptron": "rosenblatt.estimators.perceptron",
     "find_lift": "rosenblatt.estimators.lift",
+    "Fits": "rosenblatt.estimators.many",
+    "fit_many": "rosenblatt.estimators.many",
     "learn_online": "rosenblatt.estimators.online",
     "train": "rosenblatt.estimators.files",
 }

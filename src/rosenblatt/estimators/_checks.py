@@ -13,15 +13,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import validate_data
 
+from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.training import Epoch, History, Progress
-
-FLOATS = [np.float64, np.float32]
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
@@ -38,6 +35,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "random_state": ["random_state"],
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
+    "device": [StrOptions(_device.DEVICES)],
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
 }
@@ -66,12 +64,6 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def checked_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """What scikit-learn's `validate_data` makes of X and y, where X has no index outside."""
-    check_sparse(X)
-    return validate_data(estimator, X, y, order="C", **options)
 
 
 def check_options(estimator: Any) -> None:
@@ -131,7 +123,10 @@ def example_weights(
         counted = codes if weights.size == 1 else codes[weights > 0]
         by_class = _class_weights(class_weight, classes, classes[counted])
         weights = np.broadcast_to(weights, codes.shape) * by_class[codes]
-    present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
+    if weights is ONE:
+        present = np.arange(len(classes))
+    else:
+        present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
     if present.size == 0:
         raise ValueError("All weights are zero; give at least two classes a positive weight.")
     if present.size == 1:
@@ -214,11 +209,6 @@ def validation_codes(y_val: Any, classes: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y_val)
 
 
-def refuse_bad_numbers(estimator: BaseEstimator, X: Any) -> None:
-    """Say what scikit-learn says of rows that hold NaN or infinity."""
-    check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
-
-
 def order_of(
     shuffle: Any, examples: Examples, keys: np.ndarray | None = None
 ) -> tuple[np.ndarray, str, np.ndarray]:
@@ -228,7 +218,7 @@ def order_of(
     """
     n, omega = len(examples), examples.omega
     if shuffle is True:
-        order, omega = distinct(examples, keys)
+        order, omega = distinct(_device.hosted(examples), keys)
         return order, "permutation", omega
     chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from rosenblatt.learners.problems import moves
+from rosenblatt.kernels.family_cells import (
+    BIAS,
+    BIAS_A,
+    BIAS_SUM,
+    BIAS_W,
+    BOOK,
+    CLOCK,
+    NORM,
+    SCALE,
+    SCALES,
+    STEPS,
+)  # fmt: skip
+from rosenblatt.learners.problems import Moves, moves
 from rosenblatt.learners.weights import State
 
 
@@ -37,7 +51,7 @@ def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> St
     """The state with the weight vectors of classes that have come up, all zero."""
     if len(new) <= 2:
         return state
-    places, signs, sources, total = moves(old, new, multiclass)
+    places, signs, sources, total = moved = moves(old, new, multiclass)
 
     def spread(array: np.ndarray) -> np.ndarray:
         out = np.zeros((total, *array.shape[1:]), array.dtype)
@@ -48,6 +62,31 @@ def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> St
     own_clock = multiclass == "ovo"
     clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
     sums = spread(state.sums) if state.sums.size else state.sums
-    return State(
-        spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock
-    )  # fmt: skip
+    found = State(spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock)
+    return _family_grown(state, found, moved, multiclass) if state.book.size else found
+
+
+def _family_grown(state: State, found: State, moved: Moves, multiclass: str) -> State:
+    """The cells and the book of a member of the family; NaN for what has yet to begin.
+
+    Weights, sums of gradients and biases change sign where a class is on the other side; variances
+    and sums of squares do not.
+    """
+    places, signs, sources, total = moved
+    adaptive = state.cells.shape[2:] == (3,)
+    cells = np.full((total, *state.cells.shape[1:]), np.nan)
+    book = np.full((BOOK, total), np.nan)
+    if sources:
+        book[:, places] = state.book[:, sources]
+        for row in (BIAS, BIAS_SUM, BIAS_W, *([BIAS_A] if adaptive else [])):
+            book[row, places] *= signs
+        cells[places] = state.cells[sources]
+        if state.cells.shape[1] == state.weights.shape[1]:
+            cells[places, :, : 2 if adaptive else 1] *= signs[:, None, None]
+    if multiclass != "ovo":  # as much time has passed for new classes as for old ones
+        for row in (CLOCK, STEPS, SCALES):
+            book[row] = state.book[row, 0]
+    if multiclass == "joint":  # one book for all: its numbers are in the first column
+        book[SCALE:] = state.book[SCALE:, :1]
+        book[NORM] *= len(sources) / len(state.bias)
+    return replace(found, cells=cells if state.cells.size else state.cells, book=book)

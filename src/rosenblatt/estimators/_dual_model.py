@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import calibrates
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
+from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._units import threshold_of
 from rosenblatt.learners.budget import Budget
@@ -69,14 +71,16 @@ class DualModel:
         scores : array (n,) for two classes, else (n, n_classes)
         """
         check_is_fitted(self)
-        return self._scores_of(self._checked(X, reset=False))
+        scores = self._scores_of(self._checked(X, reset=False))
+        return _device.like(scores, X) if _device.is_on_cuda(X) else scores
 
-    def _scores_of(self, X: Any) -> np.ndarray:
+    def _scores_of(self, X: Any) -> Any:
         """What :meth:`decision_function` gives for rows that are checked already."""
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
-            return votes(scores, len(self.classes_))
+            there = _device.is_on_cuda(X)
+            scores = (_device.device_votes if there else votes)(scores, len(self.classes_))
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X):
@@ -91,6 +95,8 @@ class DualModel:
         labels : array (n,)
         """
         scores = self.decision_function(X)
+        if _device.is_on_cuda(X):
+            return _device.predicted(self.classes_, scores, X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
 
     def rewound(self, steps: float) -> Self:
@@ -142,9 +148,9 @@ class DualModel:
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:
         """X, and y where there is one, as the rest wants them."""
-        dtype = checks.FLOATS if reset else self._fixed.dtype
+        dtype = FLOATS if reset else self._fixed.dtype
         csr = "csr" if self.kernel != "precomputed" else False
-        checked = checks.checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
+        checked = checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
         X = checked[0] if isinstance(checked, tuple) else checked
         if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")
@@ -160,6 +166,13 @@ class DualModel:
 
     def _scores(self, X, log, clock, support) -> np.ndarray:
         """Scores by what is kept; support is the rows, or their numbers if precomputed."""
+        if _device.is_on_cuda(X):
+            weights = None
+            if self.keep != "vote":
+                weights = coefficients(log, clock, self.keep, support.shape[0])
+            return _device.dual_scores(
+                self._fixed, X, support, log, weights, clock, self._problems().joint
+            )
         function = self._fixed.function
 
         def entries(rows: slice) -> np.ndarray:
@@ -190,7 +203,8 @@ class DualModel:
         """The share of the held-out rows, by weight, that a learner gets wrong."""
         support, log = learner.log.by_row()
         rows = support if self.kernel == "precomputed" else learner.gram.X[support]
-        guesses = learner.problems.decide(self._scores(held.X, log, learner.clock, rows))
+        scores = self._scores(learner.gram.take(held.X), log, learner.clock, rows)
+        guesses = learner.problems.decide(_device.to_host(scores))
         return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
 
     def _begin(self, seed: int) -> None:
@@ -201,7 +215,7 @@ class DualModel:
         if self.kernel != "precomputed":
             self.support_vectors_ = np.empty((0, self.n_features_in_), self._fixed.dtype)
 
-    def _learner(self, X, codes, omega, epochs) -> tuple[Dual | Budget, Examples]:
+    def _learner(self, X, codes, omega, epochs, device="cpu") -> tuple[Any, Examples]:
         """A learner that goes on from here; its rows are the support rows and those at hand."""
         if self.kernel == "precomputed" and self.support_.size:
             raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
@@ -219,15 +233,18 @@ class DualModel:
         if n:  # the support rows weigh nothing
             omega = np.concatenate([np.zeros(n), np.broadcast_to(omega, codes.shape)])
             codes = np.concatenate([np.zeros(n, codes.dtype), codes])
-        gram, problems = GramBlocks(self._fixed.function, X, self.cache_size), self._problems()
-        learner: Dual | Budget
+        problems, examples = self._problems(), examples_of(X, codes, omega)
+        learner: Any
+        if device == "cuda" or (device == "auto" and _device.dual_pays(self, X)):
+            return _device.dual_learner(self._fixed, X, problems, self.state_), examples
+        gram = GramBlocks(self._fixed.function, X, self.cache_size)
         if self.max_support is not None:
             learner = Budget(problems, gram, self.max_support, self.forget, self.state_)
         else:
             learner = Dual(problems, gram, self.state_, epochs=epochs)
             if epochs > 1:  # each entry is needed again
                 gram.make_all()
-        return learner, examples_of(X, codes, omega)
+        return learner, examples
 
     def _take(
         self, learner: Dual | Budget, n_rows: int, progress: Progress, kept: Moment | None = None
@@ -237,7 +254,7 @@ class DualModel:
         used, log = state.log.by_row()
         self.support_ = np.concatenate([self.support_, here])[used]
         if self.kernel != "precomputed":
-            self.support_vectors_ = learner.gram.X[used]
+            self.support_vectors_ = _device.to_host(learner.gram.X[used])
         self._rows_seen += n_rows
         self._describe(replace(state, log=log, kept=kept), progress)
 

@@ -24,6 +24,7 @@ from rosenblatt.training import Epoch, Progress
 
 FORMAT = "rosenblatt-kernel-perceptron"
 VERSION = 2
+WRITTEN = ("KernelPerceptron",)
 LOG = ("problems", "rows", "taus", "times")
 STATE_ARRAYS = ("clock", "squares", "updates", "damage", "longest")
 PROGRESS = ("epoch", "steps", "visits", "updates", "stop_reason")

@@ -56,10 +56,14 @@ class FixedKernel:
     @property
     def function(self) -> Kernel | None:
         """The function of two matrices; None if precomputed."""
+        return None if self.options["kernel"] == "precomputed" else self.function_by(_linear)
+
+    def function_by(self, product: Kernel) -> Kernel:
+        """The function of two matrices, given what multiplies one with the other transposed."""
         options = self.options
-        if options["kernel"] == "precomputed":
-            return None
-        return kernel_of(options["kernel"], self.gamma, options["coef0"], options["degree"])
+        return kernel_of(
+            options["kernel"], self.gamma, options["coef0"], options["degree"], product
+        )
 
     def check_same(self, model: Any) -> None:
         """Refuse to go on if the parameters have changed since."""
@@ -89,8 +93,12 @@ def _mean_of_diagonal(function: Kernel | None, X: Any) -> float:
     return mean if 0 < mean < np.inf else 1.0
 
 
-def kernel_of(kernel: Any, gamma: float, coef0: float, degree: float) -> Kernel:
+def kernel_of(
+    kernel: Any, gamma: float, coef0: float, degree: float, product: Kernel | None = None
+) -> Kernel:
     """The function of two matrices that makes a block of Gram entries.
+
+    `product` multiplies one matrix with the other transposed.
 
     >>> kernel_of("poly", gamma=1.0, coef0=1.0, degree=2)(np.eye(2), np.eye(2))
     array([[4., 1.],
@@ -98,13 +106,14 @@ def kernel_of(kernel: Any, gamma: float, coef0: float, degree: float) -> Kernel:
     """
     if callable(kernel):
         return partial(_checked, kernel)
+    product = _linear if product is None else product
     if kernel == "linear":
-        return _linear
+        return product
     if kernel == "poly":
-        return partial(_polynomial, gamma=gamma, coef0=coef0, degree=degree)
+        return partial(_polynomial, product=product, gamma=gamma, coef0=coef0, degree=degree)
     if kernel == "rbf":
-        return partial(_gaussian, gamma=gamma)
-    return partial(_sigmoid, gamma=gamma, coef0=coef0)
+        return partial(_gaussian, product=product, gamma=gamma)
+    return partial(_sigmoid, product=product, gamma=gamma, coef0=coef0)
 
 
 def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
@@ -159,17 +168,19 @@ def _linear(A: Any, B: Any) -> np.ndarray:
     return safe_sparse_dot(A, B.T, dense_output=True)
 
 
-def _affine(A: Any, B: Any, gamma: float, coef0: float) -> np.ndarray:
-    K = _linear(A, B)
+def _affine(A: Any, B: Any, product: Kernel, gamma: float, coef0: float) -> np.ndarray:
+    K = product(A, B)
     K *= K.dtype.type(gamma)
     K += K.dtype.type(coef0)
     return K
 
 
-def _polynomial(A: Any, B: Any, gamma: float, coef0: float, degree: float) -> np.ndarray:
+def _polynomial(
+    A: Any, B: Any, product: Kernel, gamma: float, coef0: float, degree: float
+) -> np.ndarray:
     """``(gamma·a·b + coef0)^degree``, whole degrees by multiplication: exact, and much faster."""
     with np.errstate(over="ignore", invalid="ignore"):  # training says it, with advice
-        return _power(_affine(A, B, gamma, coef0), degree)
+        return _power(_affine(A, B, product, gamma, coef0), degree)
 
 
 def _power(K: np.ndarray, degree: float) -> np.ndarray:
@@ -186,17 +197,18 @@ def _power(K: np.ndarray, degree: float) -> np.ndarray:
     return K
 
 
-def _gaussian(A: Any, B: Any, gamma: float) -> np.ndarray:
+def _gaussian(A: Any, B: Any, product: Kernel, gamma: float) -> np.ndarray:
     """``exp(-gamma·‖a - b‖²)`` by one product, ``‖a‖² - 2a·b + ‖b‖²``.
 
     Rows far from the origin for their distances from each other would lose these in single
     precision: then double precision is used.
     """
     a, b = _squared_lengths(A), _squared_lengths(B)
-    if A.dtype == np.float32 and gamma * max(a.max(initial=0), b.max(initial=0)) > SAFE_EXPONENT:
-        double = _gaussian(A.astype(np.float64), B.astype(np.float64), gamma)
+    longest = max([float(some.max()) for some in (a, b) if some.size], default=0.0)
+    if A.dtype == np.float32 and gamma * longest > SAFE_EXPONENT:
+        double = _gaussian(A.astype(np.float64), B.astype(np.float64), product, gamma)
         return double.astype(np.float32)
-    K = _linear(A, B)
+    K = product(A, B)
     K *= K.dtype.type(-2.0)
     K += a[:, None]
     K += b
@@ -211,8 +223,8 @@ def _squared_lengths(A: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", A, A)
 
 
-def _sigmoid(A: Any, B: Any, gamma: float, coef0: float) -> np.ndarray:
-    K = _affine(A, B, gamma, coef0)
+def _sigmoid(A: Any, B: Any, product: Kernel, gamma: float, coef0: float) -> np.ndarray:
+    K = _affine(A, B, product, gamma, coef0)
     return np.tanh(K, out=K)
 
 

@@ -1,4 +1,4 @@
-"""A fitted Perceptron as arrays and plain data, and back; nothing in a file can run."""
+"""A fitted linear classifier as arrays and plain data, and back; nothing in a file can run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt import __version__
+from rosenblatt import __version__, estimators
 from rosenblatt.estimators._calibrated import give_recent, recent_arrays
+from rosenblatt.estimators._linear_training import LinearTraining
 from rosenblatt.estimators._units import MeanSquare
-from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
@@ -18,7 +19,13 @@ from rosenblatt.training import Epoch, History, Progress
 
 FORMAT = "rosenblatt-perceptron"
 VERSION = 2
+# The estimators that are written so; a file without a name is of the first.
+WRITTEN = (
+    "Perceptron", "ALMA", "AROW", "ConfidenceWeighted", "NAROW", "NormalHerd", "OnlineGradient",
+    "PassiveAggressive", "ROMMA", "SCW", "SecondOrderPerceptron",
+)  # fmt: skip
 STATE_ARRAYS = ("weights", "bias", "sums", "bias_sums", "clock")
+FAMILY_ARRAYS = ("cells", "book")
 PROGRESS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
 LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
 
@@ -72,12 +79,13 @@ def give_names(model: Any, about: dict[str, Any], n_features: int) -> None:
             raise ValueError("there are not as many feature names as features")
 
 
-def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def to_file(model: LinearTraining) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the plain data of a fitted model."""
+    name = type(model).__name__
     if not hasattr(model, "coef_"):
-        raise ValueError("The Perceptron is not fitted; there is nothing to save yet.")
+        raise ValueError(f"The {name} is not fitted; there is nothing to save yet.")
     parameters = plain_parameters(model)
-    if callable(parameters["learning_rate"]):
+    if callable(parameters.get("learning_rate")):
         raise ValueError(
             "A learning rate that is a function cannot be saved: model files hold no code. Set "
             "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
@@ -85,29 +93,34 @@ def to_file(model: Perceptron) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     state, progress = model.state_, model._progress
     coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     arrays = {"coef": coefficients, "intercept": model.intercept_}
-    arrays |= {f"state.{name}": getattr(state, name) for name in STATE_ARRAYS}
+    own = FAMILY_ARRAYS if state.book.size else ()
+    arrays |= {f"state.{array}": getattr(state, array) for array in (*STATE_ARRAYS, *own)}
     arrays |= recent_arrays(model)
     about = {
         "format": FORMAT,
         "version": VERSION,
         "package": __version__,
+        "estimator": name,
         "parameters": parameters,
         **names_of(model),
-        "state": {name: getattr(progress, name) for name in PROGRESS},
+        "state": {field: getattr(progress, field) for field in PROGRESS},
         "history": [asdict(epoch) for epoch in model.history_],
         "n_iter": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "multiclass": model.multiclass_,
         "mean_square": asdict(model._square),
     }
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, about
+    return {key: np.ascontiguousarray(array) for key, array in arrays.items()}, about
 
 
-def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Perceptron:
+def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> LinearTraining:
     """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
     if about["version"] not in (1, VERSION):
         raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
-    model = Perceptron(**parameters_from(about))
+    name = about.get("estimator", WRITTEN[0])
+    if name not in WRITTEN:
+        raise ValueError(f"{name!r} is not an estimator that this release knows")
+    model = getattr(estimators, name)(**parameters_from(about))
     model._check_parameters()
     model.classes_ = classes_from(about)
     model.multiclass_ = _multiclass_from(about, model)
@@ -145,7 +158,7 @@ def epoch_from(plain: dict[str, Any]) -> Epoch:
     return Epoch(**plain)
 
 
-def _multiclass_from(about: dict[str, Any], model: Perceptron) -> str:
+def _multiclass_from(about: dict[str, Any], model: LinearTraining) -> str:
     """How classes are told apart; files of before the option "auto" have the parameter only."""
     found = about.get("multiclass", model.multiclass)
     if found not in ("ovr", "ovo", "joint") or model.multiclass not in ("auto", found):
@@ -153,11 +166,19 @@ def _multiclass_from(about: dict[str, Any], model: Perceptron) -> str:
     return str(found)
 
 
-def _checked_state(arrays: dict[str, np.ndarray], model: Perceptron) -> State:
-    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in STATE_ARRAYS}
+def _checked_state(arrays: dict[str, np.ndarray], model: LinearTraining) -> State:
+    own = FAMILY_ARRAYS if "state.book" in arrays else ()
+    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in (*STATE_ARRAYS, *own)}
     problems = n_problems(len(model.classes_), model.multiclass_)
     shape = (problems, found["weights"].shape[1])
-    wanted = {"weights": shape, "sums": shape if found["sums"].size else (0, 0)}
+    wanted: dict[str, Any] = {
+        "weights": shape, "sums": shape if found["sums"].size else (0, 0), "book": (BOOK, problems)
+    }  # fmt: skip
+    if own:
+        cells = found["cells"]
+        wanted["cells"] = (problems, cells.shape[1], cells.shape[2])
+        if cells.size and cells.shape[1] not in (shape[1], shape[1] + 1):
+            raise ValueError(f"cells is {cells.shape}, for {shape[1]} features")
     for name, array in found.items():
         fits = array.shape == wanted.get(name, (problems,)) and array.dtype.kind == "f"
         if not fits or not np.isfinite(array).all():

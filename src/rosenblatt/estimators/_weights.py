@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.learners.examples import check_sparse
+from rosenblatt.estimators import _device
+from rosenblatt.estimators._input import checked_data
+from rosenblatt.estimators._scores import linear_scores
+from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -37,17 +41,47 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         -------
         scores : array (n,) for two classes, else (n, n_classes)
         """
-        check_sparse(X)
-        return self._voted(super().decision_function(X))
-
-    def _voted(self, scores: np.ndarray) -> np.ndarray:
-        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
-        return votes(scores, len(self.classes_)) if is_pairwise else scores
+        check_is_fitted(self)
+        if _device.is_on_cuda(X):
+            return _device.like(self._scores_on_device(X), X)
+        return self._scores_of(checked_data(self, X, reset=False, indices=False))
 
     def _scores_of(self, X: Any) -> np.ndarray:
         """What :meth:`decision_function` gives for rows that are checked already."""
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        return self._voted(scores if scores.shape[1] > 1 else scores[:, 0])
+        scores = linear_scores(X, *self._predicting())
+        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
+        return votes(scores, len(self.classes_)) if is_pairwise else scores
+
+    def predict(self, X):
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d)
+
+        Returns
+        -------
+        labels : array (n,)
+            Where X lies on a CUDA device, there too, unless the labels are not numbers.
+        """
+        if not _device.is_on_cuda(X):
+            return super().predict(X)
+        return _device.predicted(self.classes_, self._scores_on_device(X), X)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of rows, by weight, whose label is predicted right."""
+        return super().score(_device.to_host(X), _device.to_host(y), sample_weight)
+
+    def _scores_on_device(self, X) -> Any:
+        """The scores of rows on a CUDA device, as CuPy has them."""
+        weights, bias = self._predicting()
+        X = _device.checked_on_device(self, X, dtype=weights.dtype, reset=False)
+        scores = _device.device_scores(X, weights, bias)
+        if len(self.classes_) <= 2:
+            return scores[:, 0]
+        if self.multiclass_ == "ovo":
+            return _device.device_votes(scores, len(self.classes_))
+        return scores
 
     @property
     def coef_(self) -> Any:
@@ -107,9 +141,12 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if self._places is not None and sums.size:
             sums = np.zeros((len(sums), self.n_features_in_))
             sums[:, self._places] = state.sums
-        state = replace(
-            state, weights=self._in_columns(state.weights), sums=sums, before=None
-        )  # fmt: skip
+        weights, cells = self._in_columns(state.weights), state.cells
+        if self._places is not None and cells.size:
+            cells = np.full((len(cells), self.n_features_in_, cells.shape[2]), np.nan)
+            cells[..., 0] = weights / state.book[SCALE, :, None]
+            cells[:, self._places] = state.cells
+        state = replace(state, weights=weights, sums=sums, cells=cells, before=None)
         self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
         self._learner.restore(state)
         self._places = self._base = None

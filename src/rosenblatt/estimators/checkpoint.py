@@ -21,11 +21,14 @@ import numpy as np
 
 from rosenblatt import tensorfile
 from rosenblatt.data import Features
+from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import claim, remove_leftovers
+from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
@@ -36,6 +39,7 @@ from rosenblatt.training.state import Counts, Kept
 FORMAT = "rosenblatt-checkpoint"
 VERSION = 5
 _LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
+_OF_FAMILY = ("cells", "book")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 
 
@@ -120,10 +124,11 @@ class Checkpoint:
             "classes": source.classes,
             "counts": [source.rows, source.bad, dict(source.missing)],
             "read": [rows.batches, rows.bytes, rows.restarts],
-            "runs": [_plain(progress) for progress in run.runs],
+            "runs": [plain_progress(progress) for progress in run.runs],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
             "held_out": run.held_out.to_json(),
+            "label_sets": source.label_sets.members,
         }
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
@@ -157,18 +162,19 @@ class Checkpoint:
         _check_columns(columns, 1 << source.features.ngrams.bits)
         _check_state(state, n_problems(n_classes, "ovr"), len(columns))
         rows.store.close()
-        rows.store = Store.restored(
-            self.row_folder, about["store"], len(columns), max(1, len(classes))
-        )
+        sets = _label_sets(about["label_sets"], len(classes))
+        several = source.features.separator is not None
+        n_codes = len(sets) if several else len(classes)
+        rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << source.features.ngrams.bits, columns)
         if "scales" in arrays:
             _expect("scales", arrays["scales"], (min(len(arrays["scales"]), len(columns)),))
             rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
-        source.classes = classes
+        source.classes, source.label_sets = classes, sets
         source.rows, source.bad, missing = about["counts"]
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
-        run.runs = [_progress(plain) for plain in about["runs"]]
+        run.runs = [progress_from(plain) for plain in about["runs"]]
         run.held_out = HeldOut.from_json(about["held_out"])
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
@@ -179,7 +185,7 @@ class Checkpoint:
         run.learner = run.new_learner(rows.rarity, n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
-            if n_classes != max(2, len(classes)):
+            if n_classes != known_classes(source):
                 raise ValueError(f"it knows {len(classes)} classes, its learner {n_classes}")
             run.learner.reserve(len(columns))
         rows.learner, rows.progress = run.learner, run.runs[0]
@@ -206,8 +212,20 @@ class Checkpoint:
             raise ModelFormatError(f"{self.file} is of a run with other columns")
 
 
+def _label_sets(members: Any, n_classes: int) -> LabelSets:
+    """The sets of labels that a checkpoint names, checked."""
+    for codes in members:
+        if not all(type(code) is int and 0 <= code < n_classes for code in codes):
+            raise ValueError("a set of labels names a label that is not there")
+    sets = LabelSets(members)
+    if len(sets) != len(members):
+        raise ValueError("a set of labels occurs twice")
+    return sets
+
+
 def _arrays_of(state: State) -> dict[str, Any]:
-    arrays = {f"learner.{name}": getattr(state, name) for name in _LEARNED}
+    own = _OF_FAMILY if state.book.size else ()
+    arrays = {f"learner.{name}": getattr(state, name) for name in (*_LEARNED, *own)}
     if state.before is not None:
         arrays |= {f"before.{name}": array for name, array in state.before._asdict().items()}
     return arrays
@@ -217,7 +235,9 @@ def _state_of(arrays: dict[str, Any]) -> State:
     before = None
     if "before.weights" in arrays:
         before = Weights(arrays["before.weights"], arrays["before.bias"])
-    return State(**{name: arrays[f"learner.{name}"] for name in _LEARNED}, before=before)
+    own = _OF_FAMILY if "learner.book" in arrays else ()
+    learned = {name: arrays[f"learner.{name}"] for name in (*_LEARNED, *own)}
+    return State(**learned, before=before)
 
 
 def _check_columns(columns: np.ndarray, size: int) -> None:
@@ -241,6 +261,10 @@ def _check_state(state: State, problems: int, features: int) -> None:
         _expect("before", state.before.bias, (problems,))
     for name in ("bias", "bias_sums", "clock"):
         _expect(name, getattr(state, name), (problems,))
+    if state.book.size:
+        depth = state.cells.shape[2] if state.cells.ndim == 3 else 0
+        _expect("cells", state.cells, (*shape, depth) if depth else (problems, 0, 0))
+        _expect("book", state.book, (BOOK, problems))
 
 
 def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -248,7 +272,8 @@ def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is {array.dtype}{array.shape} or holds what is not finite")
 
 
-def _plain(progress: Progress) -> dict[str, Any]:
+def plain_progress(progress: Progress) -> dict[str, Any]:
+    """Where a run stands, as plain data."""
     kept = progress.kept
     return {name: getattr(progress, name) for name in _PLAIN} | {
         "counts": asdict(progress.counts),
@@ -257,7 +282,8 @@ def _plain(progress: Progress) -> dict[str, Any]:
     }
 
 
-def _progress(plain: dict[str, Any]) -> Progress:
+def progress_from(plain: dict[str, Any]) -> Progress:
+    """Where a run stands, from what :func:`plain_progress` told; without weights."""
     return Progress(
         **{name: plain[name] for name in _PLAIN},
         counts=Counts(**plain["counts"]),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, NoRowsError
 from rosenblatt.estimators.measures import Reliability, mean_area
 from rosenblatt.models import Model
 
@@ -147,7 +147,7 @@ def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluat
         if kept > _MOST_SCORES and not keep_scores:
             scores, truth = [], []
     if not confusion.any():
-        raise DataError("the file has no rows", path=source.files[0])
+        raise NoRowsError("the file has no rows", path=source.files[0])
     return Evaluation(
         model.classes,
         confusion,

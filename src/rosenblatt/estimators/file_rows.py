@@ -13,8 +13,9 @@ from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.packing import Numbering, Rarity
-from rosenblatt.kernels.rows import Packed
+from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.rates import SAMPLE, rarity_of
 from rosenblatt.training.order import shuffled
@@ -68,7 +69,7 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        learner: Linear,
+        learner: Linear | Family,
         progress: Progress,
         *,
         memory: int,
@@ -130,12 +131,12 @@ class FileRows:
         """Whether an epoch can visit all rows in any order at full speed."""
         return self.store.size <= self.store.memory
 
-    def validation_error(self, learner: Linear, averaged: bool) -> float:
+    def validation_error(self, learner: Linear | Family, averaged: bool) -> float:
         """The share of wrong predictions on held-out rows; NaN if there are none."""
         examples, rows = self.validation_examples(learner)
         return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
 
-    def validation_examples(self, learner: Linear) -> tuple[Examples, np.ndarray]:
+    def validation_examples(self, learner: Linear | Family) -> tuple[Examples, np.ndarray]:
         """Examples, by their own weights, and which of them are for validation."""
         if self.valid is None:
             whole = Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
@@ -149,6 +150,10 @@ class FileRows:
         """The rows that are held out of those kept so far."""
         held = is_held_out(0, len(self.store), self.held_out, self.seed)
         return np.flatnonzero(held).astype(np.uint64)
+
+    def near_rows(self) -> int:
+        """How many rows it takes to meet a place that is not near, or how many there are."""
+        return near_rows(self.store.arrays()[0])
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read, keep, and hand out what is kept in the order of the files."""
@@ -171,8 +176,10 @@ class FileRows:
                 self._settle()
             else:
                 yield from self._hand_out()
-        if len(self.source.classes) < 2:
-            message = f"at least two classes are needed, but {self._what_was_found()}"
+        several = self.source.features.separator is not None
+        if len(self.source.classes) < (3 if several else 2):
+            fewest = "three labels, where rows may have several," if several else "two classes"
+            message = f"at least {fewest} are needed, but {self._what_was_found()}"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)
         self._is_ready(ended=True)
         yield from self._hand_out()
@@ -190,7 +197,7 @@ class FileRows:
                 return False
             self.rarity = rarity_of(self.store.arrays()[0], len(self.store), len(self.numbering))
             self.learner.rates = self.rarity.rates
-        n_classes = max(2, len(self.source.classes))
+        n_classes = known_classes(self.source)
         if n_classes != self.learner.n_classes:
             if self.restarts >= _MOST_RESTARTS and not ended:
                 return False
@@ -288,7 +295,7 @@ class FileRows:
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:
             self._validation = Store(self.store.memory)
-            valid.expect(self.source.classes)
+            valid.expect(self.source.classes, self.source.label_sets)
             for batch in valid:
                 if batch.labels is None:
                     raise DataError("the validation file has no labels", path=valid.files[0])
@@ -298,11 +305,25 @@ class FileRows:
     def _what_was_found(self) -> str:
         """What was found where there are fewer than two classes."""
         if len(self.store):
-            return f"all rows have the label {self.source.classes[0]!r}"
+            labels = " and ".join(repr(name) for name in self.source.classes)
+            return f"all rows have the label {labels}"
         if self.source.bad:
             left_out = counted(self.source.bad, "bad row")
             return f"{left_out} left out and none kept: without skipping, the first is named"
         return "there are no rows"
+
+
+def known_classes(source: Source) -> int:
+    """How many classes a learner of a source has by now: two at least, or three labels."""
+    return max(2 if source.features.separator is None else 3, len(source.classes))
+
+
+def near_rows(rows: Packed) -> int:
+    """How many rows it takes to meet a place that is not near, or how many there are."""
+    ends, late = rows.pointers[1:], np.flatnonzero(rows.columns[: 1 << 20] >= NEAR)[:1]
+    met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
+    met += [np.searchsorted(ends[:, 2], np.uint64(place), side="right") for place in late]
+    return min(int(min(met)) + 1, len(ends))
 
 
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:

@@ -12,9 +12,12 @@ import numpy as np
 
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
-from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.errors import OptionError
+from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
+from rosenblatt.learners.family import Family
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -48,6 +51,7 @@ class Settings:
     target: str | None = None
     class_weight: str | dict[str, float] | None = None
     weight: str | None = None
+    rule: str = "perceptron"
 
     def for_features(self, features: Features) -> Settings:
         """The same with nothing left open: what errs least on text, or on tables of other columns.
@@ -88,15 +92,19 @@ class FileRun:
     ----------
     rows : FileRows
         The rows, and what was read so far.
-    learner : Linear
+    learner : Linear or Family
         What learns in the present phase.
     runs : list of Progress
         Of the phases so far: epochs, and then perhaps a refit on all rows.
+    shards, done, tasks : int
+        Of runs by several workers: shards, and tasks of the step under way, done and all.
     tuning : list of dict
         What was tried before the run, to choose its settings.
     held_out : HeldOut
         What held-out rows decided after the first phase.
     """
+
+    shards = done = tasks = 0
 
     def __init__(
         self,
@@ -109,10 +117,11 @@ class FileRun:
         folder: Path | None = None,
     ) -> None:
         self.source, self.settings = source, settings.for_features(source.features)
+        self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []
         self.held_out = HeldOut()
-        rarity = _rarity_of(start) if start is not None else None
+        rarity = rarity_of_model(start) if start is not None else None
         self.learner = self.new_learner(rarity)
         self.runs = [Progress()]
         self.rows = FileRows(
@@ -184,9 +193,11 @@ class FileRun:
         keep = averages if s.average else "last"
         if self.phase == "refit":
             return Plan(
-                keep=keep, max_epochs=self.refit_epochs, tol=None, most_visits=_VISITS_PER_STEP
-            )
+                eta=self._eta(), keep=keep, max_epochs=self.refit_epochs, tol=None,
+                most_visits=_VISITS_PER_STEP,
+            )  # fmt: skip
         return Plan(
+            eta=self._eta(),
             keep=keep,
             max_epochs=s.epochs or s.max_epochs,
             tol=None,
@@ -197,23 +208,35 @@ class FileRun:
             least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
 
-    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear:
+    def _eta(self) -> Any:
+        """The learning rate, for rules that have one."""
+        return 1.0 if self._member is None else self._member._plan().eta
+
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
         assert s.threshold is not None
         assert s.padding is not None
         assert s.multiclass is not None
-        learner = Linear(
-            n_classes or max(2, len(self.source.classes)),
-            0,
-            multiclass=s.multiclass,
-            thresholds=(s.threshold, s.threshold),
-            padding=s.padding,
-            averaging=s.average,
-            rates=ONE_RATE if rarity is None else rarity.rates,
-            dtype=np.float32,
-            threads=self.threads,
-        )
+        shared: dict[str, Any] = {
+            "multiclass": s.multiclass,
+            "padding": s.padding,
+            "averaging": s.average,
+            "rates": ONE_RATE if rarity is None else rarity.rates,
+            "dtype": np.float32,
+            "threads": self.threads,
+        }
+        n_classes, source = n_classes or known_classes(self.source), self.source
+        learner: Any
+        if source.features.separator is not None:
+            shared |= {"multiclass": "ovr", "thresholds": (s.threshold, s.threshold)}
+            learner = LabelLearner(
+                n_classes, 0, lambda: source.label_sets.matrix(known_classes(source)), **shared
+            )
+        elif self._member is None:
+            learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
+        else:
+            learner = Family(self._member._member_rule(), n_classes, 0, **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
@@ -231,6 +254,26 @@ class FileRun:
         )
 
 
+def _member_of(rule: str) -> Any:
+    """The estimator of a rule; None for the perceptron.
+
+    Only rules by name need scikit-learn, which takes longer to import than small files to train on.
+    """
+    if rule == "perceptron":
+        return None
+    from rosenblatt.estimators.rule_names import estimator_of
+
+    try:
+        member = estimator_of(rule)
+    except ValueError as error:  # scikit-learn's InvalidParameterError is one
+        raise OptionError(str(error)) from None
+    if not hasattr(member, "_member_rule"):
+        raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
+    if member._is_full():
+        raise OptionError("files have too many features for covariance=full")
+    return member
+
+
 def _state_of(model: Model) -> State:
     """What a learner is to go on from."""
     problems = len(model.bias)
@@ -245,7 +288,7 @@ def _state_of(model: Model) -> State:
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
 
 
-def _rarity_of(model: Model) -> Rarity | None:
+def rarity_of_model(model: Model) -> Rarity | None:
     """The scales a model was trained with; features it never met get the largest of them."""
     scales = model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None

@@ -30,7 +30,8 @@ from rosenblatt.models import Model, read_model
 from rosenblatt.models.calibration import METHODS
 from rosenblatt.training import run as run_epochs
 
-_OF_FEATURES = ("label", "text", "columns", "ngrams", "analyzer", "bits", "missing")
+_OF_NGRAMS = ("ngrams", "analyzer", "bits")
+_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing", "label_separator")
 
 
 def train(
@@ -45,6 +46,7 @@ def train(
     format: str | None = None,
     header: bool | None = None,
     missing: Iterable[str] | None = None,
+    label_separator: str | None = None,
     skip_bad_rows: bool = False,
     valid: Any = None,
     holdout: float | None = None,
@@ -54,6 +56,7 @@ def train(
     threshold: float | None = None,
     padding: float | None = None,
     average: bool = True,
+    rule: str = "perceptron",
     multiclass: str | None = None,
     tune: float | str | None = None,
     seed: int = 0,
@@ -69,6 +72,8 @@ def train(
     resume: bool = False,
     memory: int = 128 << 20,
     n_jobs: int | None = -1,
+    workers: Any = None,
+    shards: int | None = None,
     report: Callable[[FileRun], Any] | None = None,
     report_trial: Callable[[Trial], Any] | None = None,
 ) -> Model:
@@ -94,6 +99,9 @@ def train(
         How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
         words, hashed to 2^22 columns. Who gives `ngrams` or `analyzer` means text: a column of
         words is then taken for text, and without one the call is refused.
+    label_separator : str, optional
+        What separates labels, where a row may have several; then each label is learned by itself,
+        and ``predict`` gives an indicator matrix. Of fastText files this is detected.
     valid : as `source`, optional
         Rows that decide the number of epochs, instead of held-out ones.
     holdout : float, optional
@@ -112,12 +120,16 @@ def train(
         Whether the model is the average of the weights over the last half of the run (see
         ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights. A table
         without text is averaged over the whole run.
+    rule : str
+        What learns: ``"perceptron"``, or another member of the family by name, with its parameters
+        after a colon if need be: ``"arow"``, ``"pa1:C=0.1"``, ``"scw1:C=0.5,confidence=0.8"`` (see
+        :func:`rosenblatt.compare`). `threshold` is the perceptron's alone.
     multiclass : {"ovr", "joint"}, optional
         More than two classes: each against the rest, or each update between the right class and
         the best wrong one. By default the first; the second for a table without text.
     tune : float or str, optional
         Seconds (or ``"60s"``, ``"5m"``) in which to choose n-grams, bits, threshold, padding,
-        average and multiclass by their error on held-out rows and to train the model; what is
+        average, multiclass and rule by their error on held-out rows and to train the model; what is
         given is not tried otherwise. What was tried is in ``model.parameters["tuning"]``.
     seed : int
         Decides the orders and which rows are held out.
@@ -133,7 +145,8 @@ def train(
         What the threshold between two classes is to reach on the held-out rows, for the second
         class or that of ``LABEL:`` before it: ``"precision=0.95"``, ``"recall=0.9"`` or ``"f1"``.
     start : Model or path, optional
-        A model to go on from; its features and classes are taken over.
+        A model to go on from; its features and classes are taken over. What a rule keeps beside
+        the weights, such as variances, begins anew.
     out : path, optional
         Write the model file here, too. That this is possible is checked before training.
     checkpoint : path, optional
@@ -146,6 +159,13 @@ def train(
     n_jobs : int or None
         Threads that learn: None is 1, -1 all cores. The model is the same. (Reading has threads of
         its own.)
+    workers : int, str, distributed.Client or concurrent.futures.Executor, optional
+        Train on shards of the files by so many processes of this machine, by the workers of the
+        Dask scheduler at an address such as ``"tcp://host:8786"``, or by an executor. Each epoch
+        starts on every shard from the same weights, which are then mixed: the model depends on the
+        shards, and not on the workers. Files may lie in stores (``"s3://bucket/part-*.parquet"``).
+    shards : int, optional
+        With workers: about how many; by default 16, or more if these were larger than 64 MB.
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
@@ -171,7 +191,7 @@ def train(
     """
     settings = Settings(
         epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory,
-        multiclass, calibrate, target, _plain_weights(class_weight), weight,
+        multiclass, calibrate, target, _plain_weights(class_weight), weight, rule,
     )  # fmt: skip
     _check(settings, valid is not None, checkpoint is not None, resume)
     if checkpoint is None and (checkpoint_rows is not None or checkpoint_seconds != 60.0):
@@ -179,15 +199,25 @@ def train(
     reading = {
         "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
         "bits": bits, "format": format, "header": header, "missing": missing,
-        "skip_bad_rows": skip_bad_rows,
+        "skip_bad_rows": skip_bad_rows, "label_separator": label_separator,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
+    if workers is not None:
+        if tune is not None:
+            raise OptionError("tune and workers exclude each other: tune on a part of the files")
+        return _train_on_shards(
+            source, settings, reading, begin, workers=workers, shards=shards, valid=valid, out=out,
+            checkpoint=checkpoint, resume=resume, report=report,
+        )  # fmt: skip
+    if shards is not None:
+        raise OptionError("shards are for workers: give both, or neither")
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
     rows = _open(source, reading, begin)
     held = None if valid is None else _open(valid, reading, begin, rows)
     _weigh(weight, rows, held)
+    _check_several_labels(rows, settings, tune is not None)
     if out is not None:
         check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
@@ -210,6 +240,38 @@ def train(
             return _trained(run, saved, out, report)
 
 
+def _check_several_labels(source: Source, settings: Settings, tunes: bool) -> None:
+    """Refuse what has a meaning only where each row has one label."""
+    if source.features.separator is None:
+        return
+    idle = {
+        "class_weight": settings.class_weight is not None,
+        "target": settings.target is not None,
+        "multiclass": settings.multiclass not in (None, "ovr"),
+        "rule": settings.rule != "perceptron",
+        "tune": tunes,
+    }
+    for name, given in idle.items():
+        if given:
+            raise OptionError(f"{name} is for one label per row, and here a row may have several")
+
+
+def _train_on_shards(
+    source: Any, settings: Settings, reading: dict[str, Any], start: Model | None, **rest: Any
+) -> Model:
+    """Hand the run over to the room above, which is the only call upwards."""
+    from rosenblatt.cluster.train import Job, train_on_shards
+
+    _check_reading(reading, start)
+    for name in ("out", "checkpoint"):
+        rest[name] = None if rest[name] is None else Path(rest[name])
+    options = {name: given for name, given in reading.items() if name not in _OF_NGRAMS}
+    if start is None:
+        options["ngrams"] = _ngrams(*(reading[name] for name in _OF_NGRAMS))
+        options["expect_text"] = reading["ngrams"] is not None or reading["analyzer"] is not None
+    return train_on_shards(Job(source, settings, options, start=start, **rest))
+
+
 def _weigh(column: str | None, *sources: Source | None) -> None:
     """Let a column hold the weights of rows."""
     for source in sources:
@@ -230,7 +292,7 @@ def _check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
 def _fixed(settings: Settings, reading: dict[str, Any], source: Source) -> dict[str, Any]:
     """What was asked for otherwise than by default, and so is not tuned."""
     usual = Settings()
-    names = ("threshold", "padding", "average", "multiclass")
+    names = ("threshold", "padding", "average", "multiclass", "rule")
     fixed = {
         name: getattr(settings, name)
         for name in names
@@ -354,19 +416,24 @@ def _open(
     options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
     of_features = {name: reading[name] for name in _OF_FEATURES}
     if start is not None:
-        given = [name for name, value in of_features.items() if value is not None]
-        if of_features["label"] == start.features.label and "label" in given:
-            given.remove("label")
-        if given:
-            raise OptionError(f"the model to go on from decides about {', '.join(given)}")
+        _check_reading(reading, start)
         return data.open(files, features=start.features, classes=start.classes, **options)
     if first is not None:
         return data.open(files, features=first.features, **options)
     asked = of_features["ngrams"] is not None or of_features["analyzer"] is not None
-    of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in ("ngrams", "analyzer", "bits")))
+    of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in _OF_NGRAMS))
     source = data.open(files, **of_features, **options, expect_text=asked)
     refuse_idle(source.format, reading)
     return _with_finite_scales(source)
+
+
+def _check_reading(reading: dict[str, Any], start: Model | None) -> None:
+    """Refuse options that the model to go on from decides about."""
+    given = [name for name in _OF_FEATURES if reading[name] is not None]
+    if start is not None and reading["label"] == start.features.label and "label" in given:
+        given.remove("label")
+    if start is not None and given:
+        raise OptionError(f"the model to go on from decides about {', '.join(given)}")
 
 
 def _with_finite_scales(source: Source) -> Source:

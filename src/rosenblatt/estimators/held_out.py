@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.open import sorted_labels
+from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
 from rosenblatt.learners.weights import State
 from rosenblatt.models.calibration import Calibration
@@ -102,18 +102,36 @@ def judged(run: FileRun) -> HeldOut:
         return HeldOut()
     examples, rows = run.rows.validation_examples(run.learner)
     names = sorted_labels(run.source.classes)
-    rows = rows[: _MOST_SCORES // len(names)]
+    rows = rows[: most_scored(len(names))]
     if not len(rows):
         return HeldOut()
     order = [run.source.classes.index(name) for name in names]
-    scores, codes = _scores(run, examples, rows), np.argsort(order)[examples.codes[rows]]
+    scores = _scores(run, examples, rows)
+    if run.source.features.separator is not None:
+        truth = run.source.label_sets.matrix(len(names))[examples.codes[rows]][:, order]
+        assert settings.calibrate is not None, "there are no targets for several labels"
+        weights, method = examples.weights_of(rows), settings.calibrate
+        return HeldOut(Calibration.fit_labels(scores[:, order], truth, method, weights))
+    codes = np.argsort(order)[examples.codes[rows]]
     if len(names) > 2:
         scores = scores[:, order]
     elif order != [0, 1]:
         scores = -scores
+    return decided(settings, names, scores, codes, examples.weights_of(rows))
+
+
+def most_scored(n_classes: int) -> int:
+    """How many rows are scored at most."""
+    return _MOST_SCORES // n_classes
+
+
+def decided(
+    settings: Any, names: list[str], scores: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> HeldOut:
+    """What scores of held-out rows decide; names, scores and codes are of the sorted classes."""
+    target = None if settings.target is None else Target.parse(settings.target)
     calibration = None
     if settings.calibrate is not None:
-        weights = examples.weights_of(rows)
         calibration = Calibration.fit(scores, codes, len(names), settings.calibrate, weights)
     if target is None:
         return HeldOut(calibration)

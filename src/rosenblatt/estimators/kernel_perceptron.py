@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals
 from rosenblatt.estimators._dual_model import DualModel
@@ -82,6 +83,10 @@ class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
         :class:`rosenblatt.Perceptron`, with the same defaults.
     early_stopping, validation_fraction, n_iter_no_change, class_weight, verbose, callbacks
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where `fit` learns: as for :class:`rosenblatt.Perceptron`. On a GPU all Gram entries are
+        kept if its memory allows, else those of corrected rows; `cache_size` is not looked at.
+        `partial_fit` and `max_support` learn on the processor.
     cache_size : float, default=200
         Memory for Gram entries in MiB: half for the blocks at work, half for rows of the Gram
         matrix to be used again. The result does not depend on it.
@@ -180,6 +185,7 @@ class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
         random_state=None,
         warm_start=False,
         verbose=0,
+        device="auto",
         callbacks=None,
         calibrate=None,
     ):
@@ -205,6 +211,7 @@ class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.device = device
         self.callbacks = callbacks
         self.calibrate = calibrate
 
@@ -263,7 +270,8 @@ class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
             if goes_on:
                 self._fixed.check_same(self)
             known = self.classes_ if goes_on else np.empty(0)
-            X, y = self._checked(X, y, reset=not goes_on)
+            device = _device.fixed_device(self, X)
+            X, y = self._checked(_device.to_host(X), y, reset=not goes_on)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
             if goes_on and not np.array_equal(known, self.classes_):
@@ -282,7 +290,7 @@ class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
             seed = checks.seed_of(self.random_state, random)
             if not goes_on:
                 self._begin(seed)
-            learner, examples = self._learner(X, codes, omega, self.max_iter)
+            learner, examples = self._learner(X, codes, omega, self.max_iter, device)
             data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
             progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
             with progress_bar("KernelPerceptron", self.max_iter, self.verbose) as bar:
@@ -355,7 +363,7 @@ class KernelPerceptron(Calibrated, DualModel, ClassifierMixin, BaseEstimator):
         first = not hasattr(self, "state_")
         if not first:
             self._fixed.check_same(self)
-        X, y = self._checked(X, y, reset=first)
+        X, y = self._checked(_device.to_host(X), y, reset=first)
         check_classification_targets(y)
         weights = checks.check_weights(sample_weight, len(y))
         if first:

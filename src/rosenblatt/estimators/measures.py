@@ -95,6 +95,13 @@ class Reliability:
         self._confidence += np.bincount(bins, confidence, minlength=BINS)
         self._right += np.bincount(bins, best == truth, minlength=BINS)
 
+    def __add__(self, other: Reliability) -> Reliability:
+        total = Reliability(2 if self._scale == 0.5 else 3)
+        total._squares, total.rows = self._squares + other._squares, self.rows + other.rows
+        total._confidence = self._confidence + other._confidence
+        total._right = self._right + other._right
+        return total
+
     @property
     def brier(self) -> float:
         """The Brier score."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators._checks import CONSTRAINTS
+from rosenblatt.estimators._family import family_learner
 from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.rules import gradient
 
 
 class Perceptron(LinearTraining):
@@ -61,6 +63,15 @@ class Perceptron(LinearTraining):
         A learning rate of its own for each feature. ``"idf"`` is the square of its inverse document
         frequency in the first 4,096 rows, which is learning from idf-weighted rows; it pays for
         text.
+    penalty : {"l1", "l2", "elasticnet"} or None, default=None
+        A penalty on the weights, not on the offset, as scikit-learn's: after each step L2 scales
+        them down by ``1 - η·alpha·(1 - l1_ratio)`` and L1 moves them towards zero by
+        ``η·alpha·l1_ratio``. Each weight is brought up to date when it is next used, so that sparse
+        rows stay cheap. With a penalty the weight of a row multiplies its step.
+    alpha : float, default=1e-4
+        The weight of the penalty.
+    l1_ratio : float, default=0.15
+        The share of L1 in ``"elasticnet"``.
     shuffle : bool, "after_first", "random" or array of row numbers, default=True
         The order of an epoch: a new permutation; as given (False); as given in the first epoch and
         permuted after it, as files are read; drawn with replacement; or these rows, every epoch.
@@ -95,6 +106,11 @@ class Perceptron(LinearTraining):
         Start from the weights of the last fit.
     verbose : int, default=0
         1 shows a progress bar.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where `fit` learns. ``"cuda"`` needs ``rosenblatt[gpu]`` and dense rows; rows that lie on a
+        GPU (CuPy, torch, anything with DLPack) are learned from there, and predictions come back
+        there. ``"auto"``: where the rows lie, or on a GPU if there is one and many classes make it
+        worth while, never for a single problem. See the guide, *On the GPU*.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
@@ -161,6 +177,9 @@ class Perceptron(LinearTraining):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "feature_rates": [StrOptions({"idf"}), "array-like", None],
+        "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "n_jobs": [Integral, None],
     }
 
@@ -177,6 +196,9 @@ class Perceptron(LinearTraining):
         fit_intercept=True,
         intercept_scaling="auto",
         feature_rates=None,
+        penalty=None,
+        alpha=1e-4,
+        l1_ratio=0.15,
         shuffle=True,
         max_iter=1000,
         max_updates=None,
@@ -189,6 +211,7 @@ class Perceptron(LinearTraining):
         random_state=None,
         warm_start=False,
         verbose=0,
+        device="auto",
         callbacks=None,
         calibrate=None,
     ):
@@ -202,6 +225,9 @@ class Perceptron(LinearTraining):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.feature_rates = feature_rates
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
         self.shuffle = shuffle
         self.max_iter = max_iter
         self.max_updates = max_updates
@@ -214,8 +240,45 @@ class Perceptron(LinearTraining):
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
+        self.device = device
         self.callbacks = callbacks
         self.calibrate = calibrate
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.penalty is None:
+            return
+        refused = {"update": "batch", "mistake": "sign", "keep": "best", "device": "cuda"}
+        for name, value in refused.items():
+            if getattr(self, name) == value:
+                raise ValueError(f"penalty={self.penalty!r} does not go with {name}={value!r}.")
+        if self.max_updates is not None:
+            raise ValueError(f"penalty={self.penalty!r} does not go with max_updates.")
+
+    def _screens(self) -> bool:
+        return self.penalty is None and super()._screens()
+
+    def _penalized(self, n_classes) -> tuple[Any, float]:
+        """The rule of the perceptron with a penalty, and the padding, in the present units."""
+        (_, threshold), padding = self._rule(n_classes)
+        loss = gradient.loss_of("perceptron", threshold)
+        l1, l2 = gradient.penalties(self.penalty, float(self.alpha), float(self.l1_ratio))
+        rule = gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
+        return rule, padding
+
+    def _new_learner(self, examples, n_classes):
+        if self.penalty is None:
+            return super()._new_learner(examples, n_classes)
+        return family_learner(self, self._penalized(n_classes)[0], examples, n_classes)
+
+    def _use(self, square) -> None:
+        if self.penalty is None:
+            super()._use(square)
+            return
+        changed, self._square = square.value != self._square.value, square
+        if changed:
+            learner: Any = self._learner
+            learner.change(*self._penalized(len(self.classes_)))
 
     @classmethod
     def textbook(cls, **options) -> Self:
@@ -266,10 +329,11 @@ class Perceptron(LinearTraining):
         from rosenblatt import theory
 
         check_is_fitted(self)
-        if len(self.classes_) != 2 or self.update != "online" or self.learning_rate != "constant":
+        constant = self.learning_rate == "constant" and self.penalty is None
+        if len(self.classes_) != 2 or self.update != "online" or not constant:
             raise ValueError(
-                "The mistake bounds speak of two classes, the online rule and a constant learning "
-                "rate. Use rosenblatt.certify for the data alone."
+                "The mistake bounds speak of two classes, the online rule, a constant learning "
+                "rate and no penalty. Use rosenblatt.certify for the data alone."
             )
         if self._square.varied:
             raise ValueError(

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.open import sorted_labels
+from rosenblatt.data.labels import sorted_labels
 from rosenblatt.estimators.file_run import FileRun
 from rosenblatt.kernels.packing import used_places
-from rosenblatt.kernels.rows import NEAR, Packed
+from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models import Model
 
 _WORDS = 25  # strongest features per class that a model names
@@ -108,7 +108,7 @@ def _words(
     if table is None:
         table = run.source.first_table()
     if table is not None:
-        table = table.slice(0, _near_rows(run.rows.store.arrays()[0]))
+        table = table.slice(0, run.rows.near_rows())
     spelled = run.source.features.names(table, wanted)
     return {
         name: [
@@ -118,14 +118,6 @@ def _words(
         ][:_WORDS]
         for name, pull, top in zip(names, pulls, tops, strict=True)
     }
-
-
-def _near_rows(rows: Packed) -> int:
-    """How many rows it takes to meet a place that is not near, or how many there are."""
-    ends, late = rows.pointers[1:], np.flatnonzero(rows.columns[: 1 << 20] >= NEAR)[:1]
-    met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
-    met += [np.searchsorted(ends[:, 2], np.uint64(place), side="right") for place in late]
-    return min(int(min(met)) + 1, len(ends))
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:

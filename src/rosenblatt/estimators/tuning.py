@@ -17,6 +17,7 @@ import pyarrow as pa
 from rosenblatt.data import Batch, Source
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.kernels import jit
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.training import run as run_epochs
 
@@ -38,7 +39,7 @@ class Choice:
     ----------
     ngrams : Ngrams
         How text is hashed.
-    threshold, padding, average, multiclass
+    threshold, padding, average, multiclass, rule
         As for :func:`rosenblatt.train`.
     """
 
@@ -47,8 +48,9 @@ class Choice:
     padding: float = 0.1
     average: bool = True
     multiclass: str = "ovr"
+    rule: str = "perceptron"
 
-    SETTINGS: ClassVar = ("threshold", "padding", "average", "multiclass")
+    SETTINGS: ClassVar = ("threshold", "padding", "average", "multiclass", "rule")
 
     def settings(self, of: Settings) -> Settings:
         """Settings with what was chosen, and all else as it was."""
@@ -90,6 +92,11 @@ def parse_seconds(given: str | float) -> float:
     if not 0 < seconds < math.inf:
         raise OptionError(f"{given!r} is not a time such as 60s or 5m")
     return float(seconds)
+
+
+def _now() -> float:
+    """Seconds, without those that kernels were compiled in, once on a machine."""
+    return monotonic() - jit.compile_seconds()
 
 
 def tune(
@@ -159,7 +166,7 @@ class _Clock:
     """How much time is left, without what training the model in the end will take."""
 
     def __init__(self, seconds: float) -> None:
-        self.until = monotonic() + seconds
+        self.until = _now() + seconds
 
     def allows(self, choice: Choice, rows: int, trials: list[Trial], all_rows: int) -> bool:
         """Whether there is time to try a choice on so many rows, and to train the best after it."""
@@ -170,7 +177,7 @@ class _Clock:
         best = _best(trials)
         # Training reads the files again, and learns from the held-out rows in a second run.
         last = 2.0 * all_rows * best.seconds / best.rows
-        return monotonic() + trial + last < self.until
+        return _now() + trial + last < self.until
 
 
 class _Draw:
@@ -183,14 +190,15 @@ class _Draw:
             "threshold": [0.5, 1.0, 2.0, 4.0, 8.0],
             "padding": [0.03, 0.1, 0.5, 1.0],
             "average": [True, False],
-            "multiclass": ["ovr", "joint"] if classes > 2 else ["ovr"],
+            "multiclass": ["ovr", "joint"] if classes > 2 else [first.multiclass],
+            "rule": ["perceptron", "perceptron", "arow", "pa1"],
             "ngrams": _text_forms(first.ngrams) if text else [first.ngrams],
         }
         self.spread = {n: v if n not in fixed else [fixed[n]] for n, v in spread.items()}
         self._random = random.Random(settings.seed)
         self._seen: set[Choice] = set()
-        self._size = math.prod(map(len, self.spread.values()))
         self._first = first
+        self._size = len(set(self._all()))
 
     @property
     def is_open(self) -> bool:
@@ -220,15 +228,21 @@ class _Draw:
 
     def _all(self) -> Iterator[Choice]:
         for values in product(*self.spread.values()):
-            yield Choice(**dict(zip(self.spread, values, strict=True)))
+            yield self._plain(Choice(**dict(zip(self.spread, values, strict=True))))
 
     def _anywhere(self) -> Choice:
         drawn = {name: self._random.choice(values) for name, values in self.spread.items()}
-        return Choice(**drawn)
+        return self._plain(Choice(**drawn))
 
     def _near(self, choice: Choice) -> Choice:
         name = self._random.choice([n for n, v in self.spread.items() if len(v) > 1])
-        return replace(choice, **{name: self._random.choice(self.spread[name])})
+        return self._plain(replace(choice, **{name: self._random.choice(self.spread[name])}))
+
+    def _plain(self, choice: Choice) -> Choice:
+        """Other rules than the perceptron have no threshold to choose."""
+        if choice.rule == "perceptron":
+            return choice
+        return replace(choice, threshold=self._first.threshold)
 
 
 def _text_forms(given: Ngrams) -> list[Ngrams]:
@@ -246,7 +260,7 @@ def _tried(
     choice: Choice, rows: _SampleRows, share: float, settings: Settings, threads: int
 ) -> Trial:
     """Learn from a share of the rows, and measure on held-out ones."""
-    began = monotonic()
+    began = _now()
     source, valid = rows.hashed(choice.ngrams, share)
     held_out = 0.0 if valid is not None else min(0.3, max(0.1, _HELD_OUT / rows.count))
     told = replace(choice.settings(settings), holdout=held_out, memory=_MOST_KEPT)
@@ -258,7 +272,7 @@ def _tried(
         errors = [epoch.validation_error for epoch in run.history]
         error = errors[-1] if settings.epochs is not None else min(errors, default=math.nan)
         learned = sum(len(batch) for batch in source.kept)
-    return Trial(choice, learned, error, len(errors), monotonic() - began)
+    return Trial(choice, learned, error, len(errors), _now() - began)
 
 
 class _KeptBatches(Source):
@@ -266,7 +280,7 @@ class _KeptBatches(Source):
 
     def __init__(self, kept: list[Batch], like: Source, ngrams: Ngrams) -> None:
         self.features, self.classes = replace(like.features, ngrams=ngrams), list(like.classes)
-        self.labelled, self.keep_table, self._closed = True, False, True
+        self.labelled, self.kept_columns, self._closed = True, (), True
         self.kept, self._like = kept, like
         self.rows = self.bad = 0
         self.missing = like.missing.__class__()
@@ -314,7 +328,7 @@ class _SampleRows:
         for batch in source:
             found += _cut(batch)
             size += batch.size
-            if size > _MOST_BYTES or monotonic() > until:
+            if size > _MOST_BYTES or _now() > until:
                 break
         return found
 

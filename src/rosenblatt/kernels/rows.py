@@ -230,10 +230,14 @@ def packed_square(rows, row, rates):
     near, far, columns, values, bases, pointers = rows
     end = row + np.uint64(1)
     ones = np.float32(0)
-    for j in range(pointers[row, 0], pointers[end, 0]):
-        ones += rate_of(rates, np.uint32(near[j]))
-    for j in range(pointers[row, 1], pointers[end, 1]):
-        ones += rate_of(rates, far[j])
+    if rates.size == 1:
+        near_and_far = pointers[end, 0] - pointers[row, 0] + pointers[end, 1] - pointers[row, 1]
+        ones = np.float32(near_and_far) * rates[0]
+    else:
+        for j in range(pointers[row, 0], pointers[end, 0]):
+            ones += rate_of(rates, np.uint32(near[j]))
+        for j in range(pointers[row, 1], pointers[end, 1]):
+            ones += rate_of(rates, far[j])
     s = bases[row] * bases[row] * ones
     for j in range(pointers[row, 2], pointers[end, 2]):
         s += values[j] * values[j] * rate_of(rates, columns[j])

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rosenblatt.lab.session import Session
+from rosenblatt.lab.state import LabSettings
 
 MOST_STEPS = 5_000
 MOST_FRAMES = 40
@@ -56,10 +57,7 @@ def python_code(session: Session) -> str:
         "    X,",
         "    y,",
         f"    feature_names={list(session.lift.names)},",
-        f"    update={s.update!r},",
-        f"    mistake={s.mistake!r},",
-        f"    threshold={s.threshold!r},",
-        f"    eta={s.eta!r},",
+        *_rule(s),
         f"    fit_intercept={s.bias!r},",
         f"    intercept_scaling={s.padding!r},",
         f"    order={order},",
@@ -75,8 +73,20 @@ def python_code(session: Session) -> str:
     return "\n".join(lines)
 
 
+def _rule(s: LabSettings) -> list[str]:
+    """The arguments of trace that say how to learn."""
+    if s.rule != "perceptron":
+        return [f"    rule={s.rule!r},", f"    C={s.C!r},", f"    r={s.r!r},"]
+    return [
+        f"    update={s.update!r},",
+        f"    mistake={s.mistake!r},",
+        f"    threshold={s.threshold!r},",
+        f"    eta={s.eta!r},",
+    ]
+
+
 def _start(session: Session) -> list[str]:
-    if not session.settings.start or session.run is None:
+    if not session.settings.start or session.run is None or session.run.rule is not None:
         return []
     weights, bias = session.run.start
     return [f"    weights={list(weights)},", f"    bias={bias},"]
@@ -91,7 +101,8 @@ def _estimator(session: Session) -> list[str]:
     s = session.settings
     ended = session.run is not None and session.run.stop_reason in ("separated", "budget")
     ended = ended and not any(s.start)  # an estimator starts at zero
-    if not (session.ended and ended and s.order == "in order" and s.keep != "best"):
+    textbook = s.rule == "perceptron" and s.order == "in order" and s.keep != "best"
+    if not (session.ended and ended and textbook):
         return []
     return [
         "",

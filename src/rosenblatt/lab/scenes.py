@@ -60,6 +60,12 @@ def _offset() -> tuple[Data, LabSettings]:
     return _points(points, "separable, but not through the origin"), LabSettings(bias=False)
 
 
+def _weight_space() -> tuple[Data, LabSettings]:
+    points = "1 2 1, 2 0.5 1, 3 2.5 1, -1 1 -1, -2 -0.5 -1, -0.5 -2 -1"
+    settings = LabSettings(bias=False, eta=0.5, start=(-4.0, 3.0))
+    return _points(points, "six points through the origin"), settings
+
+
 def _overlapping() -> Data:
     points = (
         "1 1 -1, 2 1 -1, 1 2.5 -1, 2.5 2 -1, 3 1.5 -1, 2 3.5 -1, 3.5 3 -1, "
@@ -105,7 +111,7 @@ _SCENES: MappingProxyType[str, tuple[str, Callable[[], tuple[Data, LabSettings]]
             ),
             "weight-space": (
                 "Two weights in all: each row is a line, each step a move towards the cone.",
-                lambda: _example("iris", bias=False),
+                _weight_space,
             ),
             "one-vs-all": (
                 "Three classes: choose which one counts as +1, against all others.",

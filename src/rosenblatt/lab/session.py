@@ -24,6 +24,7 @@ from rosenblatt.tracing import (
     TraceStep,
     prove,
 )
+from rosenblatt.tracing.family_words import rule_of
 
 SECONDS_TO_DECIDE = 2.0
 STEPS_AT_ONCE = 200_000
@@ -91,8 +92,8 @@ class Session:
             feature_names=self.lift.names,
             row_names=self.data.row_names or [f"point {i + 1}" for i in range(len(rows))],
             padding=s.padding if s.bias else None,
-            threshold=s.threshold,
-            mistake=s.mistake,
+            threshold=s.threshold if s.rule == "perceptron" else 1.0,
+            mistake=s.mistake if s.rule == "perceptron" else "margin",
         )
         minus, plus = self.data.class_names[:2]
         named = (minus, plus) != ("-1", "+1")
@@ -106,15 +107,17 @@ class Session:
     def _run(self, problem: TraceProblem) -> TraceRun:
         s = self.settings
         order: Any = {"in order": False, "shuffled": True, "random": "random"}[s.order]
+        rule = rule_of(s.rule, s.C, s.r)
         return TraceRun(
             problem,
-            update=s.update,
+            update=s.update if rule is None else "online",
             eta=s.eta,
             order=order,
             seed=s.seed,
             max_epochs=s.max_epochs,
-            weights=self._start(problem)[0],
-            bias=self._start(problem)[1],
+            weights=self._start(problem)[0] if rule is None else None,
+            bias=self._start(problem)[1] if rule is None else 0,
+            rule=rule,
         )
 
     def _start(self, problem: TraceProblem) -> tuple[Vector, Any]:
@@ -309,6 +312,8 @@ class Session:
         """The convergence proof up to the step on screen."""
         if self.separator is None or self.run is None or self.problem is None:
             return None
+        if self.run.rule is not None:
+            return None
         start = self.problem.padded_weights(*self.run.start)
         steps = self.run.steps[: self.position]
         return prove(self.problem, steps, self.separator, start, self.settings.eta)
@@ -317,6 +322,8 @@ class Session:
         """Lower and upper bounds on the largest margin that follow from the weights on screen."""
         step = self.current
         if step is None or self.problem is None or not step.updates or any(self.settings.start):
+            return None
+        if step.rule is not None:
             return None
         w = np.array(self.problem.padded_weights(step.weights_after, step.bias_after), dtype=float)
         length = float(np.linalg.norm(w))

@@ -21,6 +21,7 @@ from rosenblatt.data import Arrays, read_arrays
 from rosenblatt.errors import listed, shown
 from rosenblatt.lab.lifts import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
+from rosenblatt.tracing.family_words import RULES
 
 MOST_POINTS = 500
 MOST_FEATURES = 100
@@ -61,8 +62,12 @@ class LabSettings:
     gamma: float = 1.0
     max_epochs: int = 100
     start: tuple[float, ...] = ()
+    rule: str = "perceptron"
+    C: float = 1.0
+    r: float = 1.0
 
     def __post_init__(self) -> None:
+        _one_of("rule", self.rule, RULES)
         _one_of("update", self.update, UPDATES)
         _one_of("mistake rule", self.mistake, MISTAKE_RULES)
         _one_of("order", self.order, ORDERS)
@@ -72,6 +77,8 @@ class LabSettings:
         _between("learning rate", self.eta, 1e-3, 1e3)
         _between("padding constant", self.padding, 1e-3, 1e3)
         _between("gamma", self.gamma, 1e-3, 1e3)
+        _between("C", self.C, 1e-3, 1e3)
+        _between("r", self.r, 1e-3, 1e3)
         _whole("degree", self.degree, 2, 4)
         _whole("number of epochs", self.max_epochs, 1, 1000)
         _whole("seed", self.seed, 0, 2**31)

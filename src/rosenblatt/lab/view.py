@@ -134,7 +134,7 @@ def _step(session: Session) -> dict[str, Any]:
         return {"title": "There are no points yet.", "lines": [], "mistake": False}
     if step is None:
         weights = "all weights zero"
-        if any(session.settings.start):
+        if session.run and any(problem.padded_weights(*session.run.start)):
             weights = "from " + "".join(words.weights(problem, *session.weights))
         start = f"{counted(len(problem.X), 'point')}, {weights}. Press step or play."
         return {"title": start, "lines": [], "mistake": False}
@@ -202,7 +202,8 @@ def _certificate(session: Session) -> dict[str, Any]:
         margin = f"The largest margin is γ = {number(least * (problem.padding or 1))}"
         end = "."
         if bound is not None:
-            end = f", so a run makes at most {counted(bound, 'update')}."
+            run = "a run from this start" if any(session.settings.start) else "a run"
+            end = f", so {run} makes at most {counted(bound, 'update')}."
         return {
             "verdict": "separable",
             "text": f"{after}{'a' if after else 'A'} {thing} separates them. {margin}{end}",
@@ -233,6 +234,8 @@ def _bound(session: Session) -> int | None:
     problem, separator = session.problem, session.separator
     if problem is None or separator is None or session.settings.update == "batch":
         return None
+    if session.settings.rule != "perceptron":
+        return None
     if any(session.settings.start):
         proof = session.proof()
         found = None if proof is None else proof.bound
@@ -255,6 +258,8 @@ def _no_bound(session: Session) -> str:
 
 def _proof(session: Session) -> dict[str, Any]:
     """The two curves of the proof and the run between them, or why there is none."""
+    if session.settings.rule != "perceptron":
+        return {"why_not": "This chart is for the perceptron only."}
     if session.settings.update == "batch":
         return {"why_not": "This chart is for online updates only."}
     proof, bound = session.proof(), _bound(session)
@@ -291,9 +296,18 @@ def _weight_space(session: Session) -> dict[str, Any] | None:
             [*map(float, problem.padded(i)), problem.signs[i]] for i in range(len(problem.X))
         ][:MOST_DOTS],
         "path": path,
+        "ellipse": _ellipse(session),
         "threshold": float(problem.threshold),
         "axes": [
             f"weight of {names[0]}",
             "bias" if names[1] == "bias" else f"weight of {names[1]}",
         ],
     }
+
+
+def _ellipse(session: Session) -> list[float] | None:
+    """The standard deviations of the two weights, for a rule that keeps variances."""
+    step, problem = session.current, session.problem
+    if step is None or problem is None or not step.variances_after:
+        return None
+    return [math.sqrt(variance) for variance in step.variances_after[:2]]

@@ -6,9 +6,11 @@ import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.linear import NO_BOARD, WALKS, Linear
+from rosenblatt.learners.family import Family
+from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.parts import tally_of
 from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.walks import NO_BOARD, WALKS
 
 
 class BoundWalk:
@@ -23,8 +25,8 @@ class BoundWalk:
 
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner = learner
-        self._parts, one = learner.parts, learner._kind == "one"
-        walk, settle = WALKS[learner._kind]
+        self._parts, one = learner.parts, learner.kind == "one"
+        walk, settle = WALKS[learner.kind]
         width = sum(part.problems for part in self._parts)
         self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
         self.scores = np.empty((len(order), width), learner.dtype)
@@ -55,3 +57,43 @@ class BoundWalk:
     def updates(self) -> int:
         """The updates of all walks so far."""
         return sum(int(tally[learn.UPDATES]) for tally in self._tallies)
+
+
+class FamilyWalk:
+    """The same for a member of the family.
+
+    Parameters
+    ----------
+    learner : Family
+    examples, order, etas
+        As for :class:`BoundWalk`.
+    """
+
+    def __init__(self, learner: Family, examples: Examples, order: Array, etas: Array) -> None:
+        self.learner, self._walks = learner, []
+        self._seen = [learner.room_for(len(order)) for _ in learner.parts]
+        self._tallies = [tally_of(part.classes, Limits()) for part in learner.parts]
+        for part, tally, seen in zip(learner.parts, self._tallies, self._seen, strict=True):
+            self._walks.append(
+                part.kernel.bound(*part.arguments(examples, order, etas, tally, seen))
+            )
+
+    def __call__(self) -> Array:
+        """Learn; the scores before it, (rows, problems), good until the next call."""
+        for walk in self._walks:
+            walk()
+        return self.learner.scores_in(self._seen)
+
+    @property
+    def updates(self) -> int:
+        """The updates of all walks so far."""
+        return sum(int(tally[learn.UPDATES]) for tally in self._tallies)
+
+
+def bound_walk(
+    learner: Linear | Family, examples: Examples, order: Array, etas: Array
+) -> BoundWalk | FamilyWalk:
+    """A walk of a learner to be taken again and again over the same arrays."""
+    if isinstance(learner, Linear):
+        return BoundWalk(learner, examples, order, etas)
+    return FamilyWalk(learner, examples, order, etas)

@@ -94,6 +94,10 @@ class GramBlocks:
             return self.cache[np.ix_(rows, columns)]
         return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
+    def take(self, X: Any) -> Any:
+        """Other rows where the rows of the matrix lie."""
+        return X
+
     def add(self, scores: Array, rows: Array, coefficients: Array, to: Array | None) -> None:
         """Add ``coefficients @ K(rows, to)`` to ``scores[:, to]``; None: to all rows.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ class State:
         Weighted steps of the average so far.
     before : Weights or None
         The weights at the start of the epoch under way.
+    cells : array (problems, ...)
+        What a member of the family keeps beside the weights, such as variances; else empty.
+    book : array (13, problems)
+        The numbers of such a member, see :mod:`rosenblatt.kernels.family_cells`; else empty.
     """
 
     weights: Array
@@ -38,6 +42,8 @@ class State:
     bias_sums: Array
     clock: Array
     before: Weights | None = None
+    cells: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    book: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
     def zero(

@@ -3,7 +3,8 @@
 Four rooms (``docs/theory/map.md`` shows them as a diagram):
 
 ``bounds``
-    How many mistakes a perceptron makes (`mistake_bounds`, `budgets`), what a finished run proves
+    How many mistakes a perceptron makes (`mistake_bounds`, `mixing_bounds`,
+    `budgets`), what a finished run proves
     (`run_certificates`), how many errors the best hyperplane makes (`best_error_bounds`), what
     training says about new data (`risk`), and the matrix form of a problem (`geometry`).
 ``margin``
@@ -52,6 +53,7 @@ _ROOMS = {
         "mistake_bound", "multiclass_bound", "nonseparable_bounds", "novikoff_bound",
         "padding_bound", "proof_curves",
     ),
+    "bounds.mixing_bounds": ("MixingBound", "mixing_bound", "mixing_loss_bound"),
     "bounds.risk": (
         "RiskReport", "empirical_risk", "holdout_interval", "leave_one_out", "online_to_batch",
         "risk_report", "vc_bound",

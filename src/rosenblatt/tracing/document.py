@@ -200,6 +200,8 @@ def _ending(trace: Trace) -> list[Line]:
 
 
 def _proof(trace: Trace) -> list[Block]:
+    if trace.rule is not None:
+        return [Paragraph(["The proof is that of the perceptron, not of another rule."])]
     separator = widest_separator(trace.problem)
     if separator is None:
         return [Paragraph(["No line separates the rows, so the number of updates has no bound."])]

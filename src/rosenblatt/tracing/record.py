@@ -9,6 +9,7 @@ from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
 from rosenblatt.tracing.document import document, folded
+from rosenblatt.tracing.family_words import rule_of
 from rosenblatt.tracing.kept import Pocket, PocketState, RunningAverage
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, prove, widest_separator
@@ -71,7 +72,7 @@ class Trace(Sequence[TraceStep]):
     def __init__(self, run: TraceRun) -> None:
         run.finish()
         self.problem = run.problem
-        self.update = run.update
+        self.update, self.rule = run.update, run.rule
         self.steps = tuple(run.steps)
         self.stop_reason = run.stop_reason or "budget"
         self.contradiction = run.contradiction
@@ -153,6 +154,8 @@ class Trace(Sequence[TraceStep]):
             A vector that separates the padded rows ``y·(x, c)``; by default the separator of
             largest margin. Raises a ValueError if there is none.
         """
+        if self.rule is not None:
+            raise ValueError("the proof is that of the perceptron, not of another rule")
         if separator is None:
             separator = widest_separator(self.problem)
         if separator is None:
@@ -212,6 +215,9 @@ def trace(
     bias: Any = 0,
     max_epochs: int = 100,
     seed: int | None = None,
+    rule: str = "perceptron",
+    C: float = 1.0,
+    r: float = 1.0,
 ) -> Trace:
     """Run the reference perceptron on a small data set and keep every step.
 
@@ -236,6 +242,9 @@ def trace(
         Weights and bias to start from; zero unless given.
     max_epochs
         The most epochs to run.
+    rule : {"perceptron", "pa", "pa1", "pa2", "arow"}
+        Another member of the family: passive-aggressive with its aggressiveness `C`, or AROW with
+        its `r`. They have a threshold of 1 and start from zero.
 
     Returns
     -------
@@ -250,7 +259,19 @@ def trace(
     <Trace: 4 steps, 4 updates, cycle>
     >>> run.contradiction
     {0: Fraction(1, 1), 1: Fraction(1, 1), 2: Fraction(1, 1), 3: Fraction(1, 1)}
+    >>> for line in trace([[2], [-1]], [1, -1], rule="arow").arithmetic(0):
+    ...     print(line)
+    w = [0], b = 0
+    s = w·x + b = 0·2 + 0 = 0
+    ℓ = max(0, 1 - y·s) = max(0, 1 - +1·0) = 1: a mistake
+    v = Σ σ·x² = 5, β = 1/(v + r) = 0.166667, α = ℓ·β = 0.166667
+    w ← w + α·y·σ·x = [0.333333], b ← 0.166667
+    σ ← σ - β·(σ·x)² = [0.333333]
     """
+    member = rule_of(rule, C, r)
+    if member is not None and (threshold != 0 or mistake != "margin" or eta != 1):
+        raise ValueError(f"rule={rule!r} has a threshold of 1 and no learning rate of yours")
+    threshold = threshold if member is None else 1
     problem = TraceProblem.of(
         X, y, feature_names=feature_names, row_names=row_names, threshold=threshold,
         padding=intercept_scaling if fit_intercept else None, mistake=mistake,
@@ -260,6 +281,6 @@ def trace(
         raise ValueError(f"{len(start)} weights do not fit {len(problem.X[0])} features")
     run = TraceRun(
         problem, update=update, eta=eta, order=order, weights=start, bias=bias,
-        max_epochs=max_epochs, seed=seed,
+        max_epochs=max_epochs, seed=seed, rule=member,
     )  # fmt: skip
     return Trace(run)

@@ -34,6 +34,11 @@ class TraceStep:
         Weights and bias before and after the step.
     updates
         The number of updates so far, k, those of this step included.
+    rule, tau, beta, square
+        Of another member of the family: the rule, what it answered, and the squared length or the
+        variance of the padded row. None and zeros for the perceptron.
+    variances_after
+        The variances of the weights and, last, of the bias, for a member that keeps them.
     """
 
     number: int
@@ -48,6 +53,11 @@ class TraceStep:
     weights_after: Vector
     bias_after: Any
     updates: int
+    rule: Any = None
+    tau: float = 0.0
+    beta: float = 0.0
+    square: float = 0.0
+    variances_after: Vector = ()
 
     @property
     def mistake(self) -> bool:
@@ -66,6 +76,9 @@ class TraceRun:
         One row per step, or all mistaken rows at once.
     eta, order, weights, bias, max_epochs, seed
         As for :func:`rosenblatt.reference.online`.
+    rule : named tuple or None
+        Another member of the family, see :mod:`rosenblatt.rules`, which starts from zero and looks
+        at one row per step.
 
     Attributes
     ----------
@@ -100,11 +113,14 @@ class TraceRun:
         bias: Any = 0,
         max_epochs: int = 100,
         seed: int | None = None,
+        rule: Any = None,
     ) -> None:
+        if rule is not None and (update != "online" or weights is not None or bias):
+            raise ValueError("other rules than the perceptron's learn online, and start from zero")
         if update not in ("online", "batch"):
             raise ValueError(f"update must be 'online' or 'batch', not {update!r}")
         self.problem = problem
-        self.update = update
+        self.update, self.rule = update, rule
         self.start = (tuple(weights or (0,) * len(problem.X[0])), bias)
         self.steps: list[TraceStep] = []
         self.stop_reason: str | None = None
@@ -124,7 +140,7 @@ class TraceRun:
         if record is None or self.stop_reason is not None:
             return None
         self._ahead = next(self._records, None)
-        step = _step(record, self.steps[-1] if self.steps else None)
+        step = _step(record, self.steps[-1] if self.steps else None, self.rule)
         self.steps.append(step)
         if self._ahead is None or self._ahead.epoch != step.epoch:
             self._close_epoch()
@@ -143,8 +159,13 @@ class TraceRun:
 
     def _reference(
         self, eta: Rate, order: Order, max_epochs: int, seed: int | None
-    ) -> Iterator[reference.Step | reference.BatchStep]:
+    ) -> Iterator[reference.Step | reference.BatchStep | reference.FamilyStep]:
         (weights, bias), problem = self.start, self.problem
+        if self.rule is not None:
+            return reference.family(
+                problem.X, problem.signs, self.rule, padding=problem.padding, order=order,
+                max_epochs=max_epochs, seed=seed,
+            )  # fmt: skip
         rule = {name: getattr(problem, name) for name in ("threshold", "mistake", "padding")}
         rule |= {"weights": weights, "bias": bias, "eta": eta, "max_epochs": max_epochs}
         if self.update == "batch":
@@ -158,7 +179,7 @@ class TraceRun:
         if not any(step.mistake for step in epoch):
             everything = seen == {None} or len(seen) == len(self.problem.X)
             self.stop_reason = "separated" if everything else self.stop_reason
-        else:
+        elif self.rule is None:
             self._detect_cycle()
         if self.stop_reason is None and self._ahead is None:
             self.stop_reason = "budget"
@@ -178,8 +199,16 @@ class TraceRun:
             self.contradiction = dict(sorted(added.items()))
 
 
-def _step(record: reference.Step | reference.BatchStep, previous: TraceStep | None) -> TraceStep:
+def _step(record: Any, previous: TraceStep | None, rule: Any = None) -> TraceStep:
     number, corrected = (previous.number, previous.updates) if previous else (0, 0)
+    if isinstance(record, reference.FamilyStep):
+        mistaken: tuple[int, ...] = (record.row,) if record.tau else ()
+        return TraceStep(
+            number + 1, record.epoch, record.row, mistaken, record.score, record.prediction, 1,
+            record.weights_before, record.bias_before, record.weights_after, record.bias_after,
+            corrected + len(mistaken), rule, record.tau, record.beta, record.square,
+            record.variances_after,
+        )  # fmt: skip
     if isinstance(record, reference.BatchStep):
         row, mistaken, score, prediction = None, record.mistaken, None, None
     else:

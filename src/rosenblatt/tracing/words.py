@@ -13,6 +13,7 @@ from typing import Any
 
 from rosenblatt.counts import counted
 from rosenblatt.reference import Vector
+from rosenblatt.tracing.family_words import answer_lines
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.run import TraceStep
 
@@ -154,6 +155,12 @@ def arithmetic(problem: TraceProblem, step: TraceStep) -> list[Line]:
         return [
             weights(problem, step.weights_before, step.bias_before),
             *_batch_lines(problem, step),
+        ]
+    if step.rule is not None:
+        return [
+            weights(problem, step.weights_before, step.bias_before),
+            [Math(_score(problem, step))],
+            *answer_lines(problem, step),
         ]
     return [
         weights(problem, step.weights_before, step.bias_before),

@@ -8,6 +8,7 @@ or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``
 from rosenblatt.viz.animation import animate
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.bounds import BoundsDisplay
+from rosenblatt.viz.comparison import ComparisonDisplay
 from rosenblatt.viz.contradiction import ContradictionDisplay
 from rosenblatt.viz.criterion import CriterionDisplay
 from rosenblatt.viz.epochs import EpochsDisplay
@@ -20,6 +21,7 @@ from rosenblatt.viz.words import TopWordsDisplay
 __all__ = [
     "BoundaryDisplay",
     "BoundsDisplay",
+    "ComparisonDisplay",
     "ContradictionDisplay",
     "CriterionDisplay",
     "EpochsDisplay",

@@ -27,6 +27,9 @@ class WeightSpaceDisplay(Display):
         The names of the two weights.
     threshold : float
         δ.
+    variances : array of shape (k + 1, 2) or None
+        Of the two weights at each point of the path, for AROW: an ellipse of one standard
+        deviation at the last one, and faint ones before.
 
     Examples
     --------
@@ -38,10 +41,11 @@ class WeightSpaceDisplay(Display):
     """
 
     def __init__(
-        self, rows: Any, signs: Any, path: Any, axes: tuple[str, str], threshold: float = 0.0
-    ) -> None:
+        self, rows: Any, signs: Any, path: Any, axes: tuple[str, str], threshold: float = 0.0,
+        variances: Any = None,
+    ) -> None:  # fmt: skip
         self.rows, self.signs, self.path = rows, signs, path
-        self.axes, self.threshold = axes, threshold
+        self.axes, self.threshold, self.variances = axes, threshold, variances
 
     @classmethod
     def from_trace(
@@ -60,13 +64,21 @@ class WeightSpaceDisplay(Display):
         path = np.array([problem.padded_weights(w, b) for w, b in states], dtype=float)
         names = [f"weight of {name}" for name in problem.feature_names]
         names += [] if problem.padding is None else ["bias"]
-        display = cls(rows, np.array(problem.signs), path, (names[0], names[1]), problem.threshold)
+        variances = None
+        if any(s.variances_after for s in steps):
+            first = (1.0,) * (len(names) if problem.padding is not None else 3)
+            kept = [first, *(s.variances_after for s in steps if s.mistake)]
+            variances = np.array(kept, dtype=float)[:, :2]
+        display = cls(
+            rows, np.array(problem.signs), path, (names[0], names[1]), problem.threshold, variances
+        )
         return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> WeightSpaceDisplay:
         """Draw into `ax`, or into a new figure."""
         ax = self._prepare(ax, figsize=(5.2, 5.0))
-        low, high = self.path.min(axis=0), self.path.max(axis=0)
+        around = 0.0 if self.variances is None else np.sqrt(self.variances)
+        low, high = (self.path - around).min(axis=0), (self.path + around).max(axis=0)
         center, extent = (low + high) / 2, 0.65 * max(float(np.max(high - low)), 1.0)
         across, up = (np.linspace(c - extent, c + extent, 400) for c in center)
         grid = np.stack(np.meshgrid(across, up), axis=-1)
@@ -83,6 +95,7 @@ class WeightSpaceDisplay(Display):
                 "", end, start, zorder=5,
                 arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0},
             )  # fmt: skip
+        self.ellipses_ = self._draw_ellipses(ax) if self.variances is not None else []
         ax.scatter(*self.path[0], s=36, facecolors="white", edgecolors=INK, zorder=6, label="start")
         ax.scatter(*self.path[-1], s=110, color=INK, marker="*", zorder=6, label="end")
         if self.cone_ is not None:
@@ -92,6 +105,21 @@ class WeightSpaceDisplay(Display):
         if legend:
             ax.legend(loc="best", framealpha=0.9)
         return self
+
+    def _draw_ellipses(self, ax: Any) -> list[Any]:
+        """One standard deviation around each of the weights on the path."""
+        from matplotlib.patches import Ellipse
+
+        drawn = []
+        for place, (center, variance) in enumerate(zip(self.path, self.variances, strict=True)):
+            last = place == len(self.path) - 1
+            width, height = 2 * np.sqrt(variance)
+            ellipse = Ellipse(
+                center, width, height, fill=False, edgecolor=POSITIVE,
+                linewidth=1.6 if last else 0.6, alpha=0.9 if last else 0.25,
+            )  # fmt: skip
+            drawn.append(ax.add_patch(ellipse))
+        return drawn
 
     def _edges(self) -> list[tuple[Any, int]]:
         """One row for each edge there is, without the rows that are zero."""

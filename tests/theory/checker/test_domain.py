@@ -36,6 +36,7 @@ def test_a_radius_is_a_finite_length(value):
 @pytest.mark.parametrize(
     ("path", "value"),
     [
+        (["radius"], None),  # the mistake bound rests on it
         (["mistake_bound"], INF),
         (["mistake_bound"], -1),
         (["mistake_bound"], True),

@@ -160,7 +160,7 @@ function drawPotential(proof) {
       <text class="tick" x="${x(v)}" y="${h - EDGE.bottom + 14}" text-anchor="middle">${short(v)}</text>`).join("")}
     ${ticks(0, start * 1.08 || 1, 4).map((v) => `<text class="tick" x="${EDGE.left + 7}" y="${y(v) + 4}" text-anchor="end">${short(v)}</text>`).join("")}
     <line class="floor" x1="${x(0)}" y1="${y(start)}" x2="${x(end)}" y2="${y(0)}"/>${dots.join("")}
-    <text class="note" x="${x(end)}" y="${h - EDGE.bottom - 8}" text-anchor="end">k₀ = ${short(end)}</text>
+    <text class="note" x="${w - EDGE.right}" y="${h - EDGE.bottom - 40}" text-anchor="end">k₀ = ${short(end)}</text>
     <text class="note floor-name" x="${w - EDGE.right}" y="${EDGE.top + 14}" text-anchor="end">● ‖w − αu‖², at most the dashed line</text>
     <text class="axis" x="${w - EDGE.right}" y="${h - 4}" text-anchor="end">updates k</text></svg>`
 }
@@ -201,6 +201,8 @@ function drawWeightSpace(space) {
     <g clip-path="url(#weights)">
       ${cone.length > 2 ? `<polygon class="cone" points="${points(cone, x, y)}"/>` : ""}
       ${edges.join("")}<polyline class="path" points="${points(space.path, x, y)}"/>
+      ${space.ellipse ? `<ellipse class="confidence" cx="${x(end[0])}" cy="${y(end[1])}" rx="${Math.abs(x(space.ellipse[0]) - x(0))}"
+        ry="${Math.abs(y(space.ellipse[1]) - y(0))}"/>` : ""}
       <circle class="start" cx="${x(space.path[0][0])}" cy="${y(space.path[0][1])}" r="4"/>
       <circle class="end" cx="${x(end[0])}" cy="${y(end[1])}" r="5"/></g>
     ${ticks(...range(mid[0]), 4).map((v) => `<text class="tick" x="${x(v)}" y="${size - room + 14}" text-anchor="middle">${short(v)}</text>`).join("")}

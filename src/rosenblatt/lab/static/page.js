@@ -1,6 +1,9 @@
 // The page: it draws the view that the server sends, and sends what the user does.
 
 const CONTROLS = [
+  ["rule", "rule", "select", ["perceptron", "pa", "pa1", "pa2", "arow"]],
+  ["C", "aggressiveness C", "number", { min: 0.001, step: 0.1 }],
+  ["r", "r of AROW", "number", { min: 0.001, step: 0.1 }],
   ["update", "update", "select", ["online", "batch"]],
   ["order", "order", "select", ["in order", "shuffled", "random"]],
   ["mistake", "mistake rule", "select", ["margin", "sign"]],
@@ -18,6 +21,9 @@ const CONTROLS = [
 ]
 // What the settings mean, as formulas; shown when the pointer or the focus is on a setting.
 const FORMULAS = {
+  rule: "perceptron: w ← w + η·y·x. pa: w ← w + τ·y·x, τ = max(0, 1 − y·s)/‖x‖². arow: a variance for each weight",
+  C: "pa1: τ = min(C, l/‖x‖²). pa2: τ = l/(‖x‖² + 1/(2C)), with l = max(0, 1 − y·s)",
+  r: "β = 1/(v + r), v = x·Σx: a larger r makes smaller steps",
   update: "online: w ← w + η·y·x for one row. batch: w ← w + η·Σ y·x over all mistaken rows",
   order: "which row I_t is looked at: in order, a new permutation per epoch, or drawn at random",
   mistake: "margin: a mistake is y·s ≤ δ. sign: a mistake is sign(s) ≠ y, with sign(0) = −1",
@@ -33,6 +39,7 @@ const FORMULAS = {
   seed: "of the random orders",
   start: "w₀ and b₀: weights first, then the bias. At most k₀ = ‖w₀ − αu‖²/R² updates",
 }
+const KINDS = ["var(--negative)", "var(--positive)", "var(--good)", "#e69f00", "var(--accent)", "#56b4e9", "#b8a900", "var(--ink)"]
 const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50, 200, 1000]
 const EXPORTS = [["png", "Picture, PNG"], ["svg", "Picture, SVG"], ["gif", "Animation, GIF"],
   ["md", "Trace, Markdown"], ["html", "Trace, HTML"], ["tex", "Trace, LaTeX"], ["txt", "Trace, text"],
@@ -162,10 +169,19 @@ export function render({ model }) {
       if (!stage.querySelector("svg")) stage.innerHTML = `<svg class="plane" tabindex="0" role="application"></svg>`
       const svg = stage.querySelector("svg")
       svg.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`)
+      // Of several classes, the region of the chosen one has its colour and the others have none.
+      const colour = `color-mix(in srgb, ${KINDS[view.target]} 20%, var(--surface))`
+      for (const [name, value] of [["--positive-soft", colour], ["--negative-soft", "var(--ground)"]]) {
+        if (view.labels) svg.style.setProperty(name, value)
+        else svg.style.removeProperty(name)
+      }
       svg.innerHTML = drawPlane(view, selected, size)
       svg.setAttribute("aria-label", describe())
     } else stage.innerHTML = drawRows(view)
     root.dataset.planar = view.planar
+    // A table is lower than a picture: the chart fills the room below it.
+    const home = $(view.planar ? ".side" : ".main")
+    if ($(".proof").parentElement !== home) home.append($(".proof"))
     for (const button of root.querySelectorAll("[data-mode]")) button.setAttribute("aria-checked", button.dataset.mode === mode)
     $(".counts").innerHTML = `epoch <b>${view.epoch}</b> · step <b>${view.position}</b> · updates <b>${view.updates}</b> · errors <b>${view.wrong_count}</b>`
     $(".play").textContent = playing ? "pause" : "play"
@@ -192,8 +208,10 @@ export function render({ model }) {
       else field.value = kind === "text" ? view.settings[name].join(", ") : view.settings[name]
     }
     const s = view.settings
-    const unused = { order: s.update === "batch", seed: s.order === "in order" || s.update === "batch", padding: !s.bias,
-      degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" }
+    const other = s.rule !== "perceptron", batch = s.update === "batch" && !other
+    const unused = { start: s.rule !== "perceptron", order: batch, seed: s.order === "in order" || batch, padding: !s.bias,
+      degree: s.lift !== "polynomial", gamma: s.lift !== "rbf", threshold: s.mistake === "sign" || other,
+      update: other, mistake: other, eta: other, C: s.rule !== "pa1" && s.rule !== "pa2", r: s.rule !== "arow" }
     for (const [name, off] of Object.entries(unused)) $(`[data-setting="${name}"]`).hidden = off
   }
 
@@ -203,7 +221,7 @@ export function render({ model }) {
       ${s.lines.map((line) => `<p class="sum">${text(line)}</p>`).join("")}
       ${s.verdict ? `<p><span class="verdict ${s.mistake ? "mistake" : "right"}">${{ mistake: "✗ a mistake", update: "✗ an update", right: "✓ right" }[s.verdict]}</span></p>` : ""}`
     const bound = view.proof.bound
-    const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? `between ${view.margin.low} and ${view.margin.high}` : `at most ${view.margin.high}`}</dd>`
+    const margin = view.margin && `<dt>largest margin γ</dt><dd class="interval">${view.margin.known ? (view.margin.low === view.margin.high ? view.margin.low : `between ${view.margin.low} and ${view.margin.high}`) : `at most ${view.margin.high}`}</dd>`
     $(".known-text").innerHTML = `${drawWeights(view.weights, view.bias)}
       <dl><dt>updates</dt><dd class="mistakes">${view.updates}${bound === undefined ? "" : ` of at most ${bound}`}
         ${bound ? `<meter min="0" max="${bound}" value="${view.updates}"></meter>` : ""}</dd>
@@ -383,7 +401,7 @@ export function render({ model }) {
   async function exportPicture(kind) {
     const svg = stage.querySelector("svg")
     if (!svg) return say("Only data with two features has a picture to export.", "error")
-    const copy = svg.cloneNode(true), now = getComputedStyle(root)
+    const copy = svg.cloneNode(true), now = getComputedStyle(svg)
     const css = model.picture_css.replace(/var\((--[\w-]+)\)/g, (_, name) => now.getPropertyValue(name))
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg")
     copy.setAttribute("width", size[0] * 2)

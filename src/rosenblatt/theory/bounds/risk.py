@@ -158,9 +158,18 @@ class RiskEstimate:
 
 @dataclass(frozen=True, repr=False)
 class RiskReport:
-    """Estimates of the risk side by side; ``print`` shows them as a table."""
+    """Estimates of the risk side by side; ``print`` shows them as a table.
+
+    Attributes
+    ----------
+    estimates
+        The estimates.
+    guessing
+        The error of always predicting the most frequent class: what is not below it is vacuous.
+    """
 
     estimates: tuple[RiskEstimate, ...]
+    guessing: float = 0.5
 
     def __getitem__(self, name: str) -> RiskEstimate:
         for estimate in self.estimates:
@@ -170,10 +179,16 @@ class RiskReport:
 
     def report(self) -> str:
         """The table in plain English."""
-        return "\n".join(
+        lines = [
             f"{e.name:<18}{e.shown():>8}{e.shown_interval()}  {'VACUOUS: ' * e.vacuous}{e.remark}"
             for e in self.estimates
-        )
+        ]
+        if any(e.vacuous for e in self.estimates):
+            lines.append(
+                f"VACUOUS: not below {self.guessing:.2%}, the error of always predicting the most "
+                "frequent class."
+            )
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.report()
@@ -236,7 +251,7 @@ def risk_report(
         found.append(RiskEstimate("online to batch", value, None, value >= guessing, remark))
     if updates is not None and train == 0.0 and len(np.unique(np.asarray(y))) == 2:
         found.append(_leave_one_out(estimator, X, y, int(updates), n, guessing))
-    return RiskReport(tuple(found))
+    return RiskReport(tuple(found), guessing)
 
 
 def _guessing(y: Any) -> float:

@@ -50,6 +50,7 @@ def check_fields(c: Certificate) -> None:
             _check_margin(margin, name, c)
     bound = c.mistake_bound
     _check(bound is None or _is_index(bound), "the mistake bound is not a count")
+    _check(bound is None or c.radius is not None, "there is a mistake bound but no radius")
     _check_source(c)
 
 

@@ -1,9 +1,4 @@
-"""One step of each member of the family, as pure functions of numbers, and the table of them.
-
-Every first-order member of the perceptron family looks at one example, forms its *margin*
-``y·(w·x + b)``, and answers with a coefficient ``τ``; then ``w += τ·y·x`` and ``b += τ·y·c²``.
-The functions here are that answer. The reference runs them as they stand, the engine compiles
-the same source, so that neither can drift from the other.
+"""The perceptron's step: online, batch and joint.
 
 The conventions (ties, padding, steps and updates) are stated in :mod:`rosenblatt.reference`.
 """
@@ -11,20 +6,10 @@ The conventions (ties, padding, steps and updates) are stated in :mod:`rosenblat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from rosenblatt.rules.table import Rule
 
 MISTAKE_RULES = ("margin", "sign")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a member of the family does, what it promises, and who said so."""
-
-    condition: str
-    update: str
-    bound: str
-    paper: str
-
 
 RULES = {
     "online": Rule(

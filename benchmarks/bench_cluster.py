@@ -1,0 +1,275 @@
+"""Training on shards: accuracy, time, and bytes sent, against one process and against peers.
+
+    python benchmarks/bench_cluster.py accuracy [DATA]  # 1, 4, 16, 64 shards against serial
+    python benchmarks/bench_cluster.py scaling       # epochs with 1 and with 2 local processes
+    python benchmarks/bench_cluster.py peers         # dask-ml's Incremental, SGDClassifier
+    python benchmarks/bench_cluster.py bytes         # what an epoch sends, and would send
+    python benchmarks/bench_cluster.py large [GB]    # a generated file, 3 GB by default
+
+Each model is trained with its defaults: a held-out tenth decides the number of epochs, and the
+model is then trained on all rows. Accuracy is on rows that no training has seen. Times are of the
+epochs from the second on, in which rows are read from the workers' disks; the least of several
+rounds, taken in turn.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import sys
+import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+import rosenblatt
+from common import data_folder, machine
+from rosenblatt import data
+from rosenblatt.cluster.run import ShardWarning
+from rosenblatt.estimators.evaluation import evaluate
+
+SHARDS = (1, 4, 16, 64)
+
+
+def imdb(folder: Path, copies: int = 1) -> tuple[Path, Path]:
+    """The reviews as TSV files, for training perhaps several times over, and for the test."""
+    paths = []
+    for part in ("train", "test"):
+        with pa.input_stream(str(data_folder() / "text" / f"imdb_{part}.tsv.zst")) as file:
+            header, _, rows = file.read().partition(b"\n")
+        paths.append(folder / f"imdb{copies}_{part}.tsv")
+        times = copies if part == "train" else 1
+        paths[-1].write_bytes(header + b"\n" + (rows.rstrip(b"\n") + b"\n") * times)
+    return paths[0], paths[1]
+
+
+def covtype(folder: Path) -> tuple[Path, Path]:
+    """Forest covers as CSV files: 100,000 rows for training, 20,000 for the test."""
+    found = np.load(data_folder() / "tabular" / "covtype_120k.npz")
+    order = np.random.default_rng(0).permutation(len(found["y"]))
+    X, y = found["X"][order], found["y"][order]
+    names = ",".join(["label", *(f"c{j}" for j in range(X.shape[1]))])
+    paths = folder / "covtype_train.csv", folder / "covtype_test.csv"
+    for path, rows in zip(paths, (slice(0, 100_000), slice(100_000, None)), strict=True):
+        table = np.column_stack([y[rows], X[rows]])
+        np.savetxt(path, table, "%d", ",", header=names, comments="")
+    return paths
+
+
+def news20(folder: Path) -> tuple[Path, Path]:
+    """Newsgroups in svmlight lines: a fifth of the rows is for the test."""
+    with gzip.open(data_folder() / "libsvm" / "news20.gz") as file:
+        lines = file.read().splitlines(keepends=True)
+    order = np.random.default_rng(0).permutation(len(lines))
+    cut = len(lines) * 4 // 5
+    paths = folder / "news20_train.svm", folder / "news20_test.svm"
+    for path, rows in zip(paths, (order[:cut], order[cut:]), strict=True):
+        path.write_bytes(b"".join(lines[i] for i in rows))
+    return paths
+
+
+def accuracy_of(model: rosenblatt.Model, test: Path) -> float:
+    source = data.open(test, features=model.features, classes=model.classes)
+    return evaluate(model, source).accuracy
+
+
+def accuracy(console: Console, folder: Path, *wanted: str) -> None:
+    table = Table("data", "rows", "serial", *(f"{s} shards" for s in SHARDS), title="accuracy, %")
+    sets = {
+        "news20": partial(news20, folder),
+        "covtype": partial(covtype, folder),
+        "IMDB": partial(imdb, folder),
+        "IMDB, 8 copies": partial(imdb, folder, 8),
+    }
+    chosen = [name for name in sets if not wanted or name in wanted]
+    for name in chosen:
+        path, test = sets[name]()
+        model = rosenblatt.train(path)
+        cells = [f"{100 * accuracy_of(model, test):.2f}"]
+        with ThreadPoolExecutor(2) as pool:
+            for shards in SHARDS:
+                runs: list = []
+                mixed = rosenblatt.train(path, workers=pool, shards=shards, report=runs.append)
+                cells.append(f"{100 * accuracy_of(mixed, test):.2f}")
+                rows, epochs = len(runs[-1].rows.store), len(mixed.history)
+                console.print(
+                    f"{name}, {shards} shards: {cells[-1]}, {epochs} epochs; serial {cells[0]}",
+                    highlight=False,
+                )
+        table.add_row(name, f"{rows:,}", *cells)
+    console.print(table)
+
+
+def epoch_seconds(path: Path, workers: object, shards: int, epochs: int = 4) -> list[float]:
+    runs: list = []
+    rosenblatt.train(path, workers=workers, shards=shards, epochs=epochs, report=runs.append)
+    return [epoch.seconds for epoch in runs[-1].history]
+
+
+def scaling(console: Console, folder: Path, rounds: int = 3) -> None:
+    path, _ = imdb(folder, 8)
+    best = {1: [np.inf, np.inf], 2: [np.inf, np.inf]}
+    for _ in range(rounds):
+        for workers in best:
+            first, *later = epoch_seconds(path, workers, 16)
+            best[workers] = [min(best[workers][0], first), min(best[workers][1], *later)]
+    table = Table("local processes", "first epoch, s", "later epochs, s", "times as fast")
+    for workers, (first, later) in best.items():
+        table.add_row(str(workers), f"{first:.2f}", f"{later:.3f}", f"{best[1][1] / later:.2f}")
+    console.print(table)
+
+
+def peers(console: Console, folder: Path) -> None:
+    """The same batches of hashed rows for all: ours by mixing, theirs one after the other."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.linear_model import SGDClassifier
+
+    path, test = imdb(folder)
+    vectorizer = HashingVectorizer(ngram_range=(1, 2), n_features=1 << 22, alternate_sign=False)
+    blocks = []
+    for part in (path, test):
+        rows = [line.split("\t", 1) for line in part.read_text().splitlines()[1:]]
+        X = vectorizer.transform([text for _, text in rows]).astype(np.float32)
+        blocks.append((X, np.array([label for label, _ in rows])))
+    (X, y), (X_test, y_test) = blocks
+    edges = np.linspace(0, len(y), 17).astype(int)
+    batches = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
+    table = Table("16 batches of IMDB, 5 epochs", "s per epoch", "test accuracy, %")
+
+    def row(name: str, seconds: float, predicted: np.ndarray) -> None:
+        table.add_row(name, f"{seconds / 5:.2f}", f"{100 * np.mean(predicted == y_test):.2f}")
+
+    sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
+                        average=True)  # fmt: skip
+    began = perf_counter()
+    for _ in range(5):
+        for some, labels in batches:
+            sgd.partial_fit(some, labels, classes=["neg", "pos"])
+    row("SGDClassifier.partial_fit", perf_counter() - began, sgd.predict(X_test))
+    _dask_peers(row, batches, X_test)
+    console.print(table)
+
+
+def _dask_peers(row: object, batches: list, X_test: object) -> None:
+    import dask
+    import dask.array as da
+    from distributed import Client
+    from sklearn.linear_model import SGDClassifier
+
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        shape = batches[0][0].shape[1]
+        X = da.concatenate([
+            da.from_delayed(dask.delayed(some), (some.shape[0], shape), meta=some[:0])
+            for some, _ in batches
+        ])  # fmt: skip
+        y = da.concatenate([da.from_array(labels, chunks=len(labels)) for _, labels in batches])
+        X, y = client.persist([X, y])
+        model = rosenblatt.Perceptron(
+            keep="late_average", max_iter=5, tol=None, random_state=0, shuffle="after_first"
+        )
+        began = perf_counter()
+        rosenblatt.cluster.fit(model, X, y, client=client)
+        row("rosenblatt.cluster.fit", perf_counter() - began, model.predict(X_test))
+        try:
+            from dask_ml.wrappers import Incremental
+        except ImportError as error:
+            row(f"dask-ml is not installed ({error})", np.nan, np.array([]))
+            return
+        sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
+                            average=True)  # fmt: skip
+        incremental = Incremental(sgd, shuffle_blocks=False)
+        began = perf_counter()
+        for _ in range(5):
+            incremental.partial_fit(X, y, classes=["neg", "pos"])
+        row("dask-ml Incremental", perf_counter() - began, incremental.estimator_.predict(X_test))
+
+
+def sent(console: Console, folder: Path) -> None:
+    table = Table("data", "features", "weights, MB", "moves of a shard, MB", "MB per epoch",
+                  "64 workers", "1,000 workers", title="sent, 16 shards")  # fmt: skip
+    for name, (path, _) in {
+        "IMDB": imdb(folder), "covtype": covtype(folder), "news20": news20(folder),
+    }.items():  # fmt: skip
+        seen: list = []
+
+        def note(run: object, seen: list = seen) -> None:
+            if len(run.history) > len(seen):
+                seen.append((run.engine.sent, run.engine.received, run.learner.W.nbytes,
+                             len(run.found.columns)))  # fmt: skip
+
+        with ThreadPoolExecutor(16) as pool:
+            rosenblatt.train(path, workers=pool, shards=16, epochs=3, report=note)
+        (_, before, *_), (_, after, weights, features) = seen[-2:]
+        moves = (after - before) / 16
+        cells = [16 * weights + after - before]
+        cells += [n * weights + (n - 1) * moves for n in (64, 1000)]
+        table.add_row(name, f"{features:,}", f"{weights / 1e6:.2f}", f"{moves / 1e6:.2f}",
+                      *(f"{cell / 1e6:,.0f}" for cell in cells))  # fmt: skip
+    console.print(table)
+    console.print(
+        "Each worker gets the weights once per epoch and sends one sum of moves; for 64 and 1,000 "
+        "workers, one shard each, computed from the sizes measured.", highlight=False,
+    )  # fmt: skip
+
+
+def generated(path: Path, gigabytes: float) -> int:
+    """A CSV file of texts of random words, some of which tell the class; the number of rows."""
+    generator, rows = np.random.default_rng(0), 0
+    words = np.array([f"w{i}" for i in range(50_000)])
+    ranks = (generator.pareto(0.8, 1 << 22) * 40).astype(np.int64) % len(words)
+    with path.open("w") as file:
+        file.write("label,text\n")
+        while file.tell() < gigabytes * 1e9:
+            labels = generator.integers(0, 2, 20_000)
+            at = generator.integers(0, len(ranks) - 200, 20_000)
+            marks = np.where(generator.random(20_000) < 0.9, labels, 1 - labels)
+            for label, start, mark in zip(labels, at, marks, strict=True):
+                text = " ".join(words[ranks[start : start + 120]])
+                file.write(f"{'ab'[label]},{text} mark{mark}{start % 50}\n")
+            rows += 20_000
+    return rows
+
+
+def large(console: Console, folder: Path, gigabytes: float) -> None:
+    path = folder / "large.csv"
+    rows = generated(path, gigabytes)
+    console.print(f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB", highlight=False)
+    table = Table("", "whole run, s", "first epoch, s", "later epochs, s", "progressive error, %")
+    for workers in (None, 1, 2):
+        runs: list = []
+        began = perf_counter()
+        rosenblatt.train(path, epochs=3, workers=workers, report=runs.append, memory=1 << 30)
+        seconds, history = perf_counter() - began, runs[-1].history
+        later = min(epoch.seconds for epoch in history[1:])
+        table.add_row(
+            "serial" if workers is None else f"{runs[-1].shards} shards, {workers} workers",
+            f"{seconds:.1f}", f"{history[0].seconds:.1f}", f"{later:.2f}",
+            f"{100 * history[-1].progressive_error:.2f}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def main() -> None:
+    console = Console(width=120)
+    what, *rest = sys.argv[1:] or ["accuracy"]
+    warnings.simplefilter("ignore", ShardWarning)
+    console.print(machine("pyarrow", "dask", "distributed"), highlight=False)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if what == "large":
+            large(console, folder, float(rest[0]) if rest else 3.0)
+        else:
+            {"accuracy": accuracy, "scaling": scaling, "peers": peers, "bytes": sent}[what](
+                console, folder, *rest
+            )
+
+
+if __name__ == "__main__":
+    main()

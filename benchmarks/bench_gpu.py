@@ -1,0 +1,252 @@
+"""The perceptron on a GPU: MNIST, features of ImageNet's size, a thousand models, the 1999 table.
+
+    python benchmarks/bench_gpu.py                    # all of it: a minute on an H200
+    python benchmarks/bench_gpu.py mnist big many kernel peers
+
+Needs ``rosenblatt[gpu]`` and a CUDA device; MNIST as in the other benchmarks. The large data are
+generated on the device: 1,281,167 rows of 2,048 features, 1,000 class centres with noise. Times are
+minima of several epochs after one that compiles, and wall time of the whole call where it says so.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from common import machine, mnist
+from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt.gpu.blocks import Blocks
+from rosenblatt.gpu.device import current_device
+from rosenblatt.gpu.table import Settings
+from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.linear import Linear
+
+RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
+ROWS, FEATURES, CLASSES = 1_281_167, 2_048, 1_000
+
+
+def timed(work, times: int = 5) -> tuple[float, object]:
+    """The least time of several calls, the device idle before and after, and the last result."""
+    device, least, found = current_device(), np.inf, None
+    for _ in range(times):
+        device.xp.cuda.Device().synchronize()
+        began = time.perf_counter()
+        found = work()
+        device.xp.cuda.Device().synchronize()
+        least = min(least, time.perf_counter() - began)
+    return least, found
+
+
+def peaks() -> tuple[float, float, float]:
+    """What the device reaches: float32 and tf32 products in TFLOP/s, copies in TB/s."""
+    device = current_device()
+    xp, n = device.xp, 8192
+    A = xp.random.standard_normal((n, n), dtype=np.float32)
+    out, rates = xp.empty((n, n), np.float32), []
+    for tf32 in (False, True):
+        device.product(A, A, out, tf32=tf32)
+        seconds, _ = timed(lambda tf32=tf32: device.product(A, A, out, tf32=tf32))
+        rates.append(2 * n**3 / seconds / 1e12)
+    big = xp.zeros(1 << 29, np.float32)
+    other = xp.empty_like(big)
+    seconds, _ = timed(lambda: xp.copyto(other, big))
+    rates.append(2 * big.nbytes / seconds / 1e12)
+    print("peaks: float32 {:.1f}, tf32 {:.1f} TFLOP/s, copies {:.2f} TB/s".format(*rates))
+    return rates[0], rates[1], rates[2]
+
+
+def epochs(blocks: Blocks, examples, count: int) -> tuple[list[float], list]:
+    """The times and tallies of some epochs in permuted orders, drawn before the clock starts."""
+    seconds, tallies = [], []
+    for epoch in range(count):
+        order = np.random.default_rng(epoch).permutation(len(examples)).astype(np.uint64)
+        size = examples.rows_per_call
+        began = time.perf_counter()
+        parts = [
+            blocks.walk(examples, order[at : at + size], np.ones(1))
+            for at in range(0, len(order), size)
+        ]
+        seconds.append(time.perf_counter() - began)
+        tallies.append(sum(tally.updates for part in parts for tally in part))
+    return seconds, tallies
+
+
+def bench_mnist() -> None:
+    """MNIST, 10 classes one-vs-rest, epoch by epoch."""
+    X, y = mnist()
+    device = current_device()
+    examples = examples_of(device.xp.asarray(X), y)
+    host, order = examples_of(X, y), np.random.default_rng(0).permutation(60_000).astype(np.uint64)
+    for multiclass in ("ovr", "ovo", "joint"):
+        for averaging in (False, True):
+            for size in (256, 512, 1024) if multiclass == "ovr" else (None,):
+                blocks = Blocks(
+                    device, [Settings(averaging=averaging)], 10, 784, multiclass=multiclass,
+                    block_rows=size,
+                )  # fmt: skip
+                seconds, updates = epochs(blocks, examples, 12)
+                shown = " ".join(f"{1e3 * s:.2f}" for s in seconds)
+                print(f"MNIST {multiclass} averaging={averaging} block {blocks.size}: ms {shown}")
+    learner = Linear(10, 784, dtype=np.float32, dense=True)
+    learner.walk(host, order)
+    began = time.perf_counter()
+    found = learner.walk(host, np.random.default_rng(1).permutation(60_000).astype(np.uint64))
+    print(f"MNIST ovr on one core of the processor: {1e3 * (time.perf_counter() - began):.0f} ms, "
+          f"{found.updates} updates in the second epoch; device {updates[1]} (joint)")  # fmt: skip
+    began = time.perf_counter()
+    model = Perceptron.textbook(random_state=0, max_iter=20, tol=None, device="cuda")
+    model.fit(device.xp.asarray(X), y)
+    whole = time.perf_counter() - began
+    print(f"Perceptron.fit, 20 epochs, rows on the device: {whole:.3f} s, "
+          f"epochs {1e3 * min(model.history_['seconds']):.2f} ms each at best")  # fmt: skip
+
+
+def generated(rows: int = ROWS):
+    """Rows on the device and labels: class centres with noise."""
+    xp = current_device().xp
+    xp.random.seed(0)
+    y = np.random.default_rng(0).integers(0, CLASSES, rows)
+    centres = xp.random.standard_normal((CLASSES, FEATURES), dtype=np.float32)
+    X, labels = xp.empty((rows, FEATURES), np.float32), xp.asarray(y)
+    for at in range(0, rows, 65_536):
+        part = X[at : at + 65_536]
+        part[...] = xp.random.standard_normal(part.shape, dtype=np.float32)
+        part += np.float32(0.1) * centres[labels[at : at + 65_536]]
+    return X, y
+
+
+def bench_big() -> None:
+    """Features of ImageNet's size, 1,000 classes one-vs-rest, float32 and with a tf32 screen."""
+    single, _, copies = peaks()
+    X, y = generated()
+    examples, device = examples_of(X, y), current_device()
+    for screens, size in ((False, 512), (False, 1024), (True, 512), (True, 1024)):
+        blocks = Blocks(device, [Settings()], CLASSES, FEATURES, block_rows=size)
+        blocks.screens = screens
+        seconds, updates = epochs(blocks, examples, 4)
+        flops = 2 * ROWS * FEATURES * (CLASSES + size)
+        share = flops / min(seconds[1:]) / 1e12 / single
+        moved = ROWS * FEATURES * 4 * (1 + 1 + 2 + 1)  # read, gathered, both products, updates
+        print(
+            f"big screen={screens} block {size}: s {[round(s, 3) for s in seconds]}, updates "
+            f"{updates}; {flops / 1e12:.1f} TFLOP of products, {share:.0%} of the float32 peak; "
+            f"{moved / min(seconds[1:]) / 1e12 / copies:.0%} of the copy rate"
+        )
+    del blocks
+    model = Perceptron.textbook(shuffle=False, max_iter=2, tol=None, device="cuda")
+    began = time.perf_counter()
+    model.fit(X, y)
+    print(f"Perceptron.fit, 2 epochs: {time.perf_counter() - began:.2f} s in all, epochs "
+          f"{[round(s, 3) for s in model.history_['seconds']]}")  # fmt: skip
+    rows = 20_000
+    learner = Linear(CLASSES, FEATURES, dtype=np.float32, dense=True, threads=16)
+    part, order = examples_of(device.host(X[:rows]), y[:rows]), np.arange(rows, dtype=np.uint64)
+    began = time.perf_counter()
+    learner.walk(part, order)
+    seconds = time.perf_counter() - began
+    print(f"big on 16 threads of the processor: {seconds:.2f} s for {rows:,} rows, "
+          f"{seconds * ROWS / rows:.0f} s an epoch at that rate")  # fmt: skip
+
+
+def bench_many() -> None:
+    """A thousand models of 10 classes on MNIST."""
+    X, y = mnist()
+    device = current_device()
+    rows = device.xp.asarray(X)
+    examples = examples_of(rows, y)
+    for models in (100, 1000):
+        for size in (256, 512, 1024):
+            settings = [Settings((t, t)) for t in np.linspace(0, 50, models)]
+            blocks = Blocks(device, settings, 10, 784, block_rows=size)
+            seconds, updates = epochs(blocks, examples, 6)
+            print(f"{models} models of 10 classes, block {size}: ms "
+                  f"{[round(1e3 * s, 1) for s in seconds]}, updates {updates[-1]}")  # fmt: skip
+    del blocks
+    grid = {"threshold": np.linspace(0, 50, 200).tolist()}
+    ends: list[float] = []
+    model = Perceptron.textbook(
+        random_state=0, max_iter=12, tol=None, callbacks=lambda epoch: ends.append(time.time())
+    )
+    fits = fit_many(model, rows, y, grid=grid, cv=5, device="cuda")
+    ends.sort()
+    first = [ends[1000 * epoch] for epoch in range(12)]  # when the first model ended each epoch
+    between = [round(1e3 * s) for s in np.diff(first)]
+    print(f"fit_many, 200 settings x 5 folds: ms between epochs of all {between}; {fits!r}")
+
+
+def bench_kernel() -> None:
+    """The 1999 table: d = 1..6, up to 30 epochs, counts beside the processor's."""
+    X, y = mnist()
+    X_test, y_test = mnist("t10k")
+    device = current_device()
+    known = json.loads(RESULTS.read_text())["cells"] if RESULTS.exists() else []
+    known = {(c["degree"], c["epochs"]): c for c in known if c["seed"] == 1}
+    order = np.random.default_rng(1).permutation(60_000)
+    KernelPerceptron(max_iter=1, tol=None, device="cuda").fit(X[:3000], y[:3000])  # compile
+    KernelPerceptron(max_iter=1, tol=None, device="cuda").fit(X[:3000].astype(float), y[:3000])
+    whole = walks = predicting = 0.0
+    for degree in range(1, 7):
+        rows, test = (
+            np.rint(255 * part.astype(np.float64)) if degree == 1 else part for part in (X, X_test)
+        )
+        model = KernelPerceptron(
+            degree=degree, gamma=1, coef0=1 if degree == 1 else 1 / 255**2, shuffle=order,
+            max_iter=30, tol=None, device="cuda",
+        )  # fmt: skip
+        began = time.perf_counter()
+        model.fit(rows, y)
+        seconds = time.perf_counter() - began
+        whole, walks = whole + seconds, walks + float(np.sum(model.history_["seconds"]))
+        test = device.xp.asarray(test)
+        for T in (0.1, 1, 4, 10, 30):
+            if round(T * 60_000) > model.t_:
+                continue
+            then = model.rewound(round(T * 60_000))
+            began, errors = time.perf_counter(), []
+            for keep in ("vote", "average", "last"):
+                guesses = device.host(then.set_params(keep=keep).predict(test))
+                errors.append(100 * float(np.mean(guesses != y_test)))
+            predicting += time.perf_counter() - began
+            cell = known.get((degree, T))
+            mine = (int(then.support_.size), int(then.problem_updates_.sum()))
+            theirs = (cell["support"], cell["mistakes"]) if cell else "-"
+            print(f"d={degree} T={T:g}: {'vote {:.2f} average {:.2f} last {:.2f}'.format(*errors)} "
+                  f"SupVec, Mistake {mine}, on the processor {theirs}")  # fmt: skip
+        print(f"d={degree}: fit {seconds:.2f} s, walks {np.sum(model.history_['seconds']):.2f} s, "
+              f"{model.n_iter_} epochs, {model.stop_reason_}")  # fmt: skip
+    print(f"1999 table: fits {whole:.2f} s, of which walks {walks:.2f} s; predictions "
+          f"{predicting:.2f} s")  # fmt: skip
+
+
+def bench_peers() -> None:
+    """What others take on this machine's processor for one pass over MNIST."""
+    from sklearn.linear_model import Perceptron as Theirs
+    from sklearn.svm import LinearSVC
+
+    X, y = mnist()
+    for name, model, rows in (
+        ("scikit-learn Perceptron, 1 epoch", Theirs(max_iter=1, tol=None, n_jobs=-1), 60_000),
+        ("LinearSVC, 10,000 rows, to its end", LinearSVC(dual=True), 10_000),
+    ):
+        began = time.perf_counter()
+        model.fit(X[:rows], y[:rows])
+        print(f"{name}: {time.perf_counter() - began:.2f} s")
+
+
+def main() -> None:
+    parts = {"mnist": bench_mnist, "big": bench_big, "many": bench_many, "kernel": bench_kernel,
+             "peers": bench_peers}  # fmt: skip
+    xp = current_device().xp
+    name = xp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    print(machine(), f"CuPy {xp.__version__}, {name}")
+    for part in sys.argv[1:] or parts:
+        parts[part]()
+        xp.get_default_memory_pool().free_all_blocks()
+
+
+if __name__ == "__main__":
+    main()

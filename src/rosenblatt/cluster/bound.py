@@ -1,0 +1,144 @@
+"""The mistake bound of a run on shards, by the losses of the weights that it came to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.cluster import facts
+from rosenblatt.cluster.engines import Call
+from rosenblatt.cluster.manifest import home_of, name_of
+from rosenblatt.cluster.parcels import Parcel, taken
+from rosenblatt.cluster.run import ClusterRun
+from rosenblatt.cluster.shard_rows import rows_of
+from rosenblatt.cluster.tasks import Facts, Leaf, examples_of_leaf, learner_of, placed, reading_of
+from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.problems import n_problems
+from rosenblatt.theory.bounds.mixing_bounds import MixingBound, mixing_loss_bound
+from rosenblatt.training.mixing import tree_sum
+
+_SCALES = 2.0 ** np.arange(-8, 17, 0.5)  # of the weights to compare with
+_AT_ONCE = 4096  # rows
+_ROUNDING = 1.0 + 1e-6  # sums of floats are not exact
+
+
+def run_bound(run: ClusterRun) -> MixingBound | None:
+    """A bound of the updates of the run's last phase; None where none applies.
+
+    Weights to compare with are those that the run came to, times the factor that makes the bound
+    least. The bound speaks of runs that start at zero, of rows that all weigh the same, and of
+    problems that are learned each for itself.
+    """
+    if run.settings.multiclass != "ovr" and len(run.found.classes) > 2:
+        return None
+    if run.start is not None or run.found.weighted or run.learner.mixed_updates == 0:
+        return None
+    threshold, padding = run.settings.threshold, run.settings.padding
+    assert threshold is not None, "settings are for the features by now"
+    assert padding is not None, "settings are for the features by now"
+    shards, learner = run.visited(), run.learner
+    kept = run.progress.kept
+    shown = learner.weights(run.settings.average) if kept is None else kept.weights
+    W = np.ascontiguousarray(shown.weights.T)
+    parcel = Parcel.of({"weights": W, "bias": shown.bias}, {})
+    engine = run.engine
+    common, shared = engine.share(learner.common), engine.share(parcel)
+    calls = [
+        Call(
+            name_of("losses", learner.common.name, parcel.name, [x.digest for x in block],
+                    facts.facts()),
+            losses,
+            (block, common, shared, engine.row_folder, facts.facts()),
+            home_of([leaf.shard for leaf in block]),
+        )
+        for block in engine.blocks(shards.leaves)
+    ]  # fmt: skip
+    try:
+        found = engine.total(calls, _add)
+    finally:
+        engine.drop(shared)
+    lengths = _lengths(W, shown.bias, learner.common, padding)
+    shares, epochs = [leaf.share for leaf in shards.leaves], run.progress.epoch
+    problems = len(lengths)
+    bounds = [
+        min(
+            (
+                mixing_loss_bound(
+                    math.sqrt(found[0]) * _ROUNDING, scale * lengths[p] * _ROUNDING,
+                    float(found[1 + p * len(_SCALES) + i]) * _ROUNDING, shares,
+                    epochs=epochs, threshold=threshold,
+                )
+                for i, scale in enumerate(_SCALES)
+            ),
+        )
+        for p in range(problems)
+        if lengths[p] > 0
+    ]  # fmt: skip
+    if len(bounds) < problems:
+        return None
+    return MixingBound(float(sum(b.mixed for b in bounds)), float(sum(b.total for b in bounds)))
+
+
+def losses(
+    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, expected: Facts
+) -> np.ndarray:
+    """The largest squared length of a row, and the hinge losses of each problem at each scale."""
+    facts.check(expected)
+    common, weights = taken(common), taken(weights)
+    return tree_sum([_losses(leaf, common, weights, folder) for leaf in leaves], _add)
+
+
+def _add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    total = left + right
+    total[0] = max(left[0], right[0])
+    return total
+
+
+def _losses(leaf: Leaf, common: Parcel, weights: Parcel, folder: str | None) -> np.ndarray:
+    rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
+    place = placed(rows, common)
+    examples, visited, _ = examples_of_leaf(rows, leaf, common, place)
+    arrays = weights.arrays
+    learner = learner_of(common, place, arrays["weights"][place.index], arrays["bias"])
+    problems = n_problems(len(common.about["classes"]), "ovr")
+    sums, radius = np.zeros((problems, len(_SCALES))), 0.0
+    for start in range(0, len(visited), _AT_ONCE):
+        some = visited[start : start + _AT_ONCE]
+        scores = np.asarray(learner.scores(examples, some), np.float64).reshape(len(some), problems)
+        codes = examples.codes[some]
+        truth = codes[:, None] == (np.arange(problems) if problems > 1 else 1)
+        margins = np.where(truth, scores, -scores)
+        for i, scale in enumerate(_SCALES):
+            sums[:, i] += np.maximum(0.0, 1.0 - scale * margins).sum(axis=0)
+        radius = max(radius, float(_squared_lengths(examples, some, place.rates).max()))
+    padding = float(common.about["padding"])
+    return np.concatenate([[radius + padding**2], leaf.share * sums.ravel()])
+
+
+def _squared_lengths(examples: Examples, rows: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The squared lengths of rows in the coordinates in which all learning rates are 1."""
+    packed: Any = examples.rows
+    wide, out = rates.astype(np.float64), np.zeros(len(rows))
+    ends = packed.pointers.astype(np.int64)
+    squares = packed.bases.astype(np.float64)[rows] ** 2
+    parts = (packed.near, squares), (packed.far, squares), (packed.columns, None)
+    for part, (places, of_rows) in enumerate(parts):
+        first, last = ends[rows, part], ends[rows + np.uint64(1), part]
+        lengths = last - first
+        owner = np.repeat(np.arange(len(rows)), lengths)
+        at = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        at += np.repeat(first, lengths)
+        own = wide[places[at]]
+        own *= packed.values[at].astype(np.float64) ** 2 if of_rows is None else of_rows[owner]
+        out += np.bincount(owner, weights=own, minlength=len(rows))
+    return out
+
+
+def _lengths(W: np.ndarray, bias: np.ndarray, common: Parcel, padding: float) -> np.ndarray:
+    """The lengths of the weights of each problem in the coordinates in which rates are 1."""
+    rates = common.arrays["rates"].astype(np.float64)
+    own = rates[np.minimum(np.arange(len(W)), len(rates) - 1)]
+    squares = (W.astype(np.float64) ** 2 / np.maximum(own, 1e-300)[:, None]).sum(axis=0)
+    return np.sqrt(squares + ((bias / padding) ** 2 if padding > 0 else 0.0))

@@ -1,0 +1,242 @@
+"""Fit an estimator on a Dask array or data frame: its blocks are the shards."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from rosenblatt import training
+from rosenblatt.cluster import facts
+from rosenblatt.cluster.dask_engine import DaskEngine
+from rosenblatt.cluster.engines import Call
+from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
+from rosenblatt.cluster.manifest import name_of
+from rosenblatt.cluster.parcels import Parcel, taken
+from rosenblatt.cluster.tasks import Facts, Leaf, moves_of
+from rosenblatt.errors import MissingExtraError
+from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._input import checked_data
+from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.weights import State, Weights
+from rosenblatt.training import Drawn, Plan, Progress
+from rosenblatt.training.mixing import Moves
+
+
+def fit(estimator: Perceptron, X: Any, y: Any, *, client: Any = None) -> Perceptron:
+    """Fit a perceptron on a Dask array or data frame, by the workers that hold it.
+
+    Each epoch starts on every block from the same weights, which are then mixed, each block
+    counting by its rows. The model depends on the blocks and not on the workers. What is said in
+    units of the data (``threshold="auto"``) is decided by the first block.
+
+    Parameters
+    ----------
+    estimator : Perceptron
+        It is fitted and returned. ``update="batch"``, ``keep="best"``, `early_stopping`,
+        `max_updates`, a learning rate that falls and an array for `shuffle` look at all rows
+        together, or one by one, and are refused.
+    X : dask.array.Array or dask.dataframe.DataFrame
+        Blocks of rows; a block must have all columns.
+    y : dask.array.Array, dask.dataframe.Series or str
+        The labels, in the same blocks; or the name of a column of X.
+    client : distributed.Client, optional
+        By default the one that is connected.
+
+    Returns
+    -------
+    estimator : Perceptron
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from rosenblatt import Perceptron, cluster
+    >>> X = da.random.default_rng(0).normal(size=(400, 3), chunks=(100, 3))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> with Client(processes=False, dashboard_address=None) as client:  # doctest: +SKIP
+    ...     model = cluster.fit(Perceptron(random_state=0), X, y)
+    >>> model.score(X.compute(), y.compute())  # doctest: +SKIP
+    0.9975
+    """
+    _refuse(estimator)
+    with checks.untouched_on_failure(estimator):
+        engine = DaskEngine(_client(client), owned=False)
+        xs, ys = _blocks(X, y)
+        _fitted(estimator, engine, xs, ys)
+    checks.warn_of_budget(estimator)
+    return estimator
+
+
+def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[Any]) -> None:
+    client = engine.client
+    xs, ys = client.compute(xs), client.compute(ys)
+    described = client.gather(client.map(labels_of, xs, ys, pure=False))
+    rows = [len_ for len_, _ in described]
+    classes = np.unique(np.concatenate([names for _, names in described]))
+    if len(classes) < 2:
+        raise ValueError(f"At least two classes are needed; all rows have {classes.tolist()}.")
+    template = client.submit(first_block, estimator, xs[0], ys[0], classes, sum(rows), pure=False)
+    prepared = client.map(prepare, xs, ys, template=template, pure=False)
+    made = client.gather(template)
+    estimator.__dict__.update(made.__dict__ | estimator.get_params(deep=False))
+    learner: Any = BlockLearner(engine, made, prepared, template)
+    leaves = shared_out([Leaf((), str(i)) for i in range(len(rows))], [float(n) for n in rows])
+    progress, plan = Progress(), estimator._plan()
+    random = check_random_state(estimator.random_state)
+    learner.seed = checks.seed_of(estimator.random_state, random)
+    for _ in training.run(learner, Shards(leaves, sum(rows)), plan, progress):
+        pass
+    shown = training.kept_weights(learner, plan, progress)
+    estimator._learner.restore(learner.state())
+    estimator._shown = Weights(np.array(shown.weights), np.array(shown.bias))
+    estimator._progress, estimator._places, estimator._base = progress, None, None
+    checks.describe_run(estimator, progress)
+
+
+class BlockLearner(MixedLearner):
+    """Weights that workers train on blocks of a Dask collection."""
+
+    seed = 0
+
+    def __init__(self, engine: Any, made: Perceptron, prepared: list[Any], template: Any) -> None:
+        own = made._learner
+        problems = n_problems(len(made.classes_), own.multiclass)
+        about = {"average": own.averaging, "classes": [str(name) for name in made.classes_]}
+        zeros = np.zeros((own.n_features, problems), own.dtype)
+        super().__init__(engine, Parcel.of({}, about), zeros, np.zeros(problems))
+        self._prepared, self._template = prepared, template
+        self._eta = float(made._plan().etas(1, 1)[0])
+
+    def calls(self, examples: Shards, start: Parcel, shared: Any) -> list[Call]:
+        """One task per block."""
+        made = []
+        for leaf, block in zip(examples.leaves, self._prepared, strict=True):
+            name = name_of("block", block.key, start.name, examples.epoch, self.seed, leaf.share)
+            given = (block, self._template, shared, examples.epoch, leaf.share, self.seed)
+            arguments = (*given, self._eta, facts.facts())
+            made.append(Call(name, block_epoch, arguments))
+        return made
+
+
+class Prepared(NamedTuple):
+    """A block as a learner wants it."""
+
+    examples: Examples
+    order: np.ndarray
+    draw: str
+
+
+# Tasks
+
+
+def labels_of(X: Any, y: Any) -> tuple[int, np.ndarray]:
+    """The rows of a block, and their labels, each once, with their counts."""
+    rows = X.shape[0]
+    if rows != len(y):
+        raise ValueError(
+            f"X and y must be cut into the same blocks; one has {rows} rows and {len(y)} labels."
+        )
+    return len(y), np.unique(np.asarray(y))
+
+
+def first_block(
+    estimator: Perceptron, X: Any, y: Any, classes: np.ndarray, rows: int
+) -> Perceptron:
+    """The estimator with all that is decided before the first epoch, and a learner of zeros."""
+    made = clone(estimator)
+    made._check_parameters()
+    X, y = checked_data(made, X, np.asarray(y), indices=False)
+    made.classes_ = classes
+    examples = examples_of(X, np.searchsorted(classes, y))
+    made._settle_units(examples, float(rows))
+    made._learner = made._new_learner(examples, len(classes))
+    return made
+
+
+def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
+    """A block, checked, with the order in which its rows are visited."""
+    dtype = template._learner.dtype
+    X, y = checked_data(template, X, np.asarray(y), dtype=dtype, reset=False, indices=False)
+    codes = np.searchsorted(template.classes_, y)
+    omega = checks.weighted_by_class(ONE, template.class_weight, template.classes_, codes)
+    examples = examples_of(X, codes, omega)
+    order, draw, merged = checks.order_of(template.shuffle, examples)
+    return Prepared(examples.reweighted(merged), order, draw)
+
+
+def block_epoch(
+    block: Prepared, template: Perceptron, weights: Any, epoch: int, share: float, seed: int,
+    eta: float, expected: Facts,
+) -> Moves:  # fmt: skip
+    """One epoch over a block."""
+    facts.check(expected)
+    arrays, like = taken(weights).arrays, template._learner
+    W, bias = arrays["weights"], arrays["bias"]
+    learner = like.like(like.n_features, block.examples.is_dense)
+    zeros = np.zeros(len(bias))
+    learner.restore(State(W.T, bias, np.zeros((0, 0)), zeros, zeros))
+    progress = Progress(epoch=epoch - 1)
+    plan = Plan(
+        eta=eta, keep="average" if like.averaging else "last", max_epochs=epoch, tol=None
+    )  # fmt: skip
+    for _ in training.run(learner, Drawn(*block, seed), plan, progress):
+        pass
+    return moves_of(learner.state(), W, bias, share, like.averaging, progress)
+
+
+# What can be fitted
+
+
+def _refuse(estimator: Any) -> None:
+    if not isinstance(estimator, Perceptron):
+        raise TypeError(f"a Perceptron is fitted on a cluster, not {type(estimator).__name__}.")
+    shuffled = isinstance(estimator.shuffle, bool | str)
+    for name, is_fine in (
+        ("update", estimator.update == "online"),
+        ("keep", estimator.keep != "best"),
+        ("early_stopping", not estimator.early_stopping),
+        ("max_updates", estimator.max_updates is None),
+        ("learning_rate", estimator.learning_rate == "constant"),
+        ("shuffle", shuffled),
+        ("class_weight", estimator.class_weight != "balanced"),
+        ("warm_start", not estimator.warm_start),
+    ):
+        if not is_fine:
+            value = getattr(estimator, name)
+            raise ValueError(f"{name}={value!r} cannot be had on a cluster; leave it out.")
+
+
+def _client(client: Any) -> Any:
+    try:
+        from distributed import get_client
+    except ImportError:
+        raise MissingExtraError("fitting on a Dask collection", "cluster") from None
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "There is no Dask client: connect one, as in distributed.Client('tcp://host:8786')."
+        ) from None
+
+
+def _blocks(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
+    """The blocks of rows and of labels."""
+    if isinstance(y, str) and hasattr(X, "columns"):
+        X, y = X.drop(columns=[y]), X[y]
+    if not hasattr(X, "to_delayed") or not hasattr(y, "to_delayed"):
+        raise TypeError("X and y must be Dask arrays or data frames; fit others with fit.")
+    if getattr(X, "numblocks", (1, 1))[1:] not in ((), (1,)):
+        X = X.rechunk({1: -1})
+    xs, ys = (np.ravel(np.asarray(part.to_delayed())).tolist() for part in (X, y))
+    if len(xs) != len(ys):
+        raise ValueError(
+            f"X and y must be cut into the same blocks; they have {len(xs)} and {len(ys)}."
+        )
+    return xs, ys

@@ -1,0 +1,228 @@
+"""Who computes: processes of this machine, or whatever gives a `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rosenblatt import tensorfile
+from rosenblatt.cluster.facts import WorkerError
+from rosenblatt.cluster.parcels import InFile, Parcel
+from rosenblatt.errors import OptionError
+from rosenblatt.training.mixing import tree_sum
+
+_POLL = 0.2  # seconds between two looks for Ctrl-C
+_MOST_DEATHS = 5  # of workers without a result in between
+_BLOCKS_PER_WORKER = 3  # so that a slow one does not hold up the others
+
+
+class Call(NamedTuple):
+    """A task: its name, a hash of its inputs; the function; the arguments.
+
+    Tasks of one home are best run where others of it were: there the rows of its shards are.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    home: str = ""
+
+
+class Engine:
+    """Runs tasks by an executor; results are combined here.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the executor; again, if its workers died.
+    workers : int
+        How many tasks run at a time.
+    folder : path or None
+        A folder that all workers and this process see, for parcels and hashed rows. None: parcels
+        travel with the tasks, and each worker has a folder of its own.
+    owned : bool
+        Whether the executor is one of loky, made here and shut down here.
+
+    Attributes
+    ----------
+    tick : callable
+        Called with the number of tasks done and of all tasks, several times per second.
+    sent, received : int
+        Bytes of parcels and results that travelled so far, as far as they are known here.
+    """
+
+    def __init__(
+        self, make: Callable[[], Executor], workers: int, folder: Path | None, owned: bool = True
+    ) -> None:
+        self._make, self.workers, self._owned = make, max(1, workers), owned
+        self.parcel_folder = folder
+        self._executor: Executor | None = None
+        self.tick: Callable[[int, int], None] = lambda done, total: None
+        self.sent = self.received = 0
+
+    @property
+    def dashboard(self) -> str:
+        """Where the workers can be watched; empty if nowhere."""
+        return ""
+
+    @property
+    def row_folder(self) -> str | None:
+        """Where workers keep hashed rows; None: each where it likes."""
+        return None if self.parcel_folder is None else str(self.parcel_folder / "shards")
+
+    def blocks(self, leaves: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Cut a sequence into aligned blocks of a power of two, some for each worker."""
+        size = 1
+        while len(leaves) / size > _BLOCKS_PER_WORKER * self.workers:
+            size *= 2
+        return [tuple(leaves[i : i + size]) for i in range(0, len(leaves), size)]
+
+    def share(self, parcel: Parcel) -> Any:
+        """Let tasks have a parcel; what stands for it in their arguments."""
+        if self.parcel_folder is None:
+            self.sent += parcel.nbytes * self.workers
+            return parcel
+        path = self.parcel_folder / f"{parcel.name}.parcel"
+        if not path.exists():
+            tensorfile.write(path, parcel.arrays, parcel.about)
+            self.sent += parcel.nbytes
+        return InFile(str(path), parcel.name)
+
+    def drop(self, shared: Any) -> None:
+        """Forget a parcel that no task will need any more."""
+        if isinstance(shared, InFile):
+            Path(shared.path).unlink(missing_ok=True)
+
+    def each(self, calls: Sequence[Call]) -> list[Any]:
+        """The results of tasks, in their order."""
+        return list(self.stream(calls, len(calls)))
+
+    def total(self, calls: Sequence[Call], add: Callable[[Any, Any], Any]) -> Any:
+        """The results of tasks, added up in the fixed tree."""
+        results = self.each(calls)
+        self.received += sum(int(getattr(result, "nbytes", 0)) for result in results)
+        return tree_sum(results, add)
+
+    def stream(self, calls: Sequence[Call], ahead: int | None = None) -> Iterator[Any]:
+        """The results of tasks in their order, `ahead` of which may be waiting to be taken."""
+        ahead = 2 * self.workers if ahead is None else ahead
+        done: dict[int, Any] = {}
+        running: dict[Future[Any], int] = {}
+        given = taken = deaths = 0
+        try:
+            while taken < len(calls):
+                try:
+                    while given < len(calls) and given - taken < max(1, ahead):
+                        running[self._submit(calls[given])] = given
+                        given += 1
+                    for future in wait(running, _POLL, FIRST_COMPLETED).done:
+                        done[running[future]] = future.result()
+                        del running[future]
+                        deaths = 0
+                except (BrokenProcessPool, CancelledError) as error:
+                    deaths = self._revived(deaths, error)
+                    lost = sorted(running.values())
+                    running = {self._submit(calls[i]): i for i in lost}
+                self.tick(len(done) + taken, len(calls))
+                while taken in done:
+                    yield done.pop(taken)
+                    taken += 1
+        finally:
+            for future in running:
+                future.cancel()
+
+    def close(self) -> None:
+        """Let the workers go."""
+        if self._executor is not None and self._owned:
+            self._shut_down(self._executor)
+        self._executor = None
+
+    @staticmethod
+    def _shut_down(executor: Any) -> None:
+        """Let processes go, whatever they are doing: results that matter are here."""
+        executor.shutdown(wait=True, kill_workers=True)
+
+    def _submit(self, call: Call) -> Future[Any]:
+        deaths = 0
+        while True:
+            if self._executor is None:
+                self._executor = self._make()
+            try:
+                return self._executor.submit(call.function, *call.arguments)
+            except (BrokenProcessPool, RuntimeError) as error:  # it broke since the last result
+                deaths = self._revived(deaths, error)
+
+    def _revived(self, deaths: int, error: BaseException) -> int:
+        """Take new workers for those that died; give up if that goes on without a result."""
+        if deaths >= _MOST_DEATHS or not self._owned:
+            raise WorkerError(
+                f"workers died {deaths + 1} times in a row without finishing a task; is there "
+                "memory enough for them? Take fewer workers, or more shards (--shards)"
+            ) from error
+        self.close()
+        return deaths + 1
+
+
+def local_engine(workers: int, folder: Path) -> Engine:
+    """Processes of this machine; scripts need no ``if __name__ == "__main__"`` for them."""
+    if workers < 1:
+        raise OptionError(f"workers must be at least 1, got {workers}")
+
+    def make() -> Executor:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        return ProcessPoolExecutor(workers, env=threads | {"PYTHONPATH": _path()})
+
+    return Engine(make, workers, folder)
+
+
+def _path() -> str:
+    """The import path of this process, for processes that it starts."""
+    import rosenblatt
+
+    own = str(Path(rosenblatt.__file__).parents[1])
+    known = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    return os.pathsep.join(dict.fromkeys([own, *known]))
+
+
+def engine_for(workers: Any, folder: Path) -> Engine:
+    """The engine that is meant by a number, a scheduler's address, a client or an executor.
+
+    Parameters
+    ----------
+    workers : int, str, distributed.Client or concurrent.futures.Executor
+    folder : path
+        Where processes of this machine find what they share.
+    """
+    if isinstance(workers, str) and workers.strip().isdigit():
+        workers = int(workers)
+    if isinstance(workers, bool) or workers is None:
+        raise OptionError("workers is a number of processes or the address of a Dask scheduler")
+    if isinstance(workers, int):
+        return local_engine(workers, folder)
+    if isinstance(workers, Executor):
+        count = int(getattr(workers, "_max_workers", 0)) or os.cpu_count() or 1
+        return Engine(lambda: workers, count, None, owned=False)
+    if isinstance(workers, str) and "://" not in workers:
+        raise OptionError(
+            f"{workers!r} is neither a number of processes nor the address of a Dask scheduler, "
+            "such as tcp://host:8786"
+        )
+    from rosenblatt.cluster.dask_engine import dask_engine
+
+    return dask_engine(workers)
+
+
+def totals(values: Sequence[int]) -> list[int]:
+    """The sums of all values before each one.
+
+    >>> totals([3, 1, 2])
+    [0, 3, 4]
+    """
+    return reduce(lambda sums, value: [*sums, sums[-1] + value], values[:-1], [0])

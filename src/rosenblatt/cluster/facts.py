@@ -1,0 +1,68 @@
+"""What must be the same wherever a task runs, for its result to have the same bits."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import rosenblatt
+from rosenblatt.errors import OptionError
+
+_PACKAGES = ("numpy", "pyarrow", "numba", "llvmlite")
+
+
+class WorkerError(OptionError):
+    """A worker cannot take part: it has other versions, another processor, or no package."""
+
+
+@cache
+def facts() -> tuple[tuple[str, str], ...]:
+    """Versions, the sources, and what the processor can do, of this process.
+
+    Vector instructions decide in which order a kernel adds numbers up.
+
+    >>> [name for name, _ in facts()][:2]
+    ['rosenblatt', 'sources']
+    """
+    import llvmlite.binding as llvm
+
+    package = Path(rosenblatt.__file__).parent
+    sources = b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))
+    processor = llvm.get_host_cpu_name() + llvm.get_host_cpu_features().flatten()
+    return (
+        ("rosenblatt", rosenblatt.__version__),
+        ("sources", hashlib.sha256(sources).hexdigest()[:16]),
+        *((name, version(name)) for name in _PACKAGES),
+        ("processor", hashlib.sha256(processor.encode()).hexdigest()[:16]),
+    )
+
+
+def check(expected: tuple[tuple[str, str], ...]) -> None:
+    """Refuse to compute for a run that was begun by a process with other facts."""
+    if facts() == expected:
+        return
+    here = dict(facts())
+    for name, value in expected:
+        if here.get(name) != value:
+            raise WorkerError(difference(name, value, str(here.get(name))))
+
+
+def difference(name: str, expected: str, found: str) -> str:
+    """One sentence about a fact in which a worker differs.
+
+    >>> difference("numpy", "2.4.0", "2.3.0")
+    'a worker has numpy 2.3.0, this process 2.4.0: install the same versions everywhere'
+    """
+    if name == "processor":
+        return (
+            "a worker has another kind of processor, whose vector instructions add numbers up in "
+            "another order: take machines of one kind, and start this process on one of them"
+        )
+    if name == "sources":
+        return "a worker has other sources of rosenblatt: install the same everywhere"
+    return (
+        f"a worker has {name} {found}, this process {expected}: install the same versions "
+        "everywhere"
+    )

@@ -1,0 +1,240 @@
+"""A learner whose walk is an epoch on all shards: the loop of any other run drives it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.cluster.engines import Call, Engine
+from rosenblatt.cluster.facts import facts
+from rosenblatt.cluster.manifest import home_of, name_of
+from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.tasks import COUNTS, Leaf, epoch_sum, errors, held_out_scores
+from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.weights import State, Weights
+from rosenblatt.training.mixing import Moves
+
+
+class Shards:
+    """What a run visits: all shards at once (:class:`rosenblatt.training.order.Data`).
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+        Their shares add up to 1.
+    visits : int
+        The rows that an epoch visits.
+    """
+
+    repeats, visits_all = False, True
+
+    def __init__(self, leaves: Sequence[Leaf], visits: int) -> None:
+        self.leaves, self.visits = leaves, visits
+        self.epoch = 0
+
+    def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Shards, Array]]:
+        """The shards, and an order that only has a length."""
+        self.epoch = epoch
+        yield self, np.broadcast_to(np.uint64(0), (self.visits,))
+
+    def everything(self) -> tuple[Shards, Array]:
+        """The same."""
+        return self, np.broadcast_to(np.uint64(0), (self.visits,))
+
+    @property
+    def rows_per_call(self) -> int:
+        """All rows: an epoch is not divided."""
+        return self.visits
+
+
+class MixedLearner:
+    """Weights that an engine's workers train on shards, and that are mixed after each epoch.
+
+    Parameters
+    ----------
+    engine : Engine
+    common : Parcel
+        What all tasks of the run need: columns, rates, classes, settings.
+    weights, bias : arrays (features, problems) float32 and (problems,)
+        Where to start.
+
+    Attributes
+    ----------
+    mixed_updates : float
+        Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
+    """
+
+    batch = True
+    averaging = False  # no sums over steps that a run on one machine could go on with
+
+    def __init__(self, engine: Engine, common: Parcel, weights: Array, bias: Array) -> None:
+        self.engine, self.common = engine, common
+        self.averages = bool(common.about["average"])
+        self.W, self.bias = weights, bias
+        self.restart_average()
+        self.mixed_updates = 0.0
+        self._common: Any = None
+        self._before: Weights | None = None
+
+    # What the loop asks for
+
+    def walk(
+        self, examples: Shards, order: Array, etas: Array, limits: Limits = Limits()  # noqa: B008
+    ) -> Tally:  # fmt: skip
+        """One epoch on every shard, mixed."""
+        start = Parcel.of({"weights": self.W, "bias": self.bias}, {})
+        shared = self.engine.share(start)
+        calls = self.calls(examples, start, shared)
+        try:
+            moves = self.engine.total(calls, Moves.__add__)
+        finally:
+            self.engine.drop(shared)
+        self._mix(moves)
+        found = dict(zip(COUNTS, moves.counts.tolist(), strict=True))
+        self.mixed_updates += found["mixed_updates"]
+        return Tally(
+            int(found["visits"]), found["weight"], int(found["updates"]),
+            int(found["updated_rows"]), found["mistakes"], 0, None,
+        )  # fmt: skip
+
+    def calls(self, examples: Shards, start: Parcel, shared: Any) -> list[Call]:
+        """The tasks of an epoch, each for a block of shards that is a subtree."""
+        made = []
+        for block in self.engine.blocks(examples.leaves):
+            names = [leaf.digest for leaf in block], [leaf.share for leaf in block]
+            name = name_of("epoch", self.common.name, start.name, examples.epoch, names, facts())
+            given = (block, self._shared_common(), shared, examples.epoch)
+            arguments = (*given, self.engine.row_folder, facts())
+            made.append(Call(name, epoch_sum, arguments, home_of([x.shard for x in block])))
+        return made
+
+    def _mix(self, moves: Moves) -> None:
+        """Move the weights, rounding once, and add the epoch to the average."""
+        problems = self.W.shape[1]
+        index = slice(None) if moves.index is None else moves.index
+        before = self.W[index].astype(np.float64)
+        if self.averages:
+            self._sum += self.W
+            self._sum[index] += moves.values[:, problems:]
+            self._bias_sum += self.bias + moves.bias[problems:]
+            self._epochs += 1
+        W = self.W.copy()
+        W[index] = before + moves.values[:, :problems]
+        W += 0.0  # no negative zeros: whether there are any depends on how moves travelled
+        self.W, self.bias = W, self.bias + moves.bias[:problems]
+
+    def mark(self) -> None:
+        """Remember the weights."""
+        self._before = Weights(self.W, self.bias)
+
+    def measure(self) -> tuple[float, float]:
+        """The length of all weights, and of their change since the last measure or mark."""
+        then = self._before or Weights(np.zeros_like(self.W), np.zeros_like(self.bias))
+        squares = [
+            float(np.einsum("ij,ij", W, W, dtype=np.float64)) + float(bias @ bias)
+            for W, bias in (
+                (self.W, self.bias),
+                (self.W - then.weights, self.bias - then.bias),
+            )
+        ]
+        self.mark()
+        return math.sqrt(squares[0]), math.sqrt(squares[1])
+
+    def weights(self, averaged: bool = False) -> Weights:
+        """The weights (problems, features) and biases, or their average over late epochs."""
+        if not averaged or not self._epochs:
+            return Weights(self.W.T, self.bias)
+        mean = (self._sum / self._epochs).astype(self.W.dtype)
+        return Weights(mean.T, self._bias_sum / self._epochs)
+
+    snapshot = weights  # arrays are replaced, never changed
+
+    def restart_average(self) -> None:
+        """Let the average begin with the next epoch."""
+        self._epochs = 0
+        self._sum = np.zeros(self.W.shape) if self.averages else np.zeros((0, 0))
+        self._bias_sum = np.zeros(len(self.bias))
+
+    def error_on(self, leaves: Sequence[Leaf], averaged: bool, whole: bool = False) -> float:
+        """The share of wrong predictions on rows held out of shards, or on all their rows."""
+        with self._scored(errors, leaves, self.weights(averaged), whole) as calls:
+            wrong, weight = self.engine.total(calls, np.add)
+        return float(wrong / weight) if weight > 0 else math.nan
+
+    def scores_on(self, leaves: Sequence[Leaf], shown: Weights, whole: bool = False) -> list[Array]:
+        """Scores by some weights, class numbers and weights of rows, in their order."""
+        with self._scored(held_out_scores, leaves, shown, whole) as calls:
+            parts = self.engine.each(calls)
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    @contextmanager
+    def _scored(
+        self, function: Any, leaves: Sequence[Leaf], shown: Weights, whole: bool
+    ) -> Iterator[list[Call]]:
+        """Tasks that score shards by some weights."""
+        W = np.ascontiguousarray(shown.weights.T)
+        parcel = Parcel.of({"weights": W, "bias": np.asarray(shown.bias)}, {})
+        shared, calls = self.engine.share(parcel), []
+        for block in self.engine.blocks(leaves):
+            name = name_of(
+                function.__name__, self.common.name, parcel.name, [x.digest for x in block],
+                whole, [x.first for x in block], facts(),
+            )  # fmt: skip
+            given = (block, self._shared_common(), shared, whole, self.engine.row_folder, facts())
+            calls.append(Call(name, function, given, home_of([x.shard for x in block])))
+        try:
+            yield calls
+        finally:
+            self.engine.drop(shared)
+
+    # What is saved
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.common.about["classes"])
+
+    def state(self) -> State:
+        """The last weights, for a run that goes on from the model."""
+        zeros = np.zeros(len(self.bias))
+        return State(self.W.T, self.bias, np.zeros((0, 0)), zeros, zeros)
+
+    def arrays(self) -> dict[str, Array]:
+        """All that it has learned, as arrays, for :meth:`restore`."""
+        return {
+            "weights": self.W, "bias": self.bias, "sum": self._sum, "bias_sum": self._bias_sum,
+            "numbers": np.array([self._epochs, self.mixed_updates]),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take up what :meth:`arrays` told; what does not fit is a ValueError."""
+        for name, array in self.arrays().items():
+            found = state[name]
+            if found.shape != array.shape or found.dtype != array.dtype:
+                raise ValueError(f"{name} is {found.dtype}{found.shape}, not {array.shape}")
+            if not np.isfinite(found).all():
+                raise ValueError(f"{name} holds what is not finite")
+        self.W, self.bias = state["weights"], state["bias"]
+        self._sum, self._bias_sum = state["sum"].copy(), state["bias_sum"].copy()
+        self._epochs, self.mixed_updates = int(state["numbers"][0]), float(state["numbers"][1])
+        self.mark()
+
+    def _shared_common(self) -> Any:
+        if self._common is None:
+            self._common = self.engine.share(self.common)
+        return self._common
+
+    def is_at(self, snapshot: Weights) -> bool:
+        """Whether the present weights equal those of a snapshot."""
+        same = np.array_equal(self.W.T, snapshot.weights)
+        return same and np.array_equal(self.bias, snapshot.bias)
+
+
+def shared_out(leaves: Sequence[Leaf], weights: Sequence[float]) -> list[Leaf]:
+    """Shards with their shares in the mixed weights: by the weight of the rows that they visit."""
+    total = math.fsum(weights)
+    return [leaf._replace(share=w / total) for leaf, w in zip(leaves, weights, strict=True)]

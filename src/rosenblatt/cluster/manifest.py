@@ -1,0 +1,261 @@
+"""Which shards a data set has: decided by the files alone, never by the workers."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from rosenblatt.cluster.row_ends import ends_within_quotes, row_ends
+from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, store_errors
+from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
+from rosenblatt.data.csv_tables import Dialect
+from rosenblatt.data.files import FORMATS, detect_format
+from rosenblatt.data.readers import Reader
+from rosenblatt.errors import DataError, listed
+
+_LINES = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
+_SHARDS = 16  # of a data set that is not so large as to need more
+_LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number was asked for
+
+Work = Callable[..., Any]
+Spread = Callable[[Work, Sequence[tuple[Any, ...]]], Iterable[Any]]
+"""Calls a function with each of some tuples of arguments, perhaps elsewhere; results in order."""
+
+
+class File(NamedTuple):
+    """A file, and what must be known to read parts of it.
+
+    Attributes
+    ----------
+    path : str
+    about : dict
+        What tells it from other files.
+    size : int
+        Its bytes.
+    packed : bool
+        Whether it is compressed, so that it cannot be cut.
+    dialect : Dialect or None
+        How CSV and TSV are written.
+    groups : tuple of int
+        The bytes of each row group of a Parquet file.
+    names : tuple of str
+        The columns of a Parquet or Arrow file.
+    """
+
+    path: str
+    about: dict[str, Any]
+    size: int
+    packed: bool = False
+    dialect: Dialect | None = None
+    groups: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it can be cut at the ends of lines."""
+        return not self.packed and not self.names
+
+
+class Range(NamedTuple):
+    """A part of a file: row groups of Parquet, bytes of others."""
+
+    file: File
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return sum(self.file.groups[self.start : self.end]) if self.file.groups else (
+            self.end - self.start
+        )  # fmt: skip
+
+
+Shard = tuple[Range, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The shards of a data set, in the order of the files.
+
+    Attributes
+    ----------
+    format : str
+    files : tuple of File
+    shards : tuple of Shard
+    """
+
+    format: str
+    files: tuple[File, ...]
+    shards: tuple[Shard, ...]
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all shards."""
+        return sum(part.size for shard in self.shards for part in shard)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a model keeps of it: the files, and the parts of each shard by file number."""
+        numbers = {file.path: i for i, file in enumerate(self.files)}
+        return {
+            "format": self.format,
+            "files": [file.about for file in self.files],
+            "shards": [[[numbers[p.file.path], p.start, p.end] for p in s] for s in self.shards],
+        }
+
+
+def make_manifest(
+    paths: Any,
+    *,
+    format: str | None = None,
+    header: bool | None = None,
+    mentioned: Sequence[str] = (),
+    shards: int | None = None,
+    spread: Spread | None = None,
+) -> Manifest:
+    """Cut files into shards of about equal size.
+
+    Parameters
+    ----------
+    paths
+        Files and patterns, here or in a store.
+    format, header
+        As for :func:`rosenblatt.data.open`.
+    mentioned : sequence of str
+        Names of columns that the user mentioned.
+    shards : int, optional
+        About how many; by default 16, or more if these would be larger than 64 MB.
+    spread : callable, optional
+        Looks at files and parts of files elsewhere.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("label,x\\n" + "yes,1\\nno,2\\n" * 50)
+    >>> manifest = make_manifest(path, shards=4)
+    >>> [[(part.start, part.end) for part in shard] for shard in manifest.shards]
+    [[(0, 140)], [(140, 283)], [(283, 421)], [(421, 558)]]
+    """
+    if format is not None and format not in FORMATS:
+        raise DataError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+    names, call = expand_all(paths), spread or _here
+    first = _format_of(names[0]) if format is None else format
+    if first not in (*_LINES, "parquet", "arrow"):
+        raise DataError(f"{first} files cannot be cut into shards", path=names[0])
+    arguments = [(path, first, header, tuple(mentioned)) for path in names]
+    files = tuple(call(look_at, arguments))
+    for file in files[1:]:
+        _must_be_alike(file, files[0])
+    total = sum(sum(file.groups) if file.groups else file.size for file in files)
+    if shards is None:
+        target = min(_MOST_BYTES, max(_LEAST_BYTES, -(-total // _SHARDS)))
+    else:
+        target = max(1, -(-total // shards))
+    ranges = [part for file in files for part in _cut(file, target, call)]
+    return Manifest(first, files, tuple(_grouped(ranges, target)))
+
+
+def name_of(*parts: Any) -> str:
+    """A name that is a hash of plain data: the same data have the same name, here and elsewhere.
+
+    >>> name_of("a", 1) == name_of("a", 1) != name_of("a", 2)
+    True
+    """
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:32]
+
+
+def home_of(shards: Sequence[Shard]) -> str:
+    """The name of the place where some shards are best kept together."""
+    first = shards[0][0]
+    return f"{first.file.path}:{first.start}"
+
+
+def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
+    """What must be known of a file to cut it and to read its parts."""
+    about = identity(path)
+    with open_file(path) as file:
+        size = int(file.size())
+    if format == "parquet":
+        return _look_at_parquet(path, about, size)
+    if format == "arrow":
+        from rosenblatt.cluster.part_reader import arrow_batches
+
+        with store_errors(path):
+            first = next(iter(arrow_batches(path, None)), None)
+        names = tuple(first.schema.names) if first is not None else ("",)
+        return File(path, about, size, names=names)
+    reader = Reader([path], format, header, False, BLOCK_BYTES, Part(path, 0, size), mentioned)  # type: ignore[arg-type]
+    return File(path, about, size, reader.is_packed, reader.dialect(path))
+
+
+def _look_at_parquet(path: str, about: dict[str, Any], size: int) -> File:
+    from pyarrow import parquet
+
+    with store_errors(path), open_file(path) as file:
+        metadata = parquet.read_metadata(file)
+        groups = tuple(
+            metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)
+        )
+        return File(path, about, size, groups=groups or (0,), names=tuple(metadata.schema.names))
+
+
+def _format_of(path: str) -> str:
+    with open_file(path) as file:
+        size = int(file.size())
+    source = ByteSource(path, Part(path, 0, size))  # type: ignore[arg-type]
+    return detect_format(path, source.head)
+
+
+def _must_be_alike(file: File, first: File) -> None:
+    """Refuse a file whose columns are not those of the first; of Parquet, in any order."""
+    if file.dialect is not None and first.dialect is not None:
+        own, expected = file.dialect.names, first.dialect.names
+    else:
+        own, expected = tuple(sorted(file.names)), tuple(sorted(first.names))
+    if own != expected:
+        message = f"the columns are {listed(own)}, not as in the first file: {listed(expected)}"
+        raise DataError(message, path=file.path)
+
+
+def _cut(file: File, target: int, call: Spread) -> list[Range]:
+    """The parts of a file, of about a size."""
+    if file.groups:
+        return [Range(file, i, i + 1) for i in range(len(file.groups))]
+    count = max(1, round(file.size / target)) if file.has_lines else 1
+    quoting = file.dialect.quoting if file.dialect else ""
+
+    def look(parts: list[tuple[int, int]]) -> Iterable[bool]:
+        return call(ends_within_quotes, [(file.path, *part, quoting) for part in parts])
+
+    start = file.dialect.start if file.dialect else 0
+    wanted = [at for i in range(1, count) if (at := file.size * i // count) > start]
+    cuts = row_ends(file.path, wanted, file.size, quoting, look) if wanted else []
+    edges = [0, *cuts, file.size]
+    return [Range(file, a, b) for a, b in itertools.pairwise(edges)]
+
+
+def _grouped(ranges: list[Range], target: int) -> Iterable[Shard]:
+    """Put small parts together, in order, up to about a size; parts that touch become one."""
+    shard: list[Range] = []
+    for part in ranges:
+        if shard and sum(p.size for p in shard) + part.size > target * 1.05:
+            yield tuple(shard)
+            shard = []
+        if shard and shard[-1].file is part.file and shard[-1].end == part.start:
+            shard[-1] = Range(part.file, shard[-1].start, part.end)
+        else:
+            shard.append(part)
+    yield tuple(shard)
+
+
+def _here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
+    return [partial(work, *some)() for some in arguments]

@@ -1,0 +1,251 @@
+"""A shard as a source of batches: the one reader of the package, over parts of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from operator import add
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from rosenblatt.cluster.manifest import Manifest, Range, Shard
+from rosenblatt.cluster.stores import Part, open_file, store_errors
+from rosenblatt.data import Batch, Features, Source
+from rosenblatt.data.arrow_tables import Chunk, validated, without_nulls
+from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
+from rosenblatt.data.cells import Words
+from rosenblatt.data.csv_tables import Dialect
+from rosenblatt.data.readers import Piece, Reader
+from rosenblatt.data.schema import detect_features, fit_features, missing_words
+from rosenblatt.data.strings import MISSING_WORDS
+from rosenblatt.errors import DataError
+from rosenblatt.kernels.text import Ngrams
+
+_BATCH_ROWS = 8192
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How all shards of a data set are read.
+
+    Attributes
+    ----------
+    format : str
+    features : Features
+        How rows become features.
+    skip : bool
+        Whether bad rows are left out.
+    labelled : bool
+        Whether there is a column of labels.
+    schema : bytes
+        The columns of JSON lines as the first rows have them.
+    first : Range or None
+        Where the first rows are, from which all shards take what the columns are.
+    """
+
+    format: str
+    features: Features
+    skip: bool = False
+    labelled: bool = True
+    schema: bytes = b""
+    first: Range | None = None
+
+    def to_json(self) -> list[Any]:
+        """All of it as plain data."""
+        return [self.format, self.features.to_json(), self.skip, self.labelled, self.schema.hex()]
+
+    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> ShardSource:
+        """The rows of a shard."""
+        schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
+        words = self.features.missing_words
+        reader = PartReader(shard, self.format, self.skip, words, schema, self.first)
+        return ShardSource(reader, self.features, self.labelled, classes, self.skip)
+
+
+def detect_reading(
+    manifest: Manifest,
+    *,
+    label: str | int | None = None,
+    text: Any = None,
+    columns: Any = None,
+    ngrams: Ngrams | None = None,
+    missing: Iterable[str] | None = None,
+    expect_text: bool = False,
+    features: Features | None = None,
+    skip: bool = False,
+) -> Reading:
+    """Detect from the beginning of the first file what the columns are, as :func:`open` does."""
+    file = manifest.files[0]
+    first = Range(file, 0, len(file.groups) if file.groups else file.size)
+    words = missing_words(missing) if features is None else features.missing_words
+    reader = PartReader((first,), manifest.format, skip, words)
+    labelled = True
+    if features is None:
+        chosen = ngrams or Ngrams()
+        features = detect_features(reader, label, text, columns, chosen, words, expect_text)
+    else:
+        labelled = fit_features(reader, features)
+    schema = b""
+    if manifest.format == "jsonl":
+        schema = without_nulls(reader.head().schema).serialize().to_pybytes()
+    return Reading(manifest.format, features, skip, labelled, schema, first)
+
+
+class PartReader(Reader):
+    """Parts of files in the place of files."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        format: str,
+        skip: bool,
+        missing: Words = MISSING_WORDS,
+        schema: pa.Schema | None = None,
+        first: Range | None = None,
+    ) -> None:
+        self.shard, self.format, self._skip, self.missing = shard, format, skip, missing
+        self.files = list(dict.fromkeys(part.file.path for part in shard))
+        dialect = shard[0].file.dialect
+        self.header = None if dialect is None else dialect.header
+        self._first_rows = shard[0] if first is None else first
+        self._block_bytes, self._mentioned = BLOCK_BYTES, ()
+        self._first = self._stream = self._begun = None
+        self._head: Chunk | None = None
+        self._fixed_schema = schema
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Which files these are."""
+        return {"format": self.format, "files": [part.file.about for part in self.shard]}
+
+    def first_lines(self) -> pa.Table:
+        """The first lines as they stand, in one column of bytes."""
+        block = next(self._parts_of(self.shard[0])[1])
+        return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
+
+    def pieces(
+        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
+    ) -> Iterator[Piece]:
+        """All pieces of the shard in order."""
+        for part in self.shard:
+            if self.format in ("parquet", "arrow"):
+                for chunk in self._columnar(part, columns):
+                    yield partial(_with_size, chunk)
+                continue
+            dialect, blocks = self._parts_of(part)
+            for block in blocks:
+                yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
+
+    def _read_head(self) -> Chunk | None:
+        part = self._first_rows
+        if self.format in ("parquet", "arrow"):
+            return next(self._columnar(part, None), None)
+        dialect, blocks = self._parts_of(part)
+        first = next(blocks, None)
+        if first is None:
+            return None
+        found, _ = self._parse(first, dialect, None, True)
+        assert isinstance(found, Chunk), "sparse formats have no columns"
+        return found
+
+    def _schema(self, columns: list[str] | None) -> pa.Schema | None:
+        found = self._fixed_schema
+        if found is None:
+            return super()._schema(columns)
+        return found if columns is None else pa.schema([found.field(name) for name in columns])
+
+    def _parts_of(self, part: Range) -> tuple[Dialect | None, Iterator[Any]]:
+        """How a part is written, and its blocks, without a header."""
+        dialect = part.file.dialect
+        if dialect is not None and part.start:
+            dialect = dialect._replace(start=0)
+        stream: Any = Part(part.file.path, part.start, part.end)
+        return dialect, self._blocks(ByteSource(part.file.path, stream), dialect)
+
+    def _columnar(self, part: Range, columns: list[str] | None) -> Iterator[Chunk]:
+        """The rows of row groups of Parquet, or of an Arrow file."""
+        path, done = part.file.path, 0
+        with store_errors(path):
+            for batch in _batches(part, self.format, columns):
+                chunk = Chunk(pa.Table.from_batches([batch]), path, partial(add, done + 1))
+                yield validated(chunk, self.format)
+                done += batch.num_rows
+
+
+def _batches(part: Range, format: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    if format == "arrow":
+        for batch in arrow_batches(part.file.path, columns):
+            for start in range(0, batch.num_rows, _BATCH_ROWS):
+                yield batch.slice(start, _BATCH_ROWS)
+        return
+    from pyarrow import parquet
+
+    with open_file(part.file.path) as opened, parquet.ParquetFile(opened) as file:
+        groups = [i for i in range(part.start, part.end) if i < file.num_row_groups]
+        yield from file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns)
+
+
+def arrow_batches(path: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    """The batches of an Arrow file or stream."""
+    with open_file(path) as file:
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        opened = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+        numbers = range(opened.num_record_batches) if is_file else ()
+        for batch in (opened.get_batch(i) for i in numbers) if is_file else opened:
+            yield batch if columns is None else batch.select(columns)
+
+
+def _with_size(chunk: Chunk) -> tuple[Chunk, int]:
+    return chunk, chunk.table.nbytes
+
+
+class ShardSource(Source):
+    """The rows of a shard; errors name lines of the file, not of its part.
+
+    Attributes
+    ----------
+    names_wanted : bool
+        Whether predictions are to begin with the names of columns, where files do.
+    """
+
+    names_wanted = True
+
+    @property
+    def has_header(self) -> bool:
+        """Whether predictions begin with the names of columns."""
+        return self.names_wanted and super().has_header
+
+    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+        """The batches from number `start` on."""
+        try:
+            yield from super().batches(start, lent)
+        except DataError as error:
+            raise self._placed(error) from None
+
+    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+        """What `work` makes of each batch."""
+        try:
+            yield from super().mapped(work)
+        except DataError as error:
+            raise self._placed(error) from None
+
+    def _placed(self, error: DataError) -> DataError:
+        assert isinstance(self._reader, PartReader)
+        own = [part for part in self._reader.shard if part.file.path == error.path]
+        return _in_file(error, own[0]) if own else error
+
+
+def _in_file(error: DataError, part: Range) -> DataError:
+    """An error whose line, counted in a part, is counted in the file."""
+    if error.line is None or not part.start or not part.file.has_lines:
+        return error
+    before, file = 0, Part(part.file.path, 0, part.start)
+    while data := file.read(BLOCK_BYTES):
+        before += data.count(b"\n")
+    place = str(DataError("", path=error.path, line=error.line, column=error.column))
+    message = str(error).removeprefix(place)
+    return DataError(message, path=error.path, line=error.line + before, column=error.column)

@@ -1,0 +1,262 @@
+"""A training run on shards: its phases, and where it stands."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.cluster.engines import Engine
+from rosenblatt.cluster.first_pass import Surveyed, first_pass
+from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
+from rosenblatt.cluster.manifest import Manifest
+from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.part_reader import Reading
+from rosenblatt.cluster.tasks import Leaf
+from rosenblatt.data import Source
+from rosenblatt.estimators.file_rows import is_held_out
+from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.held_out import HeldOut, Target, check_target, decided, most_scored
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.learners.linear import ONE_RATE
+from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.protocol import UNLIMITED
+from rosenblatt.models import Model
+from rosenblatt.training import Plan, Progress
+
+FEW_ROWS = 10_000  # of a shard, below which accuracy falls
+_WORTH_A_REFIT = 0.05  # share of the rows held out
+
+
+class ShardWarning(UserWarning):
+    """Shards are so small that mixing costs accuracy."""
+
+
+class ClusterRun(FileRun):
+    """Where a training run on shards stands; for its readers it is like a run over files.
+
+    Parameters
+    ----------
+    engine : Engine
+    manifest : Manifest
+    reading : Reading
+    settings : Settings
+    valid : Manifest, optional
+        Shards that decide the number of epochs.
+    start : Model, optional
+        A model to go on from.
+
+    Attributes
+    ----------
+    bound : MixingBound or None
+        What the mistake bound says, once the run is over.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        manifest: Manifest,
+        reading: Reading,
+        settings: Settings,
+        *,
+        valid: Manifest | None = None,
+        start: Model | None = None,
+    ) -> None:
+        self.engine, self.manifest, self.reading = engine, manifest, reading
+        self.settings = settings.for_features(reading.features)
+        self.start, self.threads, self._member = start, 1, None
+        self.held_out = HeldOut()
+        self.valid = valid
+        self.source: Any = ShardedSource(manifest, reading)
+        self.runs, self.tuning = [Progress()], []
+        self.shards = len(manifest)
+        self.bound: Any = None
+        self.learner: Any = None
+
+    def begin(self, found: Surveyed | None = None) -> None:
+        """Take the first pass, or what it found before; the epochs can begin then."""
+        if found is None:
+            found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
+        s = self.settings
+        self.found = found
+        self.source.take(found)
+        held_out = s.held_out(self.valid is not None)
+        self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
+        self.learner = self.mixed_learner()
+        few = sum(found.rows) / len(found.rows)
+        if few < FEW_ROWS and len(found.rows) > 1:
+            warnings.warn(
+                f"the {len(found.rows)} shards have {few:,.0f} rows on average; below "
+                f"{FEW_ROWS:,} rows per shard mixing costs accuracy: take fewer shards "
+                "(--shards), or train without workers",
+                ShardWarning,
+                stacklevel=2,
+            )
+
+    def phases(self) -> Iterator[tuple[Any, Plan]]:
+        """The shards and the plan of each phase that is not over."""
+        if len(self.runs) == 1:
+            yield self.visited(), self.plan()
+            self.held_out = self._judged()
+            if not self._is_to_be_refitted():
+                return
+            self.runs[0].kept = None
+            self.runs.append(Progress())
+            self.learner = self.mixed_learner()
+        yield self.visited(), self.plan()
+
+    def plan(self) -> Plan:
+        """What the present phase is to do."""
+        plan = super().plan()
+        # Early weights of a shard know only that shard: an average over all steps suffers.
+        late = plan.keep == "average" and self.shards > 1
+        return replace(
+            plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep
+        )  # fmt: skip
+
+    def visited(self) -> Shards:
+        """The shards that have rows to visit in this phase, with their shares."""
+        share = 0.0 if self.phase == "refit" else self.rows.held_out
+        counts = [
+            rows - int(is_held_out(leaf.first, rows, share, self.settings.seed).sum())
+            for leaf, rows in zip(self.found.leaves, self.found.rows, strict=True)
+        ]
+        chosen = [(leaf, n) for leaf, n in zip(self.found.leaves, counts, strict=True) if n]
+        leaves = shared_out([leaf for leaf, _ in chosen], [n for _, n in chosen])
+        return Shards(leaves, sum(counts))
+
+    def _judged(self) -> HeldOut:
+        """What held-out rows say about probabilities and the decision threshold."""
+        s, classes = self.settings, self.found.classes
+        if s.target is not None:
+            check_target(Target.parse(s.target), classes)
+        valid = self.rows.valid is not None
+        leaves = self.found.valid if valid else self.rows.holding_out()
+        if (s.calibrate is None and s.target is None) or not leaves:
+            return HeldOut()
+        kept = self.progress.kept
+        shown = self.learner.weights(s.average) if kept is None else kept.weights
+        found = self.learner.scores_on(leaves, shown, valid)
+        scores, codes, weights = (array[: most_scored(len(classes))] for array in found)
+        return decided(s, classes, scores, codes, weights) if len(codes) else HeldOut()
+
+    def mixed_learner(self) -> MixedLearner:
+        """A learner of the present phase, where the model to go on from has left it."""
+        found, s = self.found, self.settings
+        assert s.multiclass is not None, "settings are for the features by now"
+        held_out = 0.0 if self.phase == "refit" else self.rows.held_out
+        about = {
+            "reading": self.reading.to_json(), "classes": found.classes,
+            "bits": self.reading.features.ngrams.bits, "held_out": held_out,
+            "seed": s.seed, "memory": s.memory, "threshold": s.threshold, "padding": s.padding,
+            "average": s.average, "multiclass": s.multiclass,
+        }  # fmt: skip
+        rates = ONE_RATE if self.rows.rarity is None else self.rows.rarity.rates
+        common = Parcel.of({"columns": found.columns, "rates": rates}, about)
+        shape = (len(found.columns), n_problems(len(found.classes), s.multiclass))
+        weights, bias = np.zeros(shape, np.float32), np.zeros(shape[1])
+        if self.start is not None:
+            weights, bias = _started(self.start, self.rows.numbering, weights)
+        return MixedLearner(self.engine, common, weights, bias)
+
+    @property
+    def mixed_updates(self) -> float:
+        """Updates of the present phase, those of each shard times its share."""
+        return 0.0 if self.learner is None else float(self.learner.mixed_updates)
+
+    def _is_to_be_refitted(self) -> bool:
+        """Whether so many rows were held out that it pays to learn from them, too."""
+        held = self.rows.held_out
+        return (
+            self.settings.epochs is None
+            and self.rows.valid is None
+            and held > 0
+            and _held_out_share(self.found, held, self.settings.seed) >= _WORTH_A_REFIT
+        )
+
+
+class ShardedSource(Source):
+    """All shards as a source, as far as those who tell of a run ask for it."""
+
+    def __init__(self, manifest: Manifest, reading: Reading) -> None:
+        first = reading.open(manifest.shards[0])
+        super().__init__(first._reader, reading.features, True, None, reading.skip)
+        self.manifest = manifest
+
+    def take(self, found: Surveyed) -> None:
+        """Take over what the first pass found."""
+        self.expect(found.classes)
+        self.rows, self.bad, self.missing = sum(found.rows), found.bad, Counter(found.missing)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of all shards."""
+        return [file.path for file in self.manifest.files]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The files, and the shards that they were cut into."""
+        return self.manifest.to_json()
+
+
+class ShardedRows:
+    """The rows of all shards, as far as those who tell of a run ask for them."""
+
+    def __init__(self, found: Surveyed, held_out: float, seed: int, valid: Manifest | None) -> None:
+        self.found, self.valid = found, valid
+        self.held_out, self.seed = held_out, seed
+        self.bytes, self.store = found.bytes, range(sum(found.rows))
+        self.rarity = found.rarity
+        self.numbering = _Numbered(found.columns)
+
+    def near_rows(self) -> int:
+        """How many first rows have near features only."""
+        return self.found.near
+
+    def validation_error(self, learner: MixedLearner, averaged: bool) -> float:
+        """The share of wrong predictions on rows for validation; NaN if there are none."""
+        if self.valid is not None:
+            return learner.error_on(self.found.valid, averaged, whole=True)
+        leaves = self.holding_out()
+        return learner.error_on(leaves, averaged) if leaves else math.nan
+
+    def holding_out(self) -> list[Leaf]:
+        """The shards that have held-out rows."""
+        share = self.held_out
+        return [
+            leaf
+            for leaf, rows in zip(self.found.leaves, self.found.rows, strict=True)
+            if share > 0 and is_held_out(leaf.first, rows, share, self.seed).any()
+        ]
+
+    def close(self) -> None:
+        """Nothing is open here."""
+
+
+class _Numbered:
+    """The columns of all shards, by place."""
+
+    def __init__(self, columns: np.ndarray) -> None:
+        self.columns = columns
+
+
+def _held_out_share(found: Surveyed, share: float, seed: int) -> float:
+    """The share of all rows that are held out: of large data sets it is small."""
+    pairs: Sequence[tuple[Leaf, int]] = list(zip(found.leaves, found.rows, strict=True))
+    held = sum(int(is_held_out(leaf.first, rows, share, seed).sum()) for leaf, rows in pairs)
+    return held / max(1, sum(found.rows))
+
+
+def _started(model: Model, numbered: _Numbered, weights: np.ndarray) -> tuple[Any, Any]:
+    """The last weights of a model, in the places of this run."""
+    last = model.state.get("W", model.weights)
+    bias = model.state["bias"][0] if "bias" in model.state else model.bias
+    numbering = Numbering(1 << model.features.ngrams.bits, numbered.columns)
+    places = numbering.places_of(model.columns)
+    known = places >= 0
+    weights[places[known]] = last[known]
+    return weights, np.array(bias, np.float64)

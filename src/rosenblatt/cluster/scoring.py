@@ -1,0 +1,242 @@
+"""Predict and evaluate by several workers: one task per shard, results in the order of the rows."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt import tensorfile
+from rosenblatt.cluster import facts
+from rosenblatt.cluster.engines import Call, Engine, engine_for
+from rosenblatt.cluster.manifest import Manifest, Shard, home_of, name_of
+from rosenblatt.cluster.parcels import InMemory, Parcel, taken
+from rosenblatt.cluster.part_reader import Reading
+from rosenblatt.cluster.shard_rows import shard_name
+from rosenblatt.cluster.tasks import Facts
+from rosenblatt.cluster.train import open_shards, working_folder
+from rosenblatt.data.lines import LINE_FORMATS
+from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.errors import NoRowsError, OptionError
+from rosenblatt.estimators.evaluation import Evaluation, evaluate
+from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
+from rosenblatt.files import replacing
+from rosenblatt.models import Model
+from rosenblatt.models.files import model_from
+from rosenblatt.training.mixing import tree_sum
+
+Tick = Callable[[int, int], None]
+_ENDINGS = {None: "", "gzip": ".gz", "zstd": ".zst", "bz2": ".bz2", "lz4": ".lz4"}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """A model and files that workers score.
+
+    Attributes
+    ----------
+    model : path
+        The model file.
+    files
+        Files and patterns, here or in a store.
+    workers
+        As for :func:`rosenblatt.train`.
+    reading : dict
+        ``format``, ``header`` and ``skip_bad_rows`` of :func:`rosenblatt.data.open`.
+    shards : int, optional
+        About how many.
+    tick : callable, optional
+        Called with the number of shards done and of all shards.
+    """
+
+    model: str | os.PathLike[str]
+    files: Any
+    workers: Any
+    reading: dict[str, Any]
+    shards: int | None = None
+    tick: Tick | None = None
+
+    @contextmanager
+    def begun(self) -> Iterator[tuple[Engine, Manifest, Reading, Parcel]]:
+        """The engine, the shards, how they are read, and the model."""
+        arrays, about = tensorfile.read(self.model)
+        model = model_from(os.fspath(self.model), arrays, about)
+        with working_folder() as folder, closing(engine_for(self.workers, folder)) as engine:
+            if self.tick is not None:
+                engine.tick = self.tick
+            manifest, reading = open_shards(
+                self.files, engine, self.reading, self.shards, model.features
+            )
+            yield engine, manifest, reading, Parcel.of(arrays, about)
+
+
+def predict_on_shards(
+    scoring: Scoring, out: str, wanted: Wanted = Wanted(), to: str | None = None  # noqa: B008
+) -> tuple[int, int]:  # fmt: skip
+    """Write predictions, in order into one file, or one file per shard into a folder.
+
+    A folder must be one that the workers see.
+
+    Parameters
+    ----------
+    scoring : Scoring
+    out : str
+        A file, or a folder if it ends in a slash or is one.
+    wanted, to
+        As for :func:`rosenblatt.estimators.scoring.write_predictions`.
+
+    Returns
+    -------
+    rows, bad : int
+        The rows written, and those left out.
+    """
+    if out == STDOUT:
+        raise OptionError("with --workers predictions go to a file or a folder: name it with --out")
+    with scoring.begun() as (engine, manifest, reading, model):
+        if out.endswith(os.sep) or Path(out).is_dir():
+            format, packing = to or _alike(manifest.format), None
+            folder = Path(out).resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+            ending = {"text": "txt"}.get(format, format)
+            targets = [str(folder / f"part-{i:05}.{ending}") for i in range(len(manifest))]
+            calls = _calls(predicted_file, engine, manifest, reading, model, [
+                (target, wanted, format) for target in targets
+            ])  # fmt: skip
+            counts = list(engine.stream(calls))
+            return sum(rows for rows, _ in counts), sum(bad for _, bad in counts)
+        format, packing = output_format(out, to)
+        made = format if format in LINE_FORMATS else "arrow"
+        calls = _calls(predicted_part, engine, manifest, reading, model, [
+            (i == 0, wanted, made, packing if made == format else None)
+            for i in range(len(manifest))
+        ])  # fmt: skip
+        with replacing(out) as file:
+            return _joined(engine.stream(calls), file, format, packing)
+
+
+def evaluate_on_shards(scoring: Scoring, keep_scores: bool = False) -> Evaluation:
+    """Judge a model on files with labels, shard by shard."""
+    with scoring.begun() as (engine, manifest, reading, model):
+        extra = [(keep_scores,)] * len(manifest)
+        calls = _calls(evaluated, engine, manifest, reading, model, extra)
+        return merged([one for one in engine.stream(calls) if one is not None], manifest)
+
+
+def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
+    """What evaluations of parts of the rows say together."""
+    if not parts:
+        raise NoRowsError("the file has no rows", path=manifest.files[0].path)
+    first, changed = parts[0], {}
+    for field in fields(first):
+        values = [getattr(part, field.name) for part in parts]
+        if field.name == "confusion":
+            changed[field.name] = np.sum(values, axis=0)
+        elif field.name == "reliability" and values[0] is not None:
+            changed[field.name] = tree_sum(values, add)
+        elif field.name == "trained_on":
+            changed[field.name] = list(dict.fromkeys(name for value in values for name in value))
+        elif isinstance(values[0], np.ndarray):
+            changed[field.name] = np.concatenate(values)
+        elif type(values[0]) is int:
+            changed[field.name] = sum(values)
+    return replace(first, **changed)
+
+
+def _calls(
+    function: Callable[..., Any], engine: Engine, manifest: Manifest, reading: Reading,
+    model: Parcel, extra: list[tuple[Any, ...]],
+) -> list[Call]:  # fmt: skip
+    shared = engine.share(model)
+    return [
+        Call(
+            name_of(
+                function.__name__, shard_name(shard, reading), model.name, given, facts.facts()
+            ),
+            function,
+            (shard, reading, shared, *given, facts.facts()),
+            home_of([shard]),
+        )
+        for shard, given in zip(manifest.shards, extra, strict=True)
+    ]
+
+
+def _alike(format: str) -> str:
+    """The format of predictions: that of the input, where it can be written."""
+    return {"svmlight": "text", "vw": "text", "fasttext": "text"}.get(format, format)
+
+
+def _joined(parts: Iterator[Any], file: Any, format: str, packing: str | None) -> tuple[int, int]:
+    """Write the parts in their order; rows written, and left out."""
+    rows = bad = 0
+    if format in LINE_FORMATS:
+        for content, count, left in parts:  # compressed parts, one after the other, are a file
+            file.write(content)
+            rows, bad = rows + count, bad + left
+        return rows, bad
+    with compressed(file, packing) as stream, writer(stream, format) as write:
+        for content, count, left in parts:
+            if content:
+                write(pa.ipc.open_file(pa.py_buffer(content)).read_all())
+            rows, bad = rows + count, bad + left
+    return rows, bad
+
+
+# Tasks
+
+
+def predicted_part(
+    shard: Shard, reading: Reading, model: Any, is_first: bool, wanted: Wanted, format: str,
+    packing: str | None, expected: Facts,
+) -> tuple[bytes, int, int]:  # fmt: skip
+    """The predictions of a shard as they stand in a file; rows, and bad rows."""
+    facts.check(expected)
+    source = reading.open(shard)
+    source.labelled = False
+    source.names_wanted = is_first
+    ending = {"text": "txt"}.get(format, format) + _ENDINGS[packing]
+    with tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
+        path = Path(folder) / f"part.{ending}"
+        rows = write_predictions(_model(model), source, path, wanted, format)
+        return path.read_bytes(), rows, source.bad
+
+
+def predicted_file(
+    shard: Shard, reading: Reading, model: Any, target: str, wanted: Wanted, format: str,
+    expected: Facts,
+) -> tuple[int, int]:  # fmt: skip
+    """Write the predictions of a shard into a file; rows, and bad rows."""
+    facts.check(expected)
+    source = reading.open(shard)
+    source.labelled = False
+    return write_predictions(_model(model), source, target, wanted, format), source.bad
+
+
+def evaluated(
+    shard: Shard, reading: Reading, model: Any, keep_scores: bool, expected: Facts
+) -> Evaluation | None:
+    """Judge a model on a shard; None if it has no rows."""
+    facts.check(expected)
+    found = _model(model)
+    try:
+        return evaluate(found, reading.open(shard, found.classes), keep_scores)
+    except NoRowsError:
+        return None
+
+
+def _model(model: Any) -> Model:
+    parcel = taken(model)
+    return _made(parcel.name, InMemory(parcel))
+
+
+@lru_cache(maxsize=2)
+def _made(name: str, model: InMemory) -> Model:
+    return model_from("the model", model.parcel.arrays, model.parcel.about)

@@ -1,0 +1,190 @@
+"""Files here or in a store: object stores and HDFS through pyarrow.fs, others through fsspec."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from rosenblatt.data.files import STDIN, expand, fingerprint
+from rosenblatt.errors import DataError
+
+_WILD = "*?["
+_OF_ACCESS = ("denied", "credential", "forbidden", "unauthorized", "anonymous", "401", "403")
+_LONGEST = 160  # characters of what a store says
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path names a store.
+
+    >>> is_remote("s3://bucket/a.csv"), is_remote("data/a.csv")
+    (True, False)
+    """
+    return "://" in path
+
+
+def expand_all(paths: Any) -> list[str]:
+    """The files meant by names and patterns, here or in a store.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("b.csv", "a.csv"):
+    ...     _ = (folder / name).write_text("x")
+    >>> [pathlib.Path(path).name for path in expand_all(f"file://{folder}/*.csv")]
+    ['a.csv', 'b.csv']
+    """
+    names: Iterable[Any] = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: list[str] = []
+    for name in map(str, names):
+        if name == STDIN:
+            raise DataError(
+                "standard input cannot be cut into shards: write it to a file first, or leave out "
+                "--workers (workers=None)"
+            )
+        if name.startswith("file://"):
+            name = unquote(urlsplit(name).path)
+        found.extend(_in_store(name) if is_remote(name) else expand(name))
+    if not found:
+        raise DataError("no file was named")
+    for path in found:
+        if not is_remote(path) and Path(path).is_dir():
+            raise DataError("is a folder; name the files in it, as in 'folder/*.csv'", path=path)
+    return found
+
+
+def _in_store(uri: str) -> list[str]:
+    """The files of a store that a pattern means, sorted by name."""
+    with store_errors(uri):
+        before = uri[: min((uri.find(c) for c in _WILD if c in uri), default=len(uri))]
+        if before == uri:
+            return [uri]
+        base_uri = before.rpartition("/")[0]
+        store, base = open_store(base_uri)
+        listed = store.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
+    lead, pattern = len(base), uri[len(base_uri) :]
+    matches = sorted(
+        base_uri + info.path[lead:]
+        for info in listed
+        if info.type == fs.FileType.File and fnmatchcase(info.path[lead:], pattern)
+    )
+    if not matches:
+        raise DataError("there is no such file", path=uri)
+    return matches
+
+
+def open_store(uri: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a URI, and the path in it."""
+    try:
+        return fs.FileSystem.from_uri(uri)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass  # a kind of store that Arrow does not know
+    try:
+        import fsspec
+    except ImportError:
+        kind = uri.partition(":")[0]
+        raise DataError(
+            f"{kind}:// needs fsspec and its package for such stores (pip install fsspec)", path=uri
+        ) from None
+    found, path = fsspec.core.url_to_fs(uri)
+    return fs.PyFileSystem(fs.FSSpecHandler(found)), path
+
+
+@contextmanager
+def store_errors(path: str) -> Any:
+    """Turn what a store says into one sentence that names the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError("there is no such file", path=path) from None
+    except Exception as error:
+        # Stores of fsspec raise errors of many packages, where credentials are missing, too.
+        said = " ".join(str(error).split()) or type(error).__name__
+        cut = said if len(said) <= _LONGEST else said[: _LONGEST - 3] + "..."
+        about_access = any(word in said.lower() for word in _OF_ACCESS)
+        hint = "; are the credentials of the store set on this machine?" if about_access else ""
+        raise DataError(f"cannot be opened: {cut}{hint}", path=path) from None
+
+
+def open_file(path: str) -> pa.NativeFile:
+    """A file that can be read from anywhere."""
+    with store_errors(path):
+        if not is_remote(path):
+            return pa.OSFile(path)
+        store, inner = open_store(path)
+        return store.open_input_file(inner)
+
+
+def size_of(path: str) -> int:
+    """The bytes of a file."""
+    with open_file(path) as file:
+        return int(file.size())
+
+
+def identity(path: str) -> dict[str, Any]:
+    """What tells a file from others: name, size, and samples of its bytes or its time."""
+    if not is_remote(path):
+        return fingerprint(path)
+    with store_errors(path):
+        store, inner = open_store(path)
+        info = store.get_file_info(inner)
+    return {"name": path, "size": info.size, "modified": info.mtime_ns}
+
+
+class Part(io.RawIOBase):
+    """The bytes of a file from one place to another, as a stream.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = path.write_bytes(b"0123456789")
+    >>> Part(str(path), 2, 6).read()
+    b'2345'
+    """
+
+    def __init__(self, path: str, start: int, end: int) -> None:
+        self._path, self._file = path, open_file(path)
+        self._start, self._at, self._end = start, start, end
+        self._file.seek(start)
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place, counted from the start of the part."""
+        base = {io.SEEK_SET: self._start, io.SEEK_CUR: self._at, io.SEEK_END: self._end}[whence]
+        self._at = base + offset
+        self._file.seek(self._at)
+        return self._at - self._start
+
+    def tell(self) -> int:
+        """The place, counted from the start of the part."""
+        return self._at - self._start
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes; fewer only at the end."""
+        left = max(0, self._end - self._at)
+        wanted = left if size is None or size < 0 else min(size, left)
+        found = bytes(self._file.read(wanted))
+        self._at += len(found)
+        if len(found) < wanted:
+            raise OSError(f"{wanted - len(found):,} bytes are missing: the file was cut short")
+        return found
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()

@@ -1,0 +1,200 @@
+"""Train on shards by several workers: what ``rosenblatt.train(..., workers=...)`` calls."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rosenblatt.cluster.bound import run_bound
+from rosenblatt.cluster.checkpoint import ClusterCheckpoint
+from rosenblatt.cluster.engines import Call, Engine, engine_for
+from rosenblatt.cluster.facts import facts
+from rosenblatt.cluster.manifest import Manifest, make_manifest, name_of
+from rosenblatt.cluster.part_reader import Reading, detect_reading
+from rosenblatt.cluster.run import ClusterRun
+from rosenblatt.cluster.stores import is_remote
+from rosenblatt.data.arrow_tables import is_frame
+from rosenblatt.data.open import Source, mentioned_names
+from rosenblatt.data.schema import refuse_idle
+from rosenblatt.errors import DataError, OptionError
+from rosenblatt.estimators._interrupts import Stopped, interrupts
+from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.model_target import check_target, save_somewhere
+from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.files import remove_leftovers, temporary_folder
+from rosenblatt.models import Model
+from rosenblatt.training import run as run_epochs
+
+_TOLD = ("label", "text", "columns", "missing", "header")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What :func:`rosenblatt.train` was told; see there."""
+
+    source: Any
+    settings: Settings
+    reading: dict[str, Any]
+    workers: Any
+    shards: int | None = None
+    valid: Any = None
+    start: Model | None = None
+    out: Path | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+    report: Callable[[FileRun], Any] | None = None
+
+
+def train_on_shards(job: Job) -> Model:
+    """Train on shards of files by the workers that are meant.
+
+    The model is the same, bit for bit, for any number and kind of workers.
+    """
+    if is_frame(job.source) or isinstance(job.source, Source):
+        raise OptionError(
+            "workers read shards of files; train on a table in memory without workers, or with "
+            "rosenblatt.cluster.fit"
+        )
+    for name, usual in (("rule", "perceptron"), ("class_weight", None), ("weight", None)):
+        if getattr(job.settings, name) != usual:
+            raise OptionError(f"{name} cannot be had with workers; leave one of them out")
+    if job.shards is not None and job.shards < 1:
+        raise OptionError(f"shards must be at least 1, got {job.shards}")
+    saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
+    with saved.held() if saved is not None else nullcontext():
+        if saved is not None and saved.file.exists() and not job.resume:
+            raise DataError("a run is saved here; add --resume (resume=True)", path=saved.file)
+        with working_folder(saved) as folder, closing(engine_for(job.workers, folder)) as engine:
+            all_signals = saved is not None or job.out is not None
+            with interrupts(all_signals) as asked:
+                return _trained(job, engine, saved, asked)
+
+
+@contextmanager
+def working_folder(saved: ClusterCheckpoint | None = None) -> Iterator[Path]:
+    """Where processes of this machine find what they share: a temporary folder, or a saved one."""
+    remove_leftovers()
+    if saved is not None:
+        try:
+            yield saved.folder
+        finally:
+            for left in saved.folder.glob("*.parcel"):
+                left.unlink(missing_ok=True)
+        return
+    folder, lock = temporary_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+
+
+def spread_by(engine: Engine) -> Callable[..., list[Any]]:
+    """A way to call functions with many arguments, by the workers of an engine."""
+
+    def spread(work: Callable[..., Any], arguments: Any) -> list[Any]:
+        if len(arguments) < 4:
+            return [work(*some) for some in arguments]
+        names = [name_of(work.__name__, some, facts()) for some in arguments]
+        return engine.each([Call(n, work, tuple(a)) for n, a in zip(names, arguments, strict=True)])
+
+    return spread
+
+
+def open_shards(
+    paths: Any, engine: Engine, reading: dict[str, Any], shards: int | None = None,
+    features: Any = None,
+) -> tuple[Manifest, Reading]:  # fmt: skip
+    """The shards of files, and how they are read."""
+    r = reading
+    names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
+    manifest = make_manifest(
+        paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
+        spread=spread_by(engine),
+    )  # fmt: skip
+    found = detect_reading(
+        manifest, label=r.get("label"), text=r.get("text"), columns=r.get("columns"),
+        ngrams=r.get("ngrams"), missing=r.get("missing"),
+        expect_text=bool(r.get("expect_text")), features=features,
+        skip=bool(r.get("skip_bad_rows")),
+    )  # fmt: skip
+    return manifest, found
+
+
+def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
+    """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
+    features = None if job.start is None else job.start.features
+    manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
+    refuse_idle(manifest.format, {name: job.reading.get(name) for name in _TOLD})
+    if not reading.labelled:
+        message = f"there is no column {reading.features.label!r}"
+        raise DataError(message, path=manifest.files[0].path)
+    valid = None
+    if job.valid is not None:
+        valid, _ = open_shards(job.valid, engine, job.reading, job.shards, reading.features)
+        if valid.format != manifest.format:
+            raise DataError(
+                f"is {valid.format}; rows for validation must have the format of the others, "
+                f"{manifest.format}",
+                path=valid.files[0].path,
+            )
+    if job.out is not None:
+        files = [*manifest.files, *(valid.files if valid else ())]
+        check_target(job.out, [f.path for f in files if not is_remote(f.path)], saved)
+    run = ClusterRun(engine, manifest, reading, job.settings, valid=valid, start=job.start)
+
+    def tick(done: int, tasks: int) -> None:
+        run.done, run.tasks = done, tasks
+        if job.report is not None:
+            job.report(run)
+        if asked:
+            raise _stop(run, saved, job.out, asked[0])
+
+    engine.tick = tick
+    if saved is None or not saved.resume(run):
+        run.begin()
+    for shards, plan in run.phases():
+        for epoch in run_epochs(run.learner, shards, plan, run.progress):
+            if epoch is not None and saved is not None:
+                saved.save(run)
+            if epoch is not None and job.report is not None:
+                job.report(run)
+    run.bound = run_bound(run)
+    model = finished_model(run)
+    if job.out is not None:
+        save_somewhere(model, job.out)
+    if saved is not None:
+        saved.remove()
+    return model
+
+
+def finished_model(run: ClusterRun) -> Model:
+    """The model as it stands now, with what the run says of itself."""
+    model = trained_model(run)
+    mixed: dict[str, Any] = {
+        "shards": run.shards, "updates": run.progress.updates, "mixed_updates": run.mixed_updates,
+    }  # fmt: skip
+    if run.bound is not None:
+        mixed |= {"mixed_bound": run.bound.mixed, "bound": run.bound.total}
+    return replace(model, parameters=model.parameters | {"mixing": mixed})
+
+
+def _stop(
+    run: ClusterRun, saved: ClusterCheckpoint | None, out: Path | None, signal: int
+) -> BaseException:
+    """Say how to go on after a signal to stop; what was learned is saved."""
+    epochs = run.progress.epoch
+    if saved is not None:
+        if not saved.file.exists():
+            return Stopped("stopped before the first epoch ended: nothing is saved", signal)
+        return Stopped(f"stopped; go on with the same command and --resume ({saved.file})", signal)
+    if out is None:
+        return KeyboardInterrupt()
+    if epochs == 0 and len(run.runs) == 1:
+        return Stopped("stopped before anything was learned", signal)
+    save_somewhere(finished_model(run), out)
+    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)

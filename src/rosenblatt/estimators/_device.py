@@ -1,0 +1,302 @@
+"""Where a model is trained: arrays that lie on a CUDA device, and when it pays to go there."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_feature_names
+
+from rosenblatt.gpu.decide import votes
+from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
+from rosenblatt.gpu.dual import DeviceDual
+from rosenblatt.gpu.gram import DeviceGram
+from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
+from rosenblatt.gpu.together import Group
+from rosenblatt.gpu.votes import scores_on_device
+from rosenblatt.kernels.learn import PADDING
+from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.log import DualState, Log
+from rosenblatt.learners.problems import Problems, n_problems
+from rosenblatt.learners.protocol import Array
+
+MIXED = (
+    "X lies on a CUDA device, but device='cpu': use device='cuda' or 'auto', or give X as a NumPy "
+    "array."
+)
+DEVICES = {"auto", "cpu", "cuda"}
+# What device="auto" moves to a GPU: so many problems, and scores of an epoch times features.
+_ENOUGH_PROBLEMS = 8
+_ENOUGH_WORK = 1 << 33
+_ENOUGH_GRAM = 1 << 38  # numbers multiplied for a whole Gram matrix
+
+
+def place_of(array: Any) -> tuple[str, int]:
+    """The device that an array lies on, "cpu" or "cuda", and its number.
+
+    >>> place_of(np.ones(2)), place_of([1, 2])
+    (('cpu', 0), ('cpu', 0))
+    """
+    if not hasattr(array, "__dlpack_device__"):
+        return "cpu", 0
+    kind, number = array.__dlpack_device__()
+    return ("cuda", int(number)) if int(kind) in (CUDA, CUDA_MANAGED) else ("cpu", 0)
+
+
+def is_on_cuda(array: Any) -> bool:
+    """Whether an array lies on a CUDA device."""
+    return place_of(array)[0] == "cuda"
+
+
+def to_host(array: Any) -> Any:
+    """An array that lies on a CUDA device, copied to the processor; others as they are."""
+    if not is_on_cuda(array):
+        return array
+    device = current_device()
+    return device.host(device.xp.from_dlpack(array))
+
+
+def checked_on_device(
+    estimator: Any, X: Any, y: Any = "no_validation", *, dtype: Any, reset: bool = True, **_: Any
+) -> Any:
+    """What `checked_data` does, for rows on a CUDA device: they stay there; y comes to the host.
+
+    The checks are those of scikit-learn's `validate_data`, as far as a device array can fail them.
+    """
+    device, name = current_device(), type(estimator).__name__
+    if place_of(X)[1] != device.number:
+        raise DeviceError(
+            f"X lies on CUDA device {place_of(X)[1]}, but the current one is {device.number}: move "
+            "X there, or make its device the current one."
+        )
+    with in_plain_words():
+        X = device.xp.from_dlpack(X)
+        if X.ndim != 2:
+            raise ValueError(f"Expected a 2D array, got one of {X.ndim} dimensions; reshape X.")
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(f"X has shape {X.shape}; {name} needs at least one row and column.")
+        wanted = [np.dtype(one) for one in (dtype if isinstance(dtype, list) else [dtype])]
+        if X.dtype.kind not in "fiub":
+            raise ValueError(f"X holds {X.dtype}; {name} needs real numbers.")
+        X = device.xp.ascontiguousarray(X, dtype=X.dtype if X.dtype in wanted else wanted[0])
+        if not bool(device.xp.isfinite(X).all()):
+            raise ValueError(f"Input X contains NaN or infinity, which {name} does not accept.")
+    _check_feature_names(estimator, X, reset=reset)
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {name} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    if isinstance(y, str) and y == "no_validation":
+        return X
+    y = np.asarray(to_host(y))
+    if y.shape != (len(X),):
+        raise ValueError(f"y has shape {y.shape}; X has {len(X)} rows, so give ({len(X)},).")
+    return X, y
+
+
+def hosted(examples: Examples) -> Examples:
+    """Examples with their rows on the processor."""
+    if not examples.is_dense or not is_on_cuda(examples.rows.X):  # type: ignore[union-attr]
+        return examples
+    rows = examples.rows._replace(X=to_host(examples.rows.X))  # type: ignore[call-arg,union-attr]
+    return replace(examples, rows=rows)
+
+
+def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
+    """Where to train a linear model, "cpu" or "cuda", by its `device` and what would pay.
+
+    A few problems keep a GPU waiting for launches: then "auto" stays on the processor, unless the
+    rows lie on the GPU already.
+    """
+    wanted = getattr(estimator, "device", "cpu")
+    there = examples.is_dense and is_on_cuda(examples.rows.X)  # type: ignore[union-attr]
+    if wanted == "cpu" and there:
+        raise DeviceError(MIXED)
+    if wanted == "cuda" and not examples.is_dense:
+        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    if wanted == "auto" and getattr(estimator, "penalty", None) is not None:
+        return "cpu"  # penalties are the family's, which has no kernels there
+    if wanted != "auto" or there:
+        return "cuda" if there else wanted
+    problems = n_problems(n_classes, getattr(estimator, "multiclass_", "ovr"))
+    work = len(examples) * examples.n_features * problems
+    pays = examples.is_dense and problems >= _ENOUGH_PROBLEMS and work >= _ENOUGH_WORK
+    has_ratchet = getattr(estimator, "keep", None) == "best"  # which looks within epochs there
+    return "cuda" if pays and not has_ratchet and is_at_hand() else "cpu"
+
+
+def is_at_hand() -> bool:
+    """Whether there is a CUDA device to train on; CuPy is not imported where it is missing."""
+    if find_spec("cupy") is None:
+        return False
+    try:
+        current_device()
+    except DeviceError:
+        return False
+    return True
+
+
+def like(result: Any, given: Any) -> Any:
+    """A CuPy array as the kind of array that was given (torch, JAX), where it lies."""
+    module = sys.modules.get(type(given).__module__.partition(".")[0])
+    if module is None or module.__name__ == "cupy" or not hasattr(module, "from_dlpack"):
+        return result
+    return module.from_dlpack(result)
+
+
+def where_many(wanted: str, X: Any, n_classes: int, models: list[Any]) -> str:
+    """Where models are trained together: "cpu" or "cuda"."""
+    there, dense = is_on_cuda(X), not sparse.issparse(X)
+    if wanted == "cpu" and there:
+        raise DeviceError(MIXED)
+    if wanted == "cuda" and not dense:
+        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    if wanted != "auto" or there:
+        return "cuda" if there else wanted
+    shape = getattr(X, "shape", (0, 0))
+    problems = sum(n_problems(n_classes, getattr(model, "multiclass", "ovr")) for model in models)
+    pays = problems >= _ENOUGH_PROBLEMS and shape[0] * shape[1] * problems >= _ENOUGH_WORK
+    return "cuda" if dense and pays and is_at_hand() else "cpu"
+
+
+def brought(X: Any) -> Any:
+    """Rows on the device, if they lie there or fit."""
+    device = current_device()
+    if is_on_cuda(X) or not hasattr(X, "dtype") or X.nbytes > device.free_bytes() // 2:
+        return X
+    with in_plain_words():
+        return device.xp.asarray(X)
+
+
+def some_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a matrix or data frame, where they lie."""
+    return X[rows] if is_on_cuda(X) else _safe_indexing(X, rows)
+
+
+def group_of(learners: list[Linear], kinds: Array) -> Group:
+    """Learners of the same classes and features on the device, to be trained together."""
+    first = learners[0]
+    settings = [
+        Settings(learner.thresholds, math.sqrt(learner.rule[PADDING]), learner.averaging)
+        for learner in learners
+    ]
+    return Group(
+        current_device(), settings, kinds, first.n_classes, first.n_features,
+        multiclass=first.multiclass, dtype=first.dtype, rates=first.rates,
+    )  # fmt: skip
+
+
+def device_lengths(X: Any, rates: Array) -> Array:
+    """The squared lengths of rows on a CUDA device, each feature times its rate."""
+    device = current_device()
+    every = np.full(X.shape[1], rates[-1], np.float64)
+    every[: rates.size] = rates[: every.size]
+    with in_plain_words():
+        each, size = device.xp.asarray(every), max(1, (1 << 27) // X.shape[1])
+        parts = [
+            (X[i : i + size].astype(np.float64) ** 2) @ each for i in range(0, X.shape[0], size)
+        ]
+        return device.host(device.xp.concatenate(parts))
+
+
+def device_scores(X: Any, weights: Array, bias: Array) -> Any:
+    """The scores ``X·W' + b`` of rows on a CUDA device, there."""
+    xp = current_device().xp
+    with in_plain_words():
+        return X @ xp.asarray(weights, X.dtype).T + xp.asarray(bias, X.dtype)
+
+
+def device_votes(scores: Any, n_classes: int) -> Any:
+    """Votes per class from the (rows, pairs) scores of all pairs, on the device."""
+    return votes(current_device().xp, scores.T, n_classes).T
+
+
+def moved_to_cuda(learner: Linear) -> DeviceLinear:
+    """A learner on the current CUDA device that goes on from where one on the processor stands."""
+    moved = DeviceLinear(
+        current_device(), learner.n_classes, learner.n_features, multiclass=learner.multiclass,
+        thresholds=learner.thresholds, padding=math.sqrt(learner.rule[PADDING]),
+        averaging=learner.averaging, rates=learner.rates, dtype=learner.dtype, batch=learner.batch,
+    )  # fmt: skip
+    moved.restore(learner.state())
+    return moved
+
+
+def predicted(classes: Array, scores: Any, given: Any) -> Any:
+    """The labels that scores on the device stand for; there, where labels are numbers."""
+    scores = current_device().xp.from_dlpack(scores)
+    codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(np.intp)
+    labels = device_labels(classes, codes)
+    return like(labels, given) if classes.dtype.kind in "iufb" else labels
+
+
+def fixed_device(estimator: Any, X: Any) -> str:
+    """Where a kernel model is to be trained: "cpu", "cuda", or "auto" if that is yet to be seen."""
+    wanted, there = estimator.device, is_on_cuda(X)
+    if wanted == "cpu" and there:
+        raise DeviceError(MIXED)
+    if wanted == "cpu" or (wanted == "auto" and not there):
+        return wanted
+    if sparse.issparse(X):
+        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    if callable(estimator.kernel) or estimator.max_support is not None:
+        name = "a kernel of your own" if callable(estimator.kernel) else "max_support"
+        raise DeviceError(f"device='cuda' does not know {name}: use device='cpu' and host arrays.")
+    current_device()
+    return "cuda"
+
+
+def dual_pays(estimator: Any, X: Any) -> bool:
+    """Whether "auto" trains a kernel model on a GPU: many dense rows, and there is one."""
+    if sparse.issparse(X) or callable(estimator.kernel) or estimator.max_support is not None:
+        return False
+    return X.shape[0] ** 2 * X.shape[1] >= _ENOUGH_GRAM and is_at_hand()
+
+
+def dual_learner(fixed: Any, X: Array, problems: Problems, state: DualState) -> DeviceDual:
+    """A kernel learner on the current device."""
+    device = current_device()
+    function = None if fixed.options["kernel"] == "precomputed" else fixed.function_by
+    with in_plain_words():
+        return DeviceDual(problems, DeviceGram(device, function, X), state)
+
+
+def dual_scores(
+    fixed: Any, X: Any, support: Any, log: Log, weights: Array | None, clock: Array, joint: bool
+) -> Any:
+    """The scores of rows on the device by the updates of a log."""
+    device = current_device()
+    with in_plain_words():
+        if fixed.options["kernel"] == "precomputed":
+            places = device.xp.asarray(support)
+
+            def entries(rows: slice) -> Any:
+                return X[rows][:, places].T
+        else:
+            gram = DeviceGram(device, fixed.function_by, support, megabytes=0)
+
+            def entries(rows: slice) -> Any:
+                return gram.kernel(gram.X, X[rows])  # type: ignore[misc]
+
+        return scores_on_device(
+            device, entries, len(X), log, weights, clock, support.shape[0], joint
+        )
+
+
+def device_labels(classes: Array, codes: Any) -> Any:
+    """The labels of class numbers on the device: there if they are numbers, else on the host."""
+    device = current_device()
+    if classes.dtype.kind not in "iufb":
+        return classes[device.host(codes)]
+    return device.xp.asarray(classes)[codes]

@@ -1,0 +1,389 @@
+"""The family of the perceptron as scikit-learn classifiers: each adds its rule to one base."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rosenblatt.estimators._family import POSITIVE, FamilyClassifier
+from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
+
+_CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
+_COVARIANCE = StrOptions({"diagonal", "full"})
+
+
+class PassiveAggressive(FamilyClassifier):
+    """Passive-aggressive learning: the smallest change that gives an example margin 1.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Aggressiveness: the largest step of variant I; what a squared loss weighs in variant II.
+    variant : {"", "I", "II"}, default="I"
+        "" repairs every margin in full, whatever it takes.
+    **others
+        As for :class:`Perceptron`: `multiclass`, `keep`, `shuffle`, `max_iter`, `tol` and so on.
+
+    Notes
+    -----
+    Condition, update, bound and paper are in :mod:`rosenblatt.rules.passive_aggressive`. The weight
+    of an example multiplies C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import PassiveAggressive
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PassiveAggressive(random_state=0).fit(X[:100], y[:100])
+    >>> model.n_updates_, model.score(X[:100], y[:100])
+    (175, 1.0)
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"C": 1.0, "variant": "I"}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "C": [POSITIVE], "variant": [StrOptions({"", "I", "II"})]
+    }  # fmt: skip
+
+    def _member_rule(self) -> Any:
+        return passive_aggressive.passive_aggressive(float(self.C), self.variant)
+
+
+class AROW(FamilyClassifier):
+    """Adaptive regularisation of weights: variances shrink where weights are known.
+
+    It takes noise in the labels well: an example is never learned in full. A good first choice for
+    one pass over many sparse features.
+
+    Parameters
+    ----------
+    r : float, default=1.0
+        The larger, the less a single example is believed.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        A variance for each weight, or a matrix for all of them (2,048 features at most).
+    **others
+        As for :class:`Perceptron`: `multiclass`, `keep`, `shuffle`, `max_iter`, `tol` and so on.
+
+    Attributes
+    ----------
+    variances_ : array (n_problems, n_features)
+        Of the weights; with a full covariance (n_problems, n_features + 1, n_features + 1), the
+        last for the intercept.
+
+    Notes
+    -----
+    Condition, update, bound and paper are in :mod:`rosenblatt.rules.second_order`. The weight of an
+    example divides r.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import AROW
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AROW(max_iter=1, tol=None, random_state=0).fit(X[:100], y[:100])
+    >>> model.score(X[:100], y[:100]), model.variances_.round(2)
+    (1.0, array([[0.  , 0.  , 0.  , 0.03]]))
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"r": 1.0, "covariance": "diagonal"}
+    _own_constraints: ClassVar[dict[str, Any]] = {"r": [POSITIVE], "covariance": [_COVARIANCE]}
+
+    def _member_rule(self) -> Any:
+        return second_order.Arow(float(self.r))
+
+
+class NAROW(FamilyClassifier):
+    """Narrow AROW: only variances above a bound are shrunk.
+
+    Parameters
+    ----------
+    b : float, default=1.0
+        Examples of variance at most 1/b change nothing.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        As for :class:`AROW`.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import NAROW
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NAROW(max_iter=1, tol=None, random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
+    1.0
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"b": 1.0, "covariance": "diagonal"}
+    _own_constraints: ClassVar[dict[str, Any]] = {"b": [POSITIVE], "covariance": [_COVARIANCE]}
+
+    def _member_rule(self) -> Any:
+        return second_order.Narow(float(self.b))
+
+
+class ConfidenceWeighted(FamilyClassifier):
+    """Confidence-weighted learning: after each step an example is right with a probability.
+
+    Every example is learned in full, so that wrong labels hurt: see :class:`SCW` and
+    :class:`AROW`.
+
+    Parameters
+    ----------
+    confidence : float, default=0.9
+        That probability, above 0.5 and below 1.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        As for :class:`AROW`.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import ConfidenceWeighted
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ConfidenceWeighted(random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
+    1.0
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"confidence": 0.9, "covariance": "diagonal"}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "confidence": [_CONFIDENCE], "covariance": [_COVARIANCE]
+    }  # fmt: skip
+
+    def _member_rule(self) -> Any:
+        return second_order.Cw(second_order.quantile(float(self.confidence)))
+
+
+class SCW(FamilyClassifier):
+    """Soft confidence-weighted learning: as :class:`ConfidenceWeighted`, at most so much.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        What a loss weighs against the change that would undo it.
+    confidence : float, default=0.9
+        The probability with which an example should be right, above 0.5 and below 1.
+    variant : {"I", "II"}, default="I"
+        With a linear or a squared loss.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        As for :class:`AROW`.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import SCW
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SCW(random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
+    1.0
+    """
+
+    _own: ClassVar[dict[str, Any]] = {
+        "C": 1.0, "confidence": 0.9, "variant": "I", "covariance": "diagonal"
+    }  # fmt: skip
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "C": [POSITIVE], "confidence": [_CONFIDENCE], "variant": [StrOptions({"I", "II"})],
+        "covariance": [_COVARIANCE],
+    }  # fmt: skip
+
+    def _member_rule(self) -> Any:
+        kind = second_order.Scw1 if self.variant == "I" else second_order.Scw2
+        return kind(second_order.quantile(float(self.confidence)), float(self.C))
+
+
+class NormalHerd(FamilyClassifier):
+    """Gaussian herding: a velocity field moves a herd of weight vectors past an example.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        What a loss weighs.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        As for :class:`AROW`.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import NormalHerd
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NormalHerd(max_iter=5, tol=None, random_state=0).fit(X[:100], y[:100]).score(X, y > 0)
+    1.0
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"C": 1.0, "covariance": "diagonal"}
+    _own_constraints: ClassVar[dict[str, Any]] = {"C": [POSITIVE], "covariance": [_COVARIANCE]}
+
+    def _member_rule(self) -> Any:
+        return second_order.Nherd(float(self.C))
+
+
+class SecondOrderPerceptron(FamilyClassifier):
+    """The perceptron on whitened examples: it corrects mistakes only.
+
+    Parameters
+    ----------
+    whiten : {"mistakes", "all"}, default="mistakes"
+        Which examples the covariance takes in. The paper proves its bound for the mistakes.
+    covariance : {"full", "diagonal"}, default="full"
+        The paper keeps the whole matrix; it is for 2,048 features at most. The diagonal is an
+        approximation for more.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import SecondOrderPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SecondOrderPerceptron(random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
+    1.0
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"whiten": "mistakes", "covariance": "full"}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "whiten": [StrOptions({"mistakes", "all"})], "covariance": [_COVARIANCE]
+    }  # fmt: skip
+
+    def _member_rule(self) -> Any:
+        return second_order.Sop(1.0 if self.whiten == "all" else 0.0)
+
+
+class ALMA(FamilyClassifier):
+    """ALMA: approximates the largest margin, with weights in the unit ball.
+
+    Parameters
+    ----------
+    alpha : float, default=0.9
+        The margin found is at least 1 - alpha times the largest, if a line separates the classes.
+    B : float or None, default=None
+        What γ_k = B/sqrt(k) begins with; None is the paper's sqrt(8)/alpha. Others use 1/alpha.
+    C : float, default=sqrt(2)
+        The size of the steps.
+    normalize : bool, default=True
+        Learn from examples scaled to length 1, as the paper does.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import ALMA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ALMA(random_state=0).fit(X[:100], y[:100])
+    >>> model.score(X[:100], y[:100]), float((model.coef_**2).sum().round(2))
+    (1.0, 1.0)
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"alpha": 0.9, "B": None, "C": 2**0.5, "normalize": True}
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, 1, closed="right")], "B": [POSITIVE, None],
+        "C": [POSITIVE], "normalize": ["boolean"],
+    }  # fmt: skip
+
+    def _member_rule(self) -> Any:
+        alpha = float(self.alpha)
+        B = 8**0.5 / alpha if self.B is None else float(self.B)
+        return projected.Alma(1 - alpha, B, float(self.C), float(self.normalize))
+
+
+class ROMMA(FamilyClassifier):
+    """The relaxed online maximum margin algorithm: the shortest weights by two constraints.
+
+    Parameters
+    ----------
+    aggressive : bool, default=False
+        Correct every example of margin below 1, not only mistakes.
+    **others
+        As for :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import ROMMA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ROMMA(random_state=0).fit(X[:100], y[:100])
+    >>> model.stop_reason_, model.score(X[:100], y[:100])
+    ('separated', 1.0)
+    """
+
+    _own: ClassVar[dict[str, Any]] = {"aggressive": False}
+    _own_constraints: ClassVar[dict[str, Any]] = {"aggressive": ["boolean"]}
+
+    def _member_rule(self) -> Any:
+        return projected.Romma(1.0 if self.aggressive else 0.0)
+
+
+class OnlineGradient(FamilyClassifier):
+    """Gradient steps on the loss of one example after the other.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge", "perceptron"}, default="hinge"
+    method : {"sgd", "adagrad", "ftrl"}, default="sgd"
+        Plain steps; dual averaging with a rate for each feature (AdaGrad); or the proximally
+        regularised leader (FTRL-proximal). The last two keep unused weights at zero by λ₁.
+    eta0 : float, default=1.0
+        The learning rate η; for FTRL its α.
+    learning_rate : {"sqrt", "constant", "inverse"} or callable, default="sqrt"
+        η/√t, η, η/t, or a function of the visit number t. Only for ``"sgd"``.
+    penalty : {"l1", "l2", "elasticnet"} or None, default=None
+    alpha : float, default=1e-4
+        The weight of the penalty.
+    l1_ratio : float, default=0.15
+        The share of L1 in ``"elasticnet"``.
+    delta : float, default=1.0
+        AdaGrad's δ, FTRL's β: what is added to the root of the sum of squared gradients.
+    **others
+        As for :class:`Perceptron`.
+
+    Notes
+    -----
+    Penalties do not touch the intercept. They are applied to a weight when it is next used, which
+    comes to the same; an average takes it as it was when last used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rosenblatt import OnlineGradient
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OnlineGradient(method="ftrl", penalty="l1", alpha=40.0, random_state=0)
+    >>> int((model.fit(X[:100], y[:100]).coef_ != 0).sum())
+    2
+    """
+
+    _own: ClassVar[dict[str, Any]] = {
+        "loss": "hinge", "method": "sgd", "eta0": 1.0, "learning_rate": "sqrt", "penalty": None,
+        "alpha": 1e-4, "l1_ratio": 0.15, "delta": 1.0,
+    }  # fmt: skip
+    _own_constraints: ClassVar[dict[str, Any]] = {
+        "loss": [StrOptions(set(gradient.LOSSES))],
+        "method": [StrOptions({"sgd", "adagrad", "ftrl"})],
+        "eta0": [POSITIVE],
+        "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
+        "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "delta": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def _member_rule(self) -> Any:
+        loss = gradient.loss_of(self.loss)
+        l1, l2 = gradient.penalties(self.penalty, float(self.alpha), float(self.l1_ratio))
+        if self.method == "adagrad":
+            return gradient.AdaGrad(*loss, float(self.eta0), float(self.delta), l1)
+        if self.method == "ftrl":
+            return gradient.Ftrl(*loss, float(self.eta0), float(self.delta), l1, l2)
+        return gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.method == "adagrad" and self.penalty in ("l2", "elasticnet"):
+            raise ValueError("method='adagrad' has no L2 penalty: use penalty='l1' or None.")
+        if self.method != "sgd" and self.warm_start:
+            raise ValueError(
+                f"method={self.method!r} cannot start from weights, as it keeps sums of gradients: "
+                "use partial_fit to go on, or method='sgd'."
+            )

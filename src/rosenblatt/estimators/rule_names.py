@@ -1,0 +1,83 @@
+"""Members of the family by name, as the command line and comparisons have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rosenblatt import estimators
+
+# By name: the estimator, and what tells it from others of the same estimator.
+NAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "perceptron": ("Perceptron", {}),
+    "romma": ("ROMMA", {}),
+    "aromma": ("ROMMA", {"aggressive": True}),
+    "alma": ("ALMA", {}),
+    "ogd": ("OnlineGradient", {}),
+    "adagrad": ("OnlineGradient", {"method": "adagrad"}),
+    "ftrl": ("OnlineGradient", {"method": "ftrl"}),
+    "pa": ("PassiveAggressive", {"variant": ""}),
+    "pa1": ("PassiveAggressive", {"variant": "I"}),
+    "pa2": ("PassiveAggressive", {"variant": "II"}),
+    "sop": ("SecondOrderPerceptron", {"covariance": "diagonal"}),
+    "cw": ("ConfidenceWeighted", {}),
+    "nherd": ("NormalHerd", {}),
+    "arow": ("AROW", {}),
+    "narow": ("NAROW", {}),
+    "scw1": ("SCW", {"variant": "I"}),
+    "scw2": ("SCW", {"variant": "II"}),
+}
+
+
+def estimator_of(text: str, **parameters: Any) -> Any:
+    """The estimator that a name stands for, with its parameters after a colon if there are any.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"arow"``, ``"arow:r=0.5"`` or ``"scw1:C=0.5,confidence=0.8"``.
+    **parameters
+        Others, which hold unless the text says otherwise.
+
+    Raises
+    ------
+    ValueError
+        If there is no such member, or it has no such parameter.
+
+    Examples
+    --------
+    >>> estimator_of("scw2:C=0.5")
+    SCW(C=0.5, variant='II')
+    >>> estimator_of("arrow")
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no rule 'arrow'; there are perceptron, romma, aromma, alma, ogd, adagrad, \
+ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
+    """
+    name, _, rest = text.partition(":")
+    if name not in NAMES:
+        raise ValueError(f"there is no rule {name!r}; there are {', '.join(NAMES)}")
+    kind, fixed = NAMES[name]
+    estimator = getattr(estimators, kind)
+    make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
+    model = make(**{**parameters, **fixed})
+    own = [key for key in getattr(model, "_own", model.get_params()) if key not in fixed]
+    for entry in filter(None, rest.split(",")):
+        key, equals, value = entry.partition("=")
+        if not equals or key not in own:
+            raise ValueError(
+                f"the rule {name!r} has the parameters {', '.join(own)}, not {entry!r}"
+            )
+        model.set_params(**{key: _value(value)})
+    model._check_parameters()
+    return model
+
+
+def _value(text: str) -> Any:
+    """A number, if a text is one; what it says, if it is a word of Python's."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return float(text)
+    except ValueError:
+        return text

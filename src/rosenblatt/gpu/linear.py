@@ -1,0 +1,285 @@
+"""The linear learner on a device: it learns what the learner on the processor learns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.gpu import decide
+from rosenblatt.gpu.blocks import Blocks
+from rosenblatt.gpu.device import in_plain_words
+from rosenblatt.gpu.table import Settings
+from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.problems import Problems
+from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.weights import State, Weights
+
+_SCORED = 4096  # rows scored at a time when errors are counted
+
+
+class DeviceLinear:
+    """Perceptrons with their weights on a CUDA device.
+
+    The pocket (``keep="best"``) looks at weights at the ends of epochs only: limits on the longest
+    run of right answers are not looked at, as problems walk through a block side by side.
+
+    Parameters
+    ----------
+    device : Cuda
+    n_classes, n_features, multiclass, thresholds, padding, averaging, rates, dtype, batch
+        As for :class:`rosenblatt.learners.linear.Linear`; rows are dense.
+    block_rows : int or None
+        Rows of a block.
+    """
+
+    dense = True
+
+    def __init__(
+        self, device: Any, n_classes: int, n_features: int, *, multiclass: str = "ovr",
+        thresholds: tuple[float, float] = (0.0, 0.0), padding: float = 1.0,
+        averaging: bool = False, rates: Array = ONE_RATE, dtype: Any = np.float32,
+        batch: bool = False, block_rows: int | None = None,
+    ) -> None:  # fmt: skip
+        settings = Settings(thresholds, padding, averaging)
+        with in_plain_words():
+            blocks = Blocks(
+                device, [settings], n_classes, n_features, multiclass=multiclass, dtype=dtype,
+                rates=rates, block_rows=block_rows,
+            )  # fmt: skip
+        self._take_part(blocks, 0, rates, batch)
+
+    @classmethod
+    def part_of(cls, blocks: Blocks, number: int, rates: Array = ONE_RATE) -> DeviceLinear:
+        """One of the models that are trained together; it does not walk by itself."""
+        learner = cls.__new__(cls)
+        learner._take_part(blocks, number, rates, False)
+        return learner
+
+    def _take_part(self, blocks: Blocks, number: int, rates: Array, batch: bool) -> None:
+        settings = blocks.models[number]
+        self.blocks, self.device, self.batch, self.rates = blocks, blocks.device, batch, rates
+        self.averaging, self.padding = settings.averaging, settings.padding
+        self.thresholds = settings.thresholds
+        self.problems = Problems(blocks.n_classes, blocks.multiclass, settings.thresholds)
+        self.own = slice(number * blocks.per_model, (number + 1) * blocks.per_model)
+        self._before: tuple[Any, Any] | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the weights."""
+        return self.blocks.dtype
+
+    def walk(
+        self, examples: Examples, order: Array, etas: Array = ONE,
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+    ) -> Tally:  # fmt: skip
+        """Visit the rows in this order and learn from each."""
+        with in_plain_words():
+            if self.batch:
+                return self._walk_batch(examples, order, float(etas[0]))
+            (tally,) = self.blocks.walk(examples, order, etas, limits)
+            return tally
+
+    def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
+        """One iteration: add up the corrections of all rows, then make them."""
+        xp, blocks, problems = self.device.xp, self.blocks, self.problems
+        weights = examples.weights_of(order)
+        updates = updated = mistakes = 0
+        with self.device.main:
+            heap = xp.zeros_like(blocks.W)
+            moved = xp.zeros(blocks.n)
+            for at, X, S, codes in self._scored(examples, order, blocks.W, blocks.bias):
+                weight = xp.asarray(weights[at : at + S.shape[1]])
+                signs = decide.corrections(xp, problems, S, codes)
+                T = signs * weight
+                rated = X if blocks.rates is None else X * self._all_rates().astype(X.dtype)
+                heap += T.astype(X.dtype) @ rated
+                moved += T.sum(axis=1)
+                wrong, copies = signs != 0, xp.maximum(1, xp.ceil(weight)).astype(np.int64)
+                updates += int(
+                    wrong.any(axis=0).sum() if problems.joint else (wrong * copies).sum()
+                )
+                updated += int(wrong.any(axis=0).sum())
+                mistakes += int(decide.is_mistaken(xp, problems, S, codes).sum())
+            change = eta * self.padding**2 * moved
+            blocks.W += blocks.dtype.type(eta) * heap
+            blocks.bias += change
+            if self.averaging:
+                blocks.U += blocks.clock[:, None] * eta * heap.astype(np.float64)
+                blocks.bias_sums += blocks.clock * change
+            blocks.clock += xp.asarray(self._weight_of_problems(examples.codes[order], weights))
+        updated = updates if blocks.is_pairwise else updated
+        return Tally(
+            len(order), float(weights.sum()), updates, updated, mistakes, 0, None
+        )  # fmt: skip
+
+    def _all_rates(self) -> Any:
+        rates = np.full(self.blocks.n_features, self.rates[-1], np.float32)
+        rates[: self.rates.size] = self.rates[: self.blocks.n_features]
+        return self.device.xp.asarray(rates)
+
+    def _weight_of_problems(self, codes: Array, weights: Array) -> Array:
+        """The weight of the rows that each problem learns from."""
+        by_class = np.bincount(codes, weights=weights, minlength=self.problems.n_classes)
+        return by_class @ (self.problems.signs != 0)
+
+    # Scores and errors
+
+    def _scored(
+        self, examples: Examples, order: Array, W: Any, bias: Any
+    ) -> Iterator[tuple[int, Any, Any, Any]]:
+        """Chunk by chunk the place in the order, rows, scores (problems, rows) and classes."""
+        xp = self.device.xp
+        rows, codes = self.blocks.on_device(examples)
+        offset = bias.astype(self.dtype)[:, None]
+        for chunk in rows.chunks(order):
+            for start in range(0, chunk.visits, _SCORED):
+                at, n = chunk.first + start, min(_SCORED, chunk.visits - start)
+                here = xp.asarray(order[at : at + n].astype(np.int32))
+                X = chunk.X[start : start + n] if chunk.picked else chunk.X[here]
+                S = xp.empty((len(W), n), self.dtype)
+                self.device.product(W, X, S)
+                S += offset
+                yield at, X, S, codes[here]
+
+    def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
+        """The scores of rows (rows, problems), without learning."""
+        with in_plain_words(), self.device.main:
+            scored = self._scored(examples, order, *self._now(averaged))
+            return np.concatenate([self.device.host(S).T for _, _, S, _ in scored])
+
+    def _weight_where(
+        self, test: Callable[..., Any], examples: Examples, rows: Array, enough: float = math.inf,
+        averaged: bool = False,
+    ) -> float:  # fmt: skip
+        total, weights = 0.0, examples.weights_of(rows)
+        with in_plain_words(), self.device.main:
+            for at, _, S, codes in self._scored(examples, rows, *self._now(averaged)):
+                passed = self.device.host(test(self.device.xp, self.problems, S, codes))
+                total += float(weights[at : at + len(passed)][passed].sum())
+                if total > enough:
+                    break
+        return total
+
+    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
+        """The share of the rows, by weight, whose class is predicted wrong."""
+        wrong = self._weight_where(decide.is_mistaken, examples, rows, averaged=averaged)
+        return wrong / examples.weight_of(rows)
+
+    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
+        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
+        return self._weight_where(decide.is_wrong, examples, rows, enough)
+
+    def is_separating(self, examples: Examples, rows: Array) -> bool:
+        """Whether none of the rows would be corrected."""
+        return self._weight_where(decide.is_corrected, examples, rows, 0.0) == 0.0
+
+    def row_updates(
+        self, examples: Examples, order: Array, etas: Array, epochs: int
+    ) -> Array | None:
+        """How often each row is corrected in the epochs to come (two classes, online)."""
+        X = self.device.host(examples.rows.X)  # type: ignore[union-attr]
+        here = examples_of(X, examples.codes, examples.omega)
+        return self.on_host().row_updates(here, order, etas, epochs)
+
+    # Weights
+
+    def _now(self, averaged: bool = False) -> tuple[Any, Any]:
+        """The weights and biases on the device, or their average."""
+        blocks, own = self.blocks, self.own
+        if not averaged:
+            return blocks.W[own], blocks.bias[own]
+        xp = self.device.xp
+        steps = xp.maximum(blocks.clock[own], 1e-300)
+        W = (blocks.W[own] - blocks.U[own] / steps[:, None]).astype(self.dtype)
+        return W, blocks.bias[own] - blocks.bias_sums[own] / steps
+
+    def weights(self, averaged: bool = False) -> Weights:
+        """The present weights, or their average, as a copy on the processor."""
+        with in_plain_words(), self.device.main:
+            W, bias = self._now(averaged)
+            return Weights(self.device.host(W), self.device.host(bias))
+
+    snapshot = weights
+
+    def is_at(self, snapshot: Weights) -> bool:
+        """Whether the present weights equal those of a snapshot."""
+        weights, bias = self.weights()
+        return np.array_equal(bias, snapshot.bias) and np.array_equal(weights, snapshot.weights)
+
+    def mark(self) -> None:
+        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        with in_plain_words(), self.device.main:
+            W, bias = self._now()
+            self._before = (W.copy(), bias.copy())
+
+    def measure(self) -> tuple[float, float]:
+        """The length of all weights, and of their change since the last measure or mark."""
+        xp = self.device.xp
+        with in_plain_words(), self.device.main:
+            W, bias = self._now()
+            assert self._before is not None
+            squares = [
+                (part.astype(np.float64) ** 2).sum()
+                for part in (
+                    W,
+                    bias,
+                    W.astype(np.float64) - self._before[0],
+                    bias - self._before[1],
+                )
+            ]
+            a, b, c, d = self.device.host(xp.stack(squares)).tolist()
+            self._before[0][...], self._before[1][...] = W, bias
+        scale = (self.padding or 1.0) ** 2  # the bias counts as the weight of the padding, b/c
+        return math.sqrt(a + b / scale), math.sqrt(c + d / scale)
+
+    def state(self) -> State:
+        """What was learned, as arrays (problems, features) on the processor."""
+        blocks, own, host = self.blocks, self.own, self.device.host
+        weights, bias = self.weights()
+        with in_plain_words(), self.device.main:
+            before = None if self._before is None else Weights(*map(host, self._before))
+            return State(
+                weights, bias,
+                host(blocks.U[own]) if self.averaging else np.zeros((0, 0)),
+                host(blocks.bias_sums[own]), host(blocks.clock[own]), before,
+            )  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Take up what a state holds; its arrays are copied."""
+        xp, blocks, own = self.device.xp, self.blocks, self.own
+        with in_plain_words(), self.device.main:
+            blocks.W[own] = xp.asarray(state.weights)
+            blocks.bias[own] = xp.asarray(state.bias)
+            blocks.bias_sums[own] = xp.asarray(state.bias_sums)
+            blocks.clock[own] = xp.asarray(state.clock)
+            if self.averaging:
+                blocks.U[own] = xp.asarray(state.sums) if state.sums.size else 0.0
+            if state.before is not None:
+                self._before = tuple(xp.asarray(part) for part in state.before)
+
+    def restart_average(self) -> None:
+        """Let the average begin with the next step."""
+        blocks, own = self.blocks, self.own
+        with in_plain_words(), self.device.main:
+            blocks.clock[own] = 0.0
+            blocks.bias_sums[own] = 0.0
+            if self.averaging:
+                blocks.U[own] = 0.0
+
+    def settle(self) -> None:
+        """Nothing to do: averaging sums are never behind."""
+
+    def on_host(self) -> Linear:
+        """A learner on the processor that goes on from here."""
+        twin = Linear(
+            self.problems.n_classes, self.blocks.n_features, multiclass=self.blocks.multiclass,
+            thresholds=self.thresholds, padding=self.padding, averaging=self.averaging,
+            rates=self.rates, dtype=self.dtype, dense=True, batch=self.batch,
+        )  # fmt: skip
+        twin.restore(self.state())
+        return twin

@@ -1,0 +1,99 @@
+"""Models that share a row order, trained together: scores and Gram matrices are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.gpu.blocks import Blocks
+from rosenblatt.gpu.device import in_plain_words
+from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
+from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.protocol import Array, Limits, Tally
+
+
+class Member(DeviceLinear):
+    """One of the models that are trained together: its walks are those of the group."""
+
+    def __init__(self, group: Group, number: int) -> None:
+        self._take_part(group.blocks, number, group.rates, False)
+        self.group, self.number = group, number
+
+    def walk(self, examples: Any, order: Array, etas: Any = None, limits: Any = Limits()) -> Tally:  # noqa: B008
+        """What came of the group's last walk for this model."""
+        tally = self.group.tallies[self.number]
+        assert tally.visits == len(order)
+        return tally
+
+    def mark(self) -> None:
+        """The group remembers the weights of all."""
+
+    def measure(self) -> tuple[float, float]:
+        """The length of all weights, and of their change in the group's last walk."""
+        norm, change = self.group.lengths[self.number]
+        return float(norm), float(change)
+
+
+class Group:
+    """Linear models of the same classes and rows, on a device.
+
+    Parameters
+    ----------
+    device : Cuda
+    models : list of Settings
+    kinds : array of int
+        The row of weights of each model.
+    n_classes, n_features, multiclass, dtype, rates
+        As for :class:`rosenblatt.gpu.blocks.Blocks`.
+    """
+
+    def __init__(
+        self, device: Any, models: Sequence[Settings], kinds: Array, n_classes: int,
+        n_features: int, *, multiclass: str, dtype: Any, rates: Array,
+    ) -> None:  # fmt: skip
+        self.rates, self.lengths = rates, np.empty((0, 2))
+        self.tallies: list[Tally] = []
+        with in_plain_words():
+            self.blocks = Blocks(
+                device, models, n_classes, n_features, multiclass=multiclass, dtype=dtype,
+                rates=rates,
+            )  # fmt: skip
+            self.blocks.assign("weights", np.asarray(kinds))
+            self.blocks.assign("rates", np.arange(len(models)))
+            with device.main:
+                self._before = (self.blocks.W.copy(), self.blocks.bias.copy())
+                squares = self.blocks.host_table["padding"]  # a bias counts as b/c
+                self._scale = device.xp.asarray(np.where(squares > 0, squares, 1.0))
+        self.members = [Member(self, number) for number in range(len(models))]
+        self._active = np.ones(len(models), bool)
+
+    def walk(
+        self, examples: Examples, order: Array, etas: Array, omega: Array, active: Array
+    ) -> None:
+        """Visit the rows in this order with all active models.
+
+        `etas` is (models, 1 or visits); `omega` (kinds, rows) holds the rows of weights.
+        """
+        with in_plain_words():
+            if not np.array_equal(active, self._active):
+                self.blocks.assign("active", active.astype(np.int32))
+                self._active = active.copy()
+            self.tallies = self.blocks.walk(examples, order, etas, omega=omega)
+            self._measure()
+
+    def _measure(self) -> None:
+        blocks, device = self.blocks, self.blocks.device
+        xp, models = device.xp, len(self.members)
+        with device.main:
+            W, bias = blocks.W, blocks.bias
+            change = (W.astype(np.float64) - self._before[0], bias - self._before[1])
+            squares = [
+                (w.astype(np.float64) ** 2).sum(axis=1) + b * b / self._scale
+                for w, b in ((W, bias), change)
+            ]
+            found = device.host(xp.stack(squares)).reshape(2, models, -1).sum(axis=2)
+            self._before[0][...], self._before[1][...] = W, bias
+        self.lengths = np.sqrt(found.T)

@@ -1,0 +1,216 @@
+"""The walks of the family: one for a single problem, one for all classes jointly.
+
+The member is ``rule``, a named tuple of its parameters: the compiler chooses what belongs to its
+class (:mod:`rosenblatt.kernels.family_rows`), so that each member is a kernel of its own, compiled
+when it is first used. Arguments as in :mod:`rosenblatt.kernels.learn`, but for ``cells`` and
+``sums``, the weights and their averaging sums, and ``book`` (13, problems).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rosenblatt.kernels.family_cells import (
+    BIAS,
+    BIAS_SUM,
+    CLOCK,
+    COUNT,
+    GRAVITY,
+    NORM,
+    SCALE,
+    SCALES,
+    STEPS,
+    answer,
+    by_member,
+    depth,
+    see,
+)  # fmt: skip
+from rosenblatt.kernels.family_rows import length, look, move, score, shift_bias, variance
+from rosenblatt.kernels.fetch import FAR, fetch, fetch_weights
+from rosenblatt.kernels.jit import kernel
+from rosenblatt.kernels.learn import (
+    ALLOWED,
+    LONGEST,
+    NEGATIVE,
+    POSITIVE,
+    RUN,
+    UPDATED,
+    UPDATES,
+    VISITED,
+    strongest_but,
+)  # fmt: skip
+
+REST = -1  # as tally[NEGATIVE]: every class but the positive one is negative
+SMALL = 2.0**-40  # a scale below this, or above its inverse, is multiplied into the cells
+
+
+@kernel
+def side_of(code, tally):
+    """What a class is to a problem: +1, -1, or 0 if it takes no part in it."""
+    if code == tally[POSITIVE]:
+        return 1.0
+    return -1.0 if tally[NEGATIVE] == REST or code == tally[NEGATIVE] else 0.0
+
+
+@kernel
+def walk_one(rows, codes, omega, order, etas, cells, sums, rates, book, rule, tally, seen):
+    """Walk with one weight vector; ``seen`` gets the scores, and 1 where they are corrected."""
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    far = cells.size * cells.itemsize > FAR
+    for i in range(order.size):
+        fetch(rows, order, i)
+        if far:
+            fetch_weights(rows, order, i, cells, depth(rule))
+        row = order[i]
+        product, v = score(rule, rows, row, cells, sums, np.uint64(1), np.uint64(0), book)
+        s = seen.dtype.type(product * book[SCALE, 0] + book[BIAS, 0])
+        seen[i, 0], seen[i, 1], tally[VISITED] = s, 0.0, i + 1
+        sign = side_of(codes[row], tally)
+        if sign == 0.0:
+            continue
+        weight, eta, m = omega[row * weighted], etas[i * varying], sign * np.float64(s)
+        q = length(rule, rows, row, v, rates, m, book, 0)
+        kept, tau, beta = answer(rule, m, q, book[NORM, 0], book[COUNT, 0], weight, eta)
+        if tau != 0.0:
+            if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
+                tally[VISITED] = i
+                return
+            shrink(rule, cells, sums, book, kept)
+            book[NORM, 0] = kept * kept * book[NORM, 0] + 2.0 * kept * tau * m + tau * tau * q
+            pull = sign * tau / book[SCALE, 0]
+            move(rows, row, rule, cells, sums, rates, np.uint64(1), np.uint64(0), pull, beta, book)
+            shift_bias(rule, book, 0, sign * tau, beta)
+            book[COUNT, 0] += 1.0
+            seen[i, 1] = 1.0
+            tally[UPDATES] += 1
+            tally[UPDATED] += 1
+            tally[RUN] = 0
+        else:
+            tally[RUN] += 1
+        settle(rule, cells, sums, book, eta, weight)
+
+
+@kernel
+def walk_joint(rows, codes, omega, order, etas, cells, sums, rates, book, rule, tally, seen):
+    """Walk with one weight vector per class: the right class up, its best rival down.
+
+    It is the walk of a single problem with the example ``(x for the right class, -x for the
+    rival)``, whose label is +1.
+    """
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    classes = seen.shape[1]
+    far = cells.size * cells.itemsize > FAR
+    stride = np.uint64(classes)
+    for i in range(order.size):
+        fetch(rows, order, i)
+        if far:
+            fetch_weights(rows, order, i, cells, depth(rule) * classes)
+        row, s, tally[VISITED] = order[i], seen[i], i + 1
+        label = np.int64(codes[row])
+        for c in range(classes):
+            product, _ = look(rows, row, rule, cells, sums, stride, np.uint64(c), book)
+            s[c] = product * book[SCALE, 0] + book[BIAS, c]
+        rival = np.int64(strongest_but(s, label))
+        weight, eta = omega[row * weighted], etas[i * varying]
+        m = np.float64(s[label]) - np.float64(s[rival])
+        q = 0.0
+        for c in (label, rival):
+            v = variance(rule, rows, row, cells, sums, stride, np.uint64(c), book)
+            q += length(rule, rows, row, v, rates, m, book, c)
+        kept, tau, beta = answer(rule, m, q, book[NORM, 0], book[COUNT, 0], weight, eta)
+        if tau != 0.0:
+            if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
+                tally[VISITED] = i
+                return
+            shrink(rule, cells, sums, book, kept)
+            book[NORM, 0] = kept * kept * book[NORM, 0] + 2.0 * kept * tau * m + tau * tau * q
+            for c in (label, rival):
+                pull = tau if c == label else -tau
+                move(
+                    rows, row, rule, cells, sums, rates, stride, np.uint64(c),
+                    pull / book[SCALE, 0], beta, book,
+                )  # fmt: skip
+                shift_bias(rule, book, c, pull, beta)
+            book[COUNT, 0] += 1.0
+            tally[UPDATES] += 1
+            tally[UPDATED] += 1
+            tally[RUN] = 0
+        else:
+            tally[RUN] += 1
+        settle(rule, cells, sums, book, eta, weight)
+
+
+@kernel
+def keep_scale(rule, cells, sums, book, kept):
+    """Members that never scale their weights down."""
+
+
+@kernel
+def scale_down(rule, cells, sums, book, kept):
+    """Keep a share of the weights and biases."""
+    if kept != 1.0:
+        book[SCALE, 0] *= kept
+        for c in range(book.shape[1]):
+            book[BIAS, c] *= kept
+        if book[SCALE, 0] < SMALL or book[SCALE, 0] * SMALL > 1.0:
+            fold(rule, cells, sums, book)
+
+
+shrink = by_member("shrink", Alma=scale_down, Romma=scale_down, others=keep_scale)
+
+
+@kernel
+def fold(rule, cells, sums, book):
+    """Multiply the scale into the cells; sums and gravity follow, so that nothing else changes."""
+    scale, step = book[SCALE, 0], depth(rule)
+    for i in range(cells.size // step):
+        if scale == 0.0 and sums.size > 0:
+            sums[i] -= book[SCALES, 0] * cells[i * step]
+        for k in range(i * step, i * step + step):
+            cells[k] *= scale
+    if scale > 0.0:
+        book[SCALES, 0] /= scale
+    book[GRAVITY, 0] *= scale
+    book[SCALE, 0] = 1.0
+
+
+@kernel
+def rest(rule, cells, sums, book, eta, weight):
+    """Nothing happens to weights that no example corrects."""
+
+
+@kernel
+def decay(rule, cells, sums, book, eta, weight):
+    """The penalty λ₂ on all weights, not on biases."""
+    if rule.l2 > 0.0:
+        book[SCALE, 0] *= max(0.0, 1.0 - eta * weight * rule.l2)
+        if book[SCALE, 0] < SMALL:
+            fold(rule, cells, sums, book)
+
+
+@kernel
+def decay_and_owe(rule, cells, sums, book, eta, weight):
+    """The penalty λ₂ on all weights, and λ₁, which each of them owes until it is next seen."""
+    decay(rule, cells, sums, book, eta, weight)
+    book[GRAVITY, 0] += eta * weight * rule.l1 / book[SCALE, 0]
+
+
+penalize = by_member("penalize", Descent=decay, Truncated=decay_and_owe, others=rest)
+
+
+@kernel
+def settle(rule, cells, sums, book, eta, weight):
+    """What follows each step: penalties, and the sums that averages are made of."""
+    penalize(rule, cells, sums, book, eta, weight)
+    book[STEPS, 0] += weight
+    book[CLOCK, 0] += weight
+    book[SCALES, 0] += weight * book[SCALE, 0]
+    for c in range(book.shape[1]):
+        book[BIAS_SUM, c] += weight * book[BIAS, c]
+
+
+@kernel
+def bring_up_to_date(rule, cells, sums, book):
+    """Let no cell owe a penalty."""
+    for i in range(cells.size // depth(rule)):
+        see(rule, cells, sums, np.uint64(i), book)

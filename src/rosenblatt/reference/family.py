@@ -1,0 +1,165 @@
+"""Every other member of the family in plain Python, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rosenblatt import rules
+from rosenblatt.reference.textbook import Order, Rate, Vector, _epochs, _rate, dot, sign
+from rosenblatt.rules import gradient
+
+
+@dataclass(frozen=True)
+class FamilyStep:
+    """One example looked at by a member of the family.
+
+    `square` is ``‖(x,c)‖²``, or the variance of the padded example for members with variances;
+    `tau` is 0 where nothing is corrected. `variances_after` are those of the weights and, last, of
+    the bias; empty for members without.
+    """
+
+    step: int
+    epoch: int
+    row: int
+    x: Vector
+    y: int
+    score: float
+    prediction: int
+    mistake: bool
+    square: float
+    tau: float
+    beta: float
+    weights_before: Vector
+    bias_before: float
+    weights_after: Vector
+    bias_after: float
+    variances_before: Vector
+    variances_after: Vector
+
+
+def family(
+    X: Sequence[Sequence[Any]],
+    y: Sequence[int],
+    rule: Any,
+    *,
+    eta: Rate = 1.0,
+    padding: float | None = 1.0,
+    order: Order = False,
+    sample_weight: Sequence[float] | None = None,
+    max_epochs: int = 1,
+    seed: int | None = None,
+) -> Iterator[FamilyStep]:
+    """Run a member of the family, yielding a step for each example looked at.
+
+    The weights are those of the padded example (x, c), all of them in one list; penalties are
+    applied to every weight at every step, as their definitions say, where the engine waits until a
+    weight is next used.
+
+    Parameters
+    ----------
+    X, y
+        Rows of numbers and their labels, -1 or +1.
+    rule
+        The member and its parameters, such as ``rosenblatt.rules.second_order.Arow(r=1.0)``.
+    eta
+        Learning rate, for members that have one: a number, or a function of the visit number.
+    padding, order, seed
+        As for :func:`online`.
+    sample_weight
+        The weight of each row.
+    max_epochs
+        How many epochs there are, at most: an epoch without a correction is the last.
+
+    Examples
+    --------
+    >>> from rosenblatt.rules.second_order import Arow
+    >>> steps = list(family([[2, 1], [-1, 1]], [1, -1], Arow(r=1.0)))
+    >>> [round(w, 3) for w in steps[-1].weights_after], round(steps[-1].variances_after[0], 3)
+    ([0.422, -0.13], 0.37)
+    """
+    c = 0.0 if padding is None else float(padding)
+    rows = [[float(value) for value in row] for row in X]
+    name, d, t = type(rule).__name__, len(rows[0]), 0
+    w = [0.0] * (d + 1)
+    sigma = [1.0] * (d + 1) if name in rules.SECOND_ORDER else []
+    z, n = [0.0] * (d + 1), [0.0] * (d + 1)
+    updates, visit = 0, 0
+    for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
+        corrected = 0
+        for row in visits:
+            weight = 1.0 if sample_weight is None else float(sample_weight[row])
+            if weight == 0.0:
+                continue
+            t, visit = t + 1, visit + 1
+            x, rate = [*rows[row], c], _rate(eta, visit)
+            score = dot(w, x)
+            margin = y[row] * score
+            square = dot([xj * xj for xj in x], sigma or [1.0] * (d + 1))
+            norm = dot(w, w)
+            kept, tau, beta = rules.answer(rule, margin, square, norm, updates, weight, rate)
+            before, spread = list(w), list(sigma)
+            if tau != 0.0:
+                updates, corrected = updates + 1, corrected + 1
+                if name in rules.ADAPTIVE:
+                    _accumulate(rule, z, n, w, [-tau * y[row] * xj for xj in x])
+                else:
+                    pulls = [sj * xj for sj, xj in zip(sigma or [1.0] * (d + 1), x, strict=True)]
+                    w = [kept * wj + tau * y[row] * p for wj, p in zip(w, pulls, strict=True)]
+                    if sigma:
+                        sigma = [s - beta * p * p for s, p in zip(sigma, pulls, strict=True)]
+            w = _penalized(rule, w, z, n, rate * weight, t if sample_weight is None else t * weight)
+            yield FamilyStep(
+                t, epoch, row, tuple(x[:d]), y[row], score, sign(score), sign(score) != y[row],
+                square, tau, beta, tuple(before[:d]), before[d] * c, tuple(w[:d]), w[d] * c,
+                tuple(spread), tuple(sigma),
+            )  # fmt: skip
+        if corrected == 0:
+            return
+
+
+def _accumulate(rule: Any, z: list[float], n: list[float], w: list[float], g: list[float]) -> None:
+    """Add a gradient to the sums of a member that has a rate for each feature."""
+    adagrad = isinstance(rule, gradient.AdaGrad)
+    for j, gj in enumerate(g):
+        added = gradient.adagrad_sum if adagrad else gradient.ftrl_sum
+        z[j] += added(rule, gj, n[j], w[j])
+        n[j] += gj * gj
+
+
+def _penalized(
+    rule: Any, w: list[float], z: list[float], n: list[float], rate: float, time: float
+) -> list[float]:
+    """The weights after the penalties of a step; the last one, of the padding, has none."""
+    d = len(w) - 1
+    if isinstance(rule, gradient.AdaGrad):
+        ends = [gradient.adagrad_weight(rule, z[j], n[j], rule.l1 * time) for j in range(d)]
+        return [*ends, gradient.adagrad_weight(rule, z[d], n[d], 0.0)]
+    if isinstance(rule, gradient.Ftrl):
+        ends = [gradient.ftrl_weight(rule, z[j], n[j], rule.l1) for j in range(d)]
+        return [*ends, gradient.ftrl_weight(rule, z[d], n[d], 0.0)]
+    if isinstance(rule, gradient.Descent | gradient.Truncated):
+        ends = [wj * max(0.0, 1.0 - rate * rule.l2) for wj in w[:d]]
+        if isinstance(rule, gradient.Truncated):
+            ends = [gradient.truncated(wj, rate * rule.l1) for wj in ends]
+        return [*ends, w[d]]
+    return w
+
+
+def family_average(steps: Sequence[FamilyStep]) -> tuple[Vector, float]:
+    """The mean of the weights and of the bias after each step, by adding them all up.
+
+    Examples
+    --------
+    >>> from rosenblatt.rules.passive_aggressive import passive_aggressive
+    >>> steps = list(family([[2, 1], [-1, 1]], [1, -1], passive_aggressive()))
+    >>> [round(w, 3) for w in family_average(steps)[0]]
+    [0.5, 0.0]
+    """
+    columns = zip(*(s.weights_after for s in steps), strict=True)
+    return (
+        tuple(math.fsum(column) / len(steps) for column in columns),
+        math.fsum(s.bias_after for s in steps) / len(steps),
+    )

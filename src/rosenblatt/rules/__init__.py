@@ -1,0 +1,112 @@
+"""One step of each member of the family, as pure functions of numbers, and the table of them.
+
+A member looks at one example, forms its *margin* ``m = y·(w·x + b)``, and answers with numbers.
+The functions here are that answer. The reference runs them as they stand, the engine compiles the
+same source, so that neither can drift from the other.
+
+The perceptron answers with a coefficient τ alone (:mod:`rosenblatt.rules.perceptron`). Every other
+member is a named tuple of its parameters, and :func:`answer` gives three numbers: how much of w is
+kept, τ, and β, by which variances shrink. Then ``w ← kept·w + τ·y·Σx``, Σ = I for members without
+variances. By name they are ``RULES``, with condition, update, bound and paper.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
+from rosenblatt.rules.perceptron import MISTAKE_RULES, lag, step, thresholds
+from rosenblatt.rules.perceptron import RULES as _PERCEPTRON
+from rosenblatt.rules.table import Rule
+
+FAMILY = {
+    **passive_aggressive.RULES, **second_order.RULES, **projected.RULES, **gradient.RULES,
+}  # fmt: skip
+RULES = {**_PERCEPTRON, **FAMILY}
+
+ANSWERS: dict[str, Any] = {
+    "Pa": passive_aggressive.answer,
+    "Alma": projected.alma,
+    "Romma": projected.romma,
+    "Descent": gradient.descent,
+    "Truncated": gradient.descent,
+    "Arow": second_order.arow,
+    "Narow": second_order.narow,
+    "Cw": second_order.cw,
+    "Scw1": second_order.scw1,
+    "Scw2": second_order.scw2,
+    "Nherd": second_order.nherd,
+    "Sop": second_order.sop,
+    "AdaGrad": gradient.adaptive,
+    "Ftrl": gradient.adaptive,
+}
+SECOND_ORDER = ("Arow", "Narow", "Cw", "Scw1", "Scw2", "Nherd", "Sop")
+ADAPTIVE = ("AdaGrad", "Ftrl")
+
+
+def answer(
+    rule: Any, margin: float, square: float, norm: float, updates: float, weight: float, eta: float
+) -> tuple[float, float, float]:
+    """What a member answers to an example: how much of w is kept, τ, and β.
+
+    Parameters
+    ----------
+    rule : named tuple
+        The member and its parameters, such as ``second_order.Arow(r=1.0)``.
+    margin : float
+        ``y·(w·x + b)``.
+    square : float
+        ``‖(x,c)‖²``; the variance ``(x,c)ᵀΣ(x,c)`` for members with variances.
+    norm : float
+        ``‖(w, b/c)‖²``, for members that look at it.
+    updates : float
+        How many there were before.
+    weight : float
+        Of the example.
+    eta : float
+        The learning rate, for members that have one.
+
+    Examples
+    --------
+    >>> from rosenblatt.rules.second_order import Arow
+    >>> answer(Arow(r=1.0), 0.0, 3.0, 0.0, 0.0, 1.0, 1.0)
+    (1.0, 0.25, 0.25)
+    """
+    found: tuple[float, float, float] = ANSWERS[type(rule).__name__](
+        rule, margin, square, norm, updates, weight, eta
+    )
+    return found
+
+
+def pa_limit(rule: passive_aggressive.Pa) -> float:
+    """The margin above which a member never does anything."""
+    return 1.0
+
+
+def romma_limit(rule: projected.Romma) -> float:
+    """The margin above which a member never does anything."""
+    return rule.target
+
+
+def no_limit(rule: Any) -> float:
+    """What it takes is not told by the margin alone."""
+    return math.inf
+
+
+__all__ = [
+    "ADAPTIVE",
+    "ANSWERS",
+    "FAMILY",
+    "MISTAKE_RULES",
+    "RULES",
+    "SECOND_ORDER",
+    "Rule",
+    "answer",
+    "lag",
+    "no_limit",
+    "pa_limit",
+    "romma_limit",
+    "step",
+    "thresholds",
+]

@@ -1,0 +1,177 @@
+"""Gradient steps on the loss of one example: OGD and SGD, AdaGrad, FTRL-proximal.
+
+The losses, of the margin m = y·(w·x + b): the hinge ``max(0, 1 - m)``, its square, and the
+perceptron's ``max(0, -m)``; their slopes by m are -1, -2(1 - m) and -1. g is the gradient by w.
+
+OGD      update     w -= η_t·g, η_t = η/sqrt(t);  with a penalty also  w -= η_t·λ₂·w  and
+                    w shrunk towards 0 by η_t·λ₁ (truncated gradient), lazily, feature by feature
+         bound      regret against any u at most ‖u‖²·sqrt(T)/(2η) + η·R²·sqrt(T), hinge loss
+         paper      M. Zinkevich (2003), Online convex programming, ICML 20; J. Langford, L. Li,
+                    T. Zhang (2009), Sparse online learning via truncated gradient, JMLR 10
+AdaGrad  update     z += g, n += g²;  w = -sign(z)·η·max(0, |z| - λ·t)/(δ + sqrt(n))
+         bound      regret at most (max ‖u-w‖²/(2η) + η)·Σ sqrt(n)
+         paper      J. Duchi, E. Hazan, Y. Singer (2011), Adaptive subgradient methods, JMLR 12:
+                    the composite dual averaging update with L1
+FTRL     update     z += g - (sqrt(n + g²) - sqrt(n))/α·w, n += g²;
+                    w = -(z - sign(z)·λ₁)/((β + sqrt(n))/α + λ₂), or 0 where |z| <= λ₁
+         paper      B. McMahan et al. (2013), Ad click prediction: a view from the trenches, KDD 19
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from rosenblatt.rules.table import Rule
+
+LOSSES = ("perceptron", "hinge", "squared_hinge")  # a rule holds the place of its loss here
+
+RULES = {
+    "ogd": Rule(
+        condition="the loss of y·(w·x + b) is positive: hinge, squared hinge or perceptron loss",
+        update="w -= η_t·g, η_t = η/sqrt(t) unless said otherwise",
+        bound="regret at most ‖u‖²·sqrt(T)/(2η) + η·R²·sqrt(T) for the hinge loss, any u",
+        paper="M. Zinkevich (2003), Online convex programming and generalized infinitesimal "
+        "gradient ascent, ICML 20",
+    ),
+    "adagrad": Rule(
+        condition="the loss is positive",
+        update="z += g, n += g², w = -sign(z)·η·max(0, |z| - λ·t)/(δ + sqrt(n))",
+        bound="regret at most (max ‖u-w‖²/(2η) + η)·Σ sqrt(n), any u",
+        paper="J. Duchi, E. Hazan, Y. Singer (2011), Adaptive subgradient methods for online "
+        "learning and stochastic optimization, JMLR 12",
+    ),
+    "ftrl": Rule(
+        condition="the loss is positive",
+        update="z += g - (sqrt(n + g²) - sqrt(n))/α·w, n += g², w the shrunk -z/((β + sqrt(n))/α "
+        "+ λ₂)",
+        bound="that of AdaGrad, without the penalties",
+        paper="B. McMahan et al. (2013), Ad click prediction: a view from the trenches, KDD 19",
+    ),
+}
+
+
+class Descent(NamedTuple):
+    """A step down the slope of a loss, and λ₂; `margin` is where the loss ends."""
+
+    loss: float
+    margin: float
+    l2: float
+
+
+class Truncated(NamedTuple):
+    """The same with λ₁, which keeps unused weights at zero."""
+
+    loss: float
+    margin: float
+    l2: float
+    l1: float
+
+
+class AdaGrad(NamedTuple):
+    """Dual averaging with a rate for each feature: η, δ and λ."""
+
+    loss: float
+    margin: float
+    eta: float
+    delta: float
+    l1: float
+
+
+class Ftrl(NamedTuple):
+    """Follow the proximally regularised leader: α, β, λ₁ and λ₂."""
+
+    loss: float
+    margin: float
+    alpha: float
+    beta: float
+    l1: float
+    l2: float
+
+
+Gradient = Descent | Truncated | AdaGrad | Ftrl
+
+
+def loss_of(name: str, threshold: float = 0.0) -> tuple[float, float]:
+    """The place of a loss and the margin where it ends.
+
+    >>> loss_of("hinge"), loss_of("perceptron", 2.0)
+    ((1.0, 1.0), (0.0, 2.0))
+    """
+    return float(LOSSES.index(name)), threshold if name == "perceptron" else 1.0
+
+
+def penalties(penalty: str | None, alpha: float, l1_ratio: float) -> tuple[float, float]:
+    """λ₁ and λ₂ of a penalty as scikit-learn names it.
+
+    >>> penalties("elasticnet", 0.5, 0.5), penalties("l2", 0.5, 0.15), penalties(None, 0.5, 0.15)
+    ((0.25, 0.25), (0.0, 0.5), (0.0, 0.0))
+    """
+    share = {"l1": 1.0, "l2": 0.0, "elasticnet": l1_ratio}.get(penalty or "", 0.0)
+    return (alpha * share, alpha * (1.0 - share)) if penalty else (0.0, 0.0)
+
+
+def descent(
+    rule: Gradient, margin: float, square: float, norm: float, updates: float, weight: float,
+    eta: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """1, minus the slope times rate and weight, and 0.
+
+    The perceptron's loss has a slope at its corner, so that a margin of 0 is corrected.
+
+    >>> descent(Descent(*loss_of("squared_hinge"), 0.0), -1.0, 1.0, 0.0, 0.0, 1.0, 0.5)
+    (1.0, 2.0, 0.0)
+    """
+    if rule.loss == 0.0:
+        return 1.0, eta * weight if margin <= rule.margin else 0.0, 0.0
+    if not margin < rule.margin:
+        return 1.0, 0.0, 0.0
+    slope = 2.0 * (rule.margin - margin) if rule.loss == 2.0 else 1.0
+    return 1.0, eta * weight * slope, 0.0
+
+
+def adaptive(
+    rule: Gradient, margin: float, square: float, norm: float, updates: float, weight: float,
+    eta: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """1, minus the slope times the weight, and 0: rates are those of the features."""
+    return descent(rule, margin, square, norm, updates, weight, 1.0)
+
+
+def truncated(weight: float, shrinkage: float) -> float:
+    """A weight moved towards zero, and not beyond.
+
+    >>> truncated(-0.75, 0.5), truncated(0.2, 0.5)
+    (-0.25, 0.0)
+    """
+    if weight > shrinkage:
+        return weight - shrinkage
+    return weight + shrinkage if weight < -shrinkage else 0.0
+
+
+def adagrad_weight(rule: AdaGrad, z: float, n: float, l1: float) -> float:
+    """The weight that the sums of gradients and of their squares stand for; `l1` is λ·t.
+
+    >>> adagrad_weight(AdaGrad(1.0, 1.0, 0.5, 0.0, 0.0), -2.0, 4.0, 1.0)
+    0.25
+    """
+    return -rule.eta * truncated(z, l1) / (rule.delta + math.sqrt(n)) if n > 0.0 else 0.0
+
+
+def adagrad_sum(rule: AdaGrad, g: float, n: float, w: float) -> float:
+    """What a gradient g adds to z."""
+    return g
+
+
+def ftrl_weight(rule: Ftrl, z: float, n: float, l1: float) -> float:
+    """The weight that z and n stand for; `l1` is λ₁.
+
+    >>> ftrl_weight(Ftrl(1.0, 1.0, 1.0, 1.0, 0.0, 0.0), -2.0, 1.0, 0.0)
+    1.0
+    """
+    return -truncated(z, l1) / ((rule.beta + math.sqrt(n)) / rule.alpha + rule.l2)
+
+
+def ftrl_sum(rule: Ftrl, g: float, n: float, w: float) -> float:
+    """What a gradient g adds to z."""
+    return g - (math.sqrt(n + g * g) - math.sqrt(n)) / rule.alpha * w

@@ -1,0 +1,103 @@
+"""Estimators on Dask's arrays and data frames."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from rosenblatt import Perceptron, cluster
+
+distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def rows():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(600, 4))
+    return X, np.array(["no", "yes"])[(X @ [1.0, -2.0, 0.5, 0.0] > 0.3).astype(int)]
+
+
+@pytest.mark.parametrize("keep", ["last", "late_average"])
+def test_one_block_is_the_fit_of_one_process(client, rows, keep):
+    X, y = rows
+    settings = {"keep": keep, "threshold": 0.5, "max_iter": 6, "tol": None, "random_state": 3}
+    alone = Perceptron(**settings).fit(X, y)
+    model = cluster.fit(Perceptron(**settings), da.from_array(X), da.from_array(y), client=client)
+    assert np.allclose(model.coef_, alone.coef_, rtol=1e-12)
+    assert np.allclose(model.intercept_, alone.intercept_, rtol=1e-12)
+    assert [e.updates for e in model.history_] == [e.updates for e in alone.history_]
+    assert (model.predict(X) == alone.predict(X)).all()
+
+
+def test_blocks_of_arrays_frames_and_sparse_rows_are_mixed(client, rows):
+    X, y = rows
+    settings = {"max_iter": 20, "tol": None, "random_state": 0}
+    X_blocks, y_blocks = da.from_array(X, chunks=(150, 2)), da.from_array(y, chunks=150)
+    dense = cluster.fit(Perceptron(**settings), X_blocks, y_blocks, client=client)
+    assert dense.score(X, y) > 0.95
+    wide = da.from_array(X, chunks=(150, 4)).map_blocks(sparse.csr_matrix)
+    found = cluster.fit(Perceptron(**settings), wide, y_blocks, client=client)
+    assert np.allclose(found.coef_, dense.coef_, rtol=1e-9)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=y)
+    parts = dd.from_pandas(frame, npartitions=4, sort=False)
+    model = cluster.fit(Perceptron(**settings), parts, "label", client=client)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.score(frame[list("abcd")], y) > 0.95
+
+
+def test_several_classes_in_blocks_that_do_not_have_all_of_them(client):
+    X = np.repeat(np.eye(3), 40, axis=0) + 0.01 * np.arange(120)[:, None] / 120
+    y = np.repeat([7, 8, 9], 40)
+    blocks = da.from_array(X, chunks=(30, 3)), da.from_array(y, chunks=30)
+    model = cluster.fit(Perceptron(max_iter=60, tol=None), *blocks, client=client)
+    assert model.classes_.tolist() == [7, 8, 9]
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"keep": "best"}, "keep='best' cannot be had on a cluster"),
+        ({"update": "batch"}, "update='batch' cannot be had"),
+        ({"early_stopping": True}, "early_stopping=True cannot be had"),
+        ({"class_weight": "balanced"}, "class_weight='balanced' cannot be had"),
+    ],
+)
+def test_what_needs_all_rows_together_is_refused(client, rows, settings, message):
+    blocks = [da.from_array(part, chunks=100) for part in rows]
+    with pytest.raises(ValueError, match=message):
+        cluster.fit(Perceptron(**settings), *blocks, client=client)
+
+
+def test_what_does_not_fit_together_is_refused(client, rows):
+    X, y = (da.from_array(part) for part in rows)
+    with pytest.raises(ValueError, match="must be cut into the same blocks"):
+        cluster.fit(Perceptron(), X.rechunk((100, 4)), y, client=client)
+    with pytest.raises(ValueError, match="At least two classes"):
+        cluster.fit(Perceptron(), X, da.zeros(600), client=client)
+    with pytest.raises(TypeError, match="must be Dask arrays"):
+        cluster.fit(Perceptron(), rows[0], rows[1], client=client)
+    with pytest.raises(TypeError, match="a Perceptron is fitted"):
+        cluster.fit(object(), X, y, client=client)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was(client, rows):
+    X, y = rows
+    model = Perceptron(random_state=0).fit(X, y)
+    before = model.coef_.copy()
+    bad = da.from_array(np.full((600, 4), np.nan), chunks=(200, 4))
+    with pytest.raises(ValueError, match="NaN"):
+        cluster.fit(model, bad, da.from_array(y, chunks=200), client=client)
+    assert np.array_equal(model.coef_, before)

@@ -1,0 +1,208 @@
+"""Training on shards: the model depends on the shards, and on nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from rosenblatt import load, train
+from rosenblatt.cluster.run import ShardWarning
+from rosenblatt.errors import DataError, ModelFormatError, OptionError
+from rosenblatt.estimators.files import Stopped
+
+from .reviews import same_bits, write_reviews
+
+pytestmark = pytest.mark.filterwarnings("ignore:the .* shards have:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def expected(reviews):
+    """The model of seven shards."""
+    with ThreadPoolExecutor(1) as pool:
+        return train(reviews, label="sentiment", max_epochs=4, workers=pool, shards=7)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_one_shard_gives_the_model_of_a_run_without_workers(reviews, threads, average):
+    options = {"label": "sentiment", "max_epochs": 5, "average": average}
+    serial = train(reviews, **options)
+    model = train(reviews, **options, workers=threads, shards=1)
+    assert model.history == serial.history
+    assert model.bias == pytest.approx(serial.bias, rel=1e-12)
+    if average:  # epochs are averaged one by one
+        places = {c: i for i, c in enumerate(serial.columns.tolist())}
+        own = serial.weights[[places[c] for c in model.columns.tolist()]]
+        assert np.abs(model.weights - own).max() < 1e-6
+    else:
+        assert np.array_equal(model.columns, serial.columns)
+        assert np.array_equal(model.weights, serial.weights)
+
+
+def test_the_model_is_the_same_for_any_number_and_kind_of_workers(reviews, threads, expected):
+    options = {"label": "sentiment", "max_epochs": 4, "shards": 7}
+    assert len(expected.fingerprint["shards"]) == 7
+    assert same_bits(train(reviews, **options, workers=threads), expected)
+    assert same_bits(train(reviews, **options, workers=2), expected)
+
+
+def test_the_model_of_16_shards_is_nearly_as_good_as_that_of_one(tmp_path, threads):
+    path = write_reviews(tmp_path / "many.csv", 4000)
+    test = write_reviews(tmp_path / "test.csv", 1000, seed=1)
+    serial = train(path, label="sentiment", valid=test)
+    mixed = train(path, label="sentiment", valid=test, workers=threads, shards=16)
+    errors = [min(e["validation_error"] for e in m.history) for m in (serial, mixed)]
+    assert errors[1] < errors[0] + 0.02
+
+
+def test_several_classes_are_learned_whichever_shard_they_are_in(tmp_path, threads):
+    lines = [f"{label} {label}:1 {10 + i % 7}:0.5" for label in (1, 2, 3, 4) for i in range(60)]
+    path = tmp_path / "sorted.svm"
+    path.write_text("\n".join(lines) + "\n")
+    model = train(path, epochs=10, workers=threads, shards=6)
+    assert model.classes == ("1", "2", "3", "4")
+    rows = [{int(label): 1.0} for label in model.classes]
+    assert [model.explain(row).predicted for row in rows] == list(model.classes)
+
+
+def test_a_run_that_is_stopped_after_an_epoch_ends_in_the_same_model(
+    reviews, threads, expected, tmp_path
+):
+    def stop(run):
+        if len(run.history) == 2 and run.done:
+            raise KeyboardInterrupt
+
+    options = {"label": "sentiment", "max_epochs": 4, "shards": 7, "checkpoint": tmp_path / "run"}
+    with pytest.raises(KeyboardInterrupt):
+        train(reviews, **options, workers=threads, report=stop)
+    with pytest.raises(DataError, match="--resume"):
+        train(reviews, **options, workers=threads)
+    with pytest.raises(ModelFormatError, match="other files, or on other shards"):
+        train(reviews, **(options | {"shards": 3}), workers=threads, resume=True)
+    with pytest.raises(ModelFormatError, match="max_epochs differ"):
+        train(reviews, **(options | {"max_epochs": 9}), workers=threads, resume=True)
+    with ThreadPoolExecutor(1) as pool:
+        model = train(reviews, **options, workers=pool, resume=True)
+    assert same_bits(model, expected)
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_ctrl_c_in_the_middle_of_an_epoch_says_how_to_go_on(reviews, expected, tmp_path):
+    asked = []
+
+    def press(run):
+        if len(run.history) == 1 and run.done and not asked:
+            asked.append(os.kill(os.getpid(), signal.SIGINT))
+
+    options = {"label": "sentiment", "max_epochs": 4, "shards": 7, "checkpoint": tmp_path / "run"}
+    with pytest.raises(Stopped, match="--resume"):
+        train(reviews, **options, workers=1, report=press)
+    assert (tmp_path / "run" / "shards").is_dir()
+    assert same_bits(train(reviews, **options, workers=1, resume=True), expected)
+
+
+def test_ctrl_c_without_a_checkpoint_saves_the_model(reviews, threads, tmp_path):
+    asked = []
+
+    def press(run):
+        if len(run.history) == 2 and not asked:
+            asked.append(os.kill(os.getpid(), signal.SIGINT))
+
+    with pytest.raises(Stopped, match="--from"):
+        train(
+            reviews, label="sentiment", epochs=9, shards=3, workers=threads, report=press,
+            out=tmp_path / "a.model",
+        )  # fmt: skip
+    assert len(load(tmp_path / "a.model").history) == 2
+
+
+def test_a_damaged_checkpoint_is_refused(reviews, threads, tmp_path):
+    def stop(run):
+        if len(run.history) == 1 and run.done:
+            raise KeyboardInterrupt
+
+    options = {"label": "sentiment", "shards": 3, "checkpoint": tmp_path, "workers": threads}
+    with pytest.raises(KeyboardInterrupt):
+        train(reviews, **options, report=stop)
+    whole = (tmp_path / "checkpoint").read_bytes()
+    (tmp_path / "checkpoint").write_bytes(whole[:-9] + b"x" * 9)
+    with pytest.raises(ModelFormatError, match="checksum"):
+        train(reviews, **options, resume=True)
+
+
+def test_a_run_goes_on_from_a_model_and_back(reviews, threads):
+    first = train(reviews, label="sentiment", epochs=2, workers=threads, shards=3)
+    second = train(reviews, start=first, epochs=2, workers=threads, shards=3)
+    third = train(reviews, start=second, epochs=1)
+    assert second.history[0]["mistakes"] < first.history[0]["mistakes"]
+    assert third.history[0]["mistakes"] < first.history[0]["mistakes"]
+    with pytest.raises(OptionError, match="decides about bits"):
+        train(reviews, start=first, bits=12, workers=threads)
+
+
+def test_the_count_of_updates_stands_beside_its_bound(expected, reviews, threads):
+    mixing = expected.parameters["mixing"]
+    assert 0 < mixing["mixed_updates"] <= mixing["mixed_bound"]
+    assert mixing["updates"] <= mixing["bound"]
+
+
+def test_small_shards_are_warned_of(reviews, threads):
+    with pytest.warns(ShardWarning, match="below 10,000 rows per shard"):
+        train(reviews, label="sentiment", epochs=1, workers=threads, shards=2)
+
+
+def test_workers_that_die_are_replaced(reviews, expected):
+    killed = []
+
+    def kill(run):
+        if run.history and not killed:
+            processes = list(run.engine._executor._processes)
+            killed.append(processes[0])
+            os.kill(processes[0], signal.SIGKILL)
+
+    options = {"label": "sentiment", "max_epochs": 4, "shards": 7}
+    assert same_bits(train(reviews, **options, workers=2, report=kill), expected)
+    assert killed
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"a.csv": "label,x\na,1\n", "b.csv": "label,y\nb,2\n"}, "the columns are label, y, not"),
+        ({"a.csv": "label,x\na,1\n"}, "all rows have the label 'a', in all shards"),
+        ({"a.csv": "label,x\n"}, "the file has no rows"),
+        ({}, "there is no such file"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing_behind(content, message, tmp_path, threads):
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=message):
+        train(str(tmp_path / "*.csv"), workers=threads, shards=2, out=tmp_path / "a.model")
+    assert {path.name for path in tmp_path.iterdir()} == set(content)
+
+
+@pytest.mark.parametrize(
+    ("workers", "message"),
+    [
+        (0, "at least 1"),
+        ("many", "neither a number of processes nor the address"),
+        (True, "a number of processes or the address"),
+        (3.5, "not float"),
+    ],
+)
+def test_what_is_not_a_worker_is_refused(reviews, workers, message):
+    with pytest.raises(OptionError, match=message):
+        train(reviews, label="sentiment", workers=workers)
+
+
+def test_what_cannot_be_cut_is_refused(reviews, threads):
+    with pytest.raises(OptionError, match=r"rosenblatt\.cluster\.fit"):
+        train({"label": ["a", "b"], "x": [1, 2]}, workers=threads)
+    with pytest.raises(DataError, match="standard input"):
+        train("-", workers=threads)
+    with pytest.raises(OptionError, match="shards are for workers"):
+        train(reviews, label="sentiment", shards=3)

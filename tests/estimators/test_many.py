@@ -1,0 +1,135 @@
+"""Many models at once: the same models as one by one, on the processor and on the device."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import KFold
+from tests.gpu.standin import StandIn, needs_compiler, on_device
+
+from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt.estimators import _device
+from rosenblatt.gpu.device import DeviceError
+
+
+@pytest.fixture
+def standin(monkeypatch):
+    device = StandIn()
+    monkeypatch.setattr(_device, "current_device", lambda: device)
+    return device
+
+
+def data(n=150, d=5, classes=3):
+    generator = np.random.default_rng(classes)
+    X = generator.integers(-3, 4, (n, d)).astype(np.float32)
+    noise = generator.normal(size=(n, classes))
+    return X, (X @ generator.normal(size=(d, classes)) + noise).argmax(axis=1)
+
+
+def textbook(**options):
+    return Perceptron.textbook(**{"random_state": 2, "max_iter": 6, "tol": 0.01} | options)
+
+
+GRID = {"threshold": [0.0, 2.0], "eta0": [1.0, 0.5], "keep": ["last", "average", "late_average"]}
+
+
+@needs_compiler
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+@pytest.mark.parametrize("shuffle", [True, False, "random"])
+def test_both_devices_fit_the_same_models(standin, multiclass, shuffle):
+    X, y = data()
+    model = textbook(multiclass=multiclass, shuffle=shuffle)
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    fits = [
+        fit_many(model, X, y, grid=GRID, cv=3, sample_weight=weights, device=name)
+        for name in ("cpu", "cuda")
+    ]
+    assert [fit.device for fit in fits] == ["cpu", "cuda"]
+    assert len(fits[0].models) == 12
+    for here, there in zip(*(chain(*fit.models) for fit in fits), strict=True):
+        np.testing.assert_array_equal(here.coef_, there.coef_)
+        np.testing.assert_array_equal(here.intercept_, there.intercept_)
+        assert (here.n_iter_, here.n_updates_, here.t_) == (
+            there.n_iter_,
+            there.n_updates_,
+            there.t_,
+        )
+        assert here.stop_reason_ == there.stop_reason_
+        for name in ("updates", "updated_rows", "mistakes", "relative_change"):
+            np.testing.assert_array_equal(here.history_[name], there.history_[name])
+        assert here.shuffle == shuffle
+    for name, column in fits[0].results.items():
+        np.testing.assert_array_equal(column, fits[1].results[name])
+
+
+@needs_compiler
+def test_rates_that_fall_count_the_visits_of_each_model(standin):
+    X, y = data()
+    model = textbook(learning_rate=lambda t: 2.0 ** -(t % 5))
+    here, there = (fit_many(model, X, y, cv=3, device=name) for name in ("cpu", "cuda"))
+    for one, other in zip(here.models[0], there.models[0], strict=True):
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_in_the_given_order_the_models_are_those_of_fit():
+    X, y = data()
+    fits = fit_many(textbook(shuffle=False), X, y, grid=GRID, n_jobs=2)
+    for model, params in zip(fits.models, fits.results["params"], strict=True):
+        alone = textbook(shuffle=False, **params).fit(X, y)
+        np.testing.assert_array_equal(alone.coef_, model.coef_)
+        assert alone.n_updates_ == model.n_updates_
+    with pytest.raises(AttributeError, match="give cv=5"):
+        fits.best_index  # noqa: B018
+    assert repr(fits).startswith("Fits(12 settings, ")
+
+
+def test_the_table_is_that_of_a_grid_search():
+    X, y = data()
+    fits = fit_many(textbook(), X, y, grid={"threshold": [0.0, 5.0]}, cv=KFold(4))
+    scores = np.array([fits.results[f"split{i}_test_score"] for i in range(4)])
+    for fold, (_, test) in enumerate(KFold(4).split(X)):
+        for number in range(2):
+            assert scores[fold, number] == fits.models[number][fold].score(X[test], y[test])
+    np.testing.assert_array_equal(fits.results["mean_test_score"], scores.mean(axis=0))
+    best = int(scores.mean(axis=0).argmax())
+    assert (fits.best_index, fits.results["rank_test_score"][best]) == (best, 1)
+    assert fits.best_params == {"threshold": [0.0, 5.0][best]}
+    assert "best 0." in repr(fits)
+
+
+def test_a_fold_never_sees_the_rows_it_holds_out():
+    X, y = data()
+    poisoned = X.copy()
+    (train, test), *_ = KFold(3).split(X)
+    poisoned[test] *= 100
+    one, other = (
+        fit_many(textbook(), rows, y, cv=[(train, test)]).models[0][0] for rows in (X, poisoned)
+    )
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@needs_compiler
+def test_other_estimators_are_fitted_one_by_one(standin):
+    X, y = data(n=60)
+    others = [KernelPerceptron(random_state=0, max_iter=2, tol=None), textbook(keep="best")]
+    fits = fit_many([*others, textbook()], X, y, cv=2, device="cuda")
+    assert [type(row[0]).__name__ for row in fits.models] == [
+        "KernelPerceptron",
+        *["Perceptron"] * 2,
+    ]
+    assert fits.results["params"][0]["estimator"] is others[0]
+
+
+def test_what_cannot_be_is_said(standin):
+    X, y = data(n=60)
+    with pytest.raises(ValueError, match="at least one estimator"):
+        fit_many([], X, y)
+    with pytest.raises(ValueError, match="device must be"):
+        fit_many(textbook(), X, y, device="gpu")
+    with pytest.raises(DeviceError, match="dense rows"):
+        fit_many(textbook(), sparse.csr_array(X), y, device="cuda")
+    with pytest.raises(DeviceError, match="but device='cpu'"):
+        fit_many(textbook(), on_device(X), y, device="cpu")
+    with pytest.raises(ValueError, match="Invalid parameter 'treshold'"):
+        fit_many(textbook(), X, y, grid={"treshold": [1.0]})

@@ -1,0 +1,188 @@
+"""The learner on a device takes the steps of the learner on the processor."""
+
+import numpy as np
+import pytest
+
+from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.protocol import Limits
+from tests.gpu.standin import StandIn, needs_compiler
+
+pytestmark = needs_compiler
+
+
+def whole_numbers(seed, n=150, d=7, classes=4, dtype=np.float32):
+    generator = np.random.default_rng(seed)
+    X = generator.integers(-4, 5, (n, d)).astype(dtype)
+    W = generator.normal(size=(classes, d))
+    y = (X @ W.T + generator.normal(size=(n, classes))).argmax(axis=1)
+    y[:classes] = range(classes)
+    return X, y.astype(np.int32)
+
+
+def both(X, y, omega=None, block_rows=64, **options):
+    classes = int(y.max()) + 1
+    omega = np.ones(1) if omega is None else omega
+    host = Linear(classes, X.shape[1], dtype=X.dtype, dense=True, **options)
+    device = DeviceLinear(
+        StandIn(), classes, X.shape[1], dtype=X.dtype, block_rows=block_rows, **options
+    )
+    return examples_of(X, y, omega), host, device
+
+
+def assert_same(host, device):
+    for here, there in zip(host.weights(), device.weights(), strict=True):
+        np.testing.assert_array_equal(here, there)
+    if host.averaging:
+        np.testing.assert_array_equal(host.state().sums, device.state().sums)
+        np.testing.assert_array_equal(host.weights(True).weights, device.weights(True).weights)
+        np.testing.assert_array_equal(host.weights(True).bias, device.weights(True).bias)
+    np.testing.assert_array_equal(host.state().clock, device.state().clock)
+
+
+@pytest.mark.parametrize("averaging", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("classes", "multiclass"), [(2, "ovr"), (4, "ovr"), (4, "ovo"), (4, "joint")]
+)
+@pytest.mark.parametrize("weights", ["one", "whole", "fractions"])
+def test_whole_numbers_give_the_same_model_bit_for_bit(
+    classes, multiclass, dtype, averaging, weights
+):
+    X, y = whole_numbers(classes, classes=classes, dtype=dtype)
+    generator = np.random.default_rng(9)
+    omega = {
+        "one": None,
+        "whole": generator.integers(0, 4, len(y)).astype(float),
+        "fractions": generator.integers(0, 9, len(y)) / 4.0,
+    }[weights]
+    examples, host, device = both(X, y, omega, multiclass=multiclass, averaging=averaging)
+    rows = np.flatnonzero(np.broadcast_to(examples.omega, y.shape) > 0).astype(np.uint64)
+    for learner in (host, device):
+        learner.mark()
+    for epoch in range(4):
+        order = np.random.default_rng(epoch).permutation(rows)
+        here, there = (learner.walk(examples, order, np.ones(1)) for learner in (host, device))
+        assert here._replace(predictions=None, run=0)[:4] == there[:4]
+        np.testing.assert_equal(here.mistakes, there.mistakes)
+        assert host.measure() == device.measure()
+    assert_same(host, device)
+    assert host.error(examples, rows) == device.error(examples, rows)
+    assert host.misclassified(examples, rows) == device.misclassified(examples, rows)
+    assert host.is_separating(examples, rows) == device.is_separating(examples, rows)
+    np.testing.assert_array_equal(host.scores(examples, rows), device.scores(examples, rows))
+    if averaging:
+        assert host.error(examples, rows, True) == device.error(examples, rows, True)
+
+
+@pytest.mark.parametrize("thresholds", [(3.0, 3.0), (-5e-324, 0.0)])
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+def test_thresholds_rates_and_a_start_away_from_zero_are_those_of_the_processor(
+    thresholds, multiclass
+):
+    X, y = whole_numbers(3)
+    rates = np.array([1, 2, 0, 1, 4, 1, 0.5], np.float32)
+    examples, host, device = both(
+        X, y, multiclass=multiclass, thresholds=thresholds, rates=rates, averaging=True, padding=2.0
+    )
+    order = np.arange(len(y), dtype=np.uint64)
+    host.walk(examples, order, np.ones(1))
+    device.restore(host.state())
+    etas = 2.0 ** -(np.arange(len(y)) % 3)
+    for _ in range(2):
+        for learner in (host, device):
+            learner.walk(examples, order, etas)
+    assert_same(host, device)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_batch_rule_is_that_of_the_processor(multiclass, classes):
+    X, y = whole_numbers(5, classes=classes)
+    omega = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    examples, host, device = both(X, y, omega, multiclass=multiclass, averaging=True, batch=True)
+    order = np.arange(len(y), dtype=np.uint64)
+    for _ in range(5):
+        here, there = (learner.walk(examples, order, np.ones(1)) for learner in (host, device))
+        assert here[:5] == there[:5]
+    assert_same(host, device)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
+@pytest.mark.parametrize("allowed", [0, 1, 17, 60, 150, 10**6])
+def test_a_limit_of_updates_ends_both_at_the_same_row(multiclass, allowed):
+    X, y = whole_numbers(6)
+    examples, host, device = both(X, y, multiclass=multiclass)
+    order = np.arange(len(y), dtype=np.uint64)
+    limits = Limits(updates=allowed)
+    here, there = (learner.walk(examples, order, np.ones(1), limits) for learner in (host, device))
+    assert here[:5] == there[:5]
+    assert_same(host, device)
+
+
+def test_the_size_of_blocks_does_not_show():
+    X, y = whole_numbers(7)
+    models = []
+    for size in (32, 64, 1024):
+        examples, _, device = both(X, y, block_rows=size, averaging=True)
+        device.walk(examples, np.arange(len(y), dtype=np.uint64))
+        models.append(device.weights(True).weights)
+    np.testing.assert_array_equal(models[0], models[1])
+    np.testing.assert_array_equal(models[0], models[2])
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_a_screen_by_tensor_cores_does_not_show(multiclass, monkeypatch):
+    from rosenblatt.gpu import blocks
+
+    monkeypatch.setattr(blocks, "MANY", 1)
+    generator = np.random.default_rng(4)
+    X = np.rint(generator.normal(size=(400, 9)) * 5000).astype(np.float32) / 1024
+    y = generator.integers(0, 4, 400).astype(np.int32)
+    examples, host, device = both(X, y, multiclass=multiclass, thresholds=(0.5, 0.5))
+    assert device.blocks.screens
+    order = np.arange(400, dtype=np.uint64)
+    for _ in range(3):
+        here, there = (learner.walk(examples, order, np.ones(1)) for learner in (host, device))
+        assert here.updates == there.updates
+    np.testing.assert_array_equal(host.weights().weights, device.weights().weights)
+
+
+def test_rows_that_do_not_fit_are_streamed_with_the_same_result(monkeypatch):
+    from rosenblatt.gpu import rows
+
+    X, y = whole_numbers(8, n=5000, d=3)
+    examples, host, device = both(X, y, averaging=True)
+    device.device.memory = 1000
+    monkeypatch.setattr(rows.Streamed.__init__, "__defaults__", (1 << 12,))
+    order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
+    for learner in (host, device):
+        learner.walk(examples, order, np.ones(1))
+    assert not device.blocks.on_device(examples)[0].stays
+    assert_same(host, device)
+    assert host.error(examples, order) == device.error(examples, order)
+
+
+def test_updates_of_a_cycle_are_counted_per_row():
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float64)
+    examples, host, device = both(X, np.array([0, 1, 1, 0], np.int32))
+    order = np.arange(4, dtype=np.uint64)
+    counts = [learner.row_updates(examples, order, np.ones(1), 6) for learner in (host, device)]
+    np.testing.assert_array_equal(*counts)
+
+
+def test_what_was_learned_moves_to_the_processor_and_back():
+    X, y = whole_numbers(10)
+    examples, _, device = both(X, y, averaging=True)
+    order = np.arange(len(y), dtype=np.uint64)
+    device.mark()
+    device.walk(examples, order)
+    assert device.is_at(device.snapshot())
+    twin = device.on_host()
+    for learner in (twin, device):
+        learner.walk(examples, order)
+    assert_same(twin, device)
+    device.restart_average()
+    twin.restart_average()
+    assert_same(twin, device)

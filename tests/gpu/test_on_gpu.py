@@ -1,0 +1,173 @@
+"""On a CUDA device: the same models as on the processor. `make test-gpu` runs these."""
+
+import numpy as np
+import pytest
+
+from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt.gpu import device as gpu
+from rosenblatt.gpu.blocks import Blocks
+from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
+from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.protocol import Limits
+
+pytestmark = pytest.mark.skipif(not gpu.is_usable(), reason="needs a CUDA device and CuPy")
+
+
+def whole_numbers(n=3000, d=37, classes=4, dtype=np.float32, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.integers(-4, 5, (n, d)).astype(dtype)
+    noise = 3 * generator.normal(size=(n, classes))
+    y = (X @ generator.normal(size=(d, classes)) + noise).argmax(axis=1)
+    return X, y.astype(np.int32)
+
+
+def assert_same(here, there):
+    for name in ("weights", "bias", "sums", "bias_sums", "clock"):
+        one, other = getattr(here.state(), name), getattr(there.state(), name)
+        np.testing.assert_array_equal(one, other, name)
+
+
+@pytest.mark.parametrize("block_rows", [64, 512, 1024])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("classes", "multiclass"),
+    [(2, "ovr"), (4, "ovr"), (4, "ovo"), (4, "joint"), (300, "ovr"), (40, "joint")],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_learners_take_the_same_steps(classes, multiclass, dtype, block_rows, weighted):
+    X, y = whole_numbers(classes=classes, dtype=dtype)
+    weights = np.random.default_rng(1).integers(0, 9, len(y)) / 4.0 if weighted else np.ones(1)
+    options = {"multiclass": multiclass, "averaging": True, "dtype": dtype}
+    here = Linear(classes, 37, dense=True, **options)
+    there = DeviceLinear(gpu.current_device(), classes, 37, block_rows=block_rows, **options)
+    examples = examples_of(X, y, weights)
+    rows = np.flatnonzero(np.broadcast_to(weights, y.shape) > 0).astype(np.uint64)
+    for learner in (here, there):
+        learner.mark()
+    for epoch in range(5):  # the third is the first that is launched as a graph
+        order = np.random.default_rng(epoch).permutation(rows)
+        one, other = (learner.walk(examples, order, np.ones(1)) for learner in (here, there))
+        assert one[:4] == other[:4]
+        np.testing.assert_equal(one.mistakes, other.mistakes)
+        np.testing.assert_allclose(here.measure(), there.measure(), rtol=1e-12)
+    assert_same(here, there)
+    assert here.error(examples, rows, True) == there.error(examples, rows, True)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "joint"])
+@pytest.mark.parametrize("allowed", [0, 17, 500])
+def test_limits_end_both_at_the_same_row(multiclass, allowed):
+    X, y = whole_numbers()
+    here = Linear(4, 37, dtype=np.float32, dense=True, multiclass=multiclass)
+    there = DeviceLinear(gpu.current_device(), 4, 37, multiclass=multiclass)
+    examples, order = examples_of(X, y), np.arange(len(y), dtype=np.uint64)
+    limits = Limits(updates=allowed)
+    one, other = (learner.walk(examples, order, np.ones(1), limits) for learner in (here, there))
+    assert one[:5] == other[:5]
+    assert_same(here, there)
+
+
+def test_a_screen_by_tensor_cores_changes_no_step():
+    generator = np.random.default_rng(0)
+    X = np.rint(generator.normal(size=(4000, 64)) * 40).astype(np.float32) / 16 + 1
+    y = generator.integers(0, 300, 4000)
+    counts, found = [], []
+    for screens in (False, True):
+        blocks = Blocks(gpu.current_device(), [Settings((1.0, 1.0))], 300, 64)
+        blocks.screens = screens
+        examples = examples_of(X, y)
+        for epoch in range(3):
+            order = np.random.default_rng(epoch).permutation(4000).astype(np.uint64)
+            counts.append(blocks.walk(examples, order, np.ones(1))[0][:5])
+        found.append(blocks.device.host(blocks.W))
+    assert counts[:3] == counts[3:]
+    np.testing.assert_array_equal(*found)
+
+
+def test_streamed_rows_give_the_same_model(monkeypatch):
+    from rosenblatt.gpu import rows
+
+    X, y = whole_numbers(n=20_000)
+    here = Linear(4, 37, dtype=np.float32, dense=True, averaging=True)
+    there = DeviceLinear(gpu.current_device(), 4, 37, averaging=True)
+    monkeypatch.setattr(rows, "_SHARE_OF_MEMORY", 0.0)
+    monkeypatch.setattr(rows.Streamed.__init__, "__defaults__", (1 << 18,))
+    examples, order = examples_of(X, y), np.random.default_rng(0).permutation(20_000)
+    for learner in (here, there):
+        for _ in range(3):
+            learner.walk(examples, order.astype(np.uint64), np.ones(1))
+    assert not there.blocks.on_device(examples)[0].stays
+    assert_same(here, there)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+@pytest.mark.parametrize("options", [{"keep": "average"}, {"update": "batch"}, {"threshold": 3.0}])
+def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):
+    cupy = gpu.usable_cupy()
+    X, y = whole_numbers()
+    model = Perceptron.textbook(
+        multiclass=multiclass, random_state=0, max_iter=6, tol=None, **options
+    )
+    here = model.set_params(device="cpu").fit(X, y)
+    coef, scores = here.coef_.copy(), here.decision_function(X)
+    for rows in (X, cupy.asarray(X)):
+        there = Perceptron(**model.get_params()).set_params(device="cuda").fit(rows, y)
+        np.testing.assert_array_equal(coef, there.coef_)
+    found = there.decision_function(cupy.asarray(X))
+    assert isinstance(found, cupy.ndarray)
+    np.testing.assert_allclose(cupy.asnumpy(found), scores, rtol=1e-4, atol=1e-4)
+    assert isinstance(there.predict(cupy.asarray(X)), cupy.ndarray)
+
+
+def test_torch_tensors_are_taken_and_given():
+    torch = pytest.importorskip("torch", reason="needs torch")
+    X, y = whole_numbers()
+    model = Perceptron.textbook(random_state=0).fit(torch.from_numpy(X).cuda(), y)
+    guesses = model.predict(torch.from_numpy(X).cuda())
+    assert isinstance(guesses, torch.Tensor)
+    assert guesses.is_cuda
+    here = Perceptron.textbook(random_state=0, device="cpu").fit(X, y)
+    np.testing.assert_array_equal(here.coef_, model.coef_)
+    np.testing.assert_array_equal(here.predict(X), guesses.cpu().numpy())
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
+@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+def test_kernel_models_are_the_same(multiclass, keep):
+    cupy = gpu.usable_cupy()
+    X, y = whole_numbers(n=1500, d=9)
+    options = {"degree": 2, "gamma": 1, "multiclass": multiclass, "keep": keep, "random_state": 0}
+    options |= {"max_iter": 3, "tol": None}
+    here = KernelPerceptron(**options, device="cpu").fit(X, y)
+    there = KernelPerceptron(**options, device="cuda").fit(X, y)
+    np.testing.assert_array_equal(here.support_, there.support_)
+    np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)
+    np.testing.assert_array_equal(here.predict(X), cupy.asnumpy(there.predict(cupy.asarray(X))))
+
+
+def test_many_models_are_the_same():
+    X, y = whole_numbers()
+    model = Perceptron.textbook(random_state=0, max_iter=5, tol=None)
+    grid = {"threshold": [0.0, 4.0], "keep": ["last", "average"], "eta0": [1.0, 0.5]}
+    here, there = (fit_many(model, X, y, grid=grid, cv=3, device=name) for name in ("cpu", "cuda"))
+    for rows, others in zip(here.models, there.models, strict=True):
+        for one, other in zip(rows, others, strict=True):
+            np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(here.results["mean_test_score"], there.results["mean_test_score"])
+
+
+def test_out_of_memory_is_one_sentence_and_the_model_stays():
+    cupy = gpu.usable_cupy()
+    X, y = whole_numbers()
+    model = Perceptron.textbook(random_state=0, device="cuda").fit(X, y)
+    before, pool = model.coef_.copy(), cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    try:
+        pool.set_limit(size=1 << 10)
+        with pytest.raises(gpu.DeviceError, match="out of memory"):
+            model.set_params(threshold=1.0).fit(X.astype(np.float64), y)
+    finally:
+        pool.set_limit(size=0)
+    np.testing.assert_array_equal(model.coef_, before)
