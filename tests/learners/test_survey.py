@@ -51,6 +51,16 @@ def test_keys_are_those_that_tell_rows_apart_whatever_the_threads(layout, dtype,
         assert np.array_equal(found[1], expected[1])
 
 
+def test_squared_lengths_are_those_of_the_rows(monkeypatch):
+    monkeypatch.setattr(surveys, "_WORTH_A_THREAD", 1)
+    X = rows(np.float32)
+    examples = examples_of(X, np.zeros(300))
+    for threads in (1, 3):
+        found = survey(examples, keys=False, squares=True, threads=threads).squares
+        assert found == pytest.approx((X.astype(float) ** 2).sum(axis=1), rel=1e-5)
+    assert survey(examples, keys=True).squares is None
+
+
 def test_copies_do_not_depend_on_the_threads(monkeypatch):
     monkeypatch.setattr(surveys, "_WORTH_A_THREAD", 1)
     examples = examples_of(rows(np.float32), np.zeros(300))

@@ -1,5 +1,7 @@
 """The history of a run."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,14 @@ def test_a_notebook_shows_a_row_per_epoch_and_only_what_is_known():
     assert "<th>updates</th>" in html
     assert "validation" not in html
     assert repr(History([Epoch(1, 7)])) == "<History of 1 epochs>"
+
+
+def test_a_pickled_history_is_the_same():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    history = Perceptron(max_iter=7, tol=None, random_state=0).fit(X, y).history_
+    other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(history))))
+    assert other == history
+    assert [type(v) for v in other[0].__dict__.values()] == [
+        type(v) for v in history[0].__dict__.values()
+    ]
+    assert pickle.loads(pickle.dumps(History())) == History()

@@ -14,9 +14,11 @@ from rosenblatt.cluster.dask_engine import DaskEngine
 from rosenblatt.cluster.engines import Call
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import name_of
-from rosenblatt.cluster.tasks import Facts, Leaf, Parcel, moves_of, taken
+from rosenblatt.cluster.parcels import Parcel, taken
+from rosenblatt.cluster.tasks import Facts, Leaf, moves_of
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.problems import n_problems
@@ -148,7 +150,7 @@ def first_block(
     """The estimator with all that is decided before the first epoch, and a learner of zeros."""
     made = clone(estimator)
     made._check_parameters()
-    X, y = checks.checked_data(made, X, np.asarray(y), accept_sparse="csr", dtype=checks.FLOATS)
+    X, y = checked_data(made, X, np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
     made._settle_units(examples, float(rows))
@@ -159,9 +161,7 @@ def first_block(
 def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
     """A block, checked, with the order in which its rows are visited."""
     dtype = template._learner.dtype
-    X, y = checks.checked_data(
-        template, X, np.asarray(y), accept_sparse="csr", dtype=dtype, reset=False
-    )
+    X, y = checked_data(template, X, np.asarray(y), dtype=dtype, reset=False, indices=False)
     codes = np.searchsorted(template.classes_, y)
     omega = checks.weighted_by_class(ONE, template.class_weight, template.classes_, codes)
     examples = examples_of(X, codes, omega)

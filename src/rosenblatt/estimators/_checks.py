@@ -13,16 +13,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import validate_data
 
 from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.training import Epoch, History, Progress
-
-FLOATS = [np.float64, np.float32]
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
@@ -68,15 +64,6 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def checked_data(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """What scikit-learn's `validate_data` makes of X and y, where X has no index outside."""
-    if _device.is_on_cuda(X):
-        return _device.checked_on_device(estimator, X, y, **options)
-    y = _device.to_host(y)
-    check_sparse(X)
-    return validate_data(estimator, X, y, order="C", **options)
 
 
 def check_options(estimator: Any) -> None:
@@ -136,7 +123,10 @@ def example_weights(
         counted = codes if weights.size == 1 else codes[weights > 0]
         by_class = _class_weights(class_weight, classes, classes[counted])
         weights = np.broadcast_to(weights, codes.shape) * by_class[codes]
-    present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
+    if weights is ONE:
+        present = np.arange(len(classes))
+    else:
+        present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
     if present.size == 0:
         raise ValueError("All weights are zero; give at least two classes a positive weight.")
     if present.size == 1:
@@ -217,11 +207,6 @@ def validation_codes(y_val: Any, classes: np.ndarray) -> np.ndarray:
     if unknown.size:
         raise ValueError(f"y_val holds labels that y does not: {unknown[:5]}.")
     return np.searchsorted(classes, y_val)
-
-
-def refuse_bad_numbers(estimator: BaseEstimator, X: Any) -> None:
-    """Say what scikit-learn says of rows that hold NaN or infinity."""
-    check_array(X, accept_sparse="csr", dtype=FLOATS, estimator=estimator, input_name="X")
 
 
 def order_of(

@@ -15,6 +15,7 @@ from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import calibrates
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
+from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
@@ -145,9 +146,9 @@ class DualModel:
 
     def _checked(self, X, y="no_validation", *, reset) -> Any:
         """X, and y where there is one, as the rest wants them."""
-        dtype = checks.FLOATS if reset else self._fixed.dtype
+        dtype = FLOATS if reset else self._fixed.dtype
         csr = "csr" if self.kernel != "precomputed" else False
-        checked = checks.checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
+        checked = checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
         X = checked[0] if isinstance(checked, tuple) else checked
         if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")

@@ -20,15 +20,22 @@ from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals, grown
+from rosenblatt.estimators._input import (
+    FLOATS,
+    QuickParameters,
+    check_parameters,
+    checked_data,
+    classes_and_codes,
+    surveyed,
+)
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
-from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.examples import Examples, examples_of, meanwhile
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
-from rosenblatt.learners.survey import is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
@@ -63,7 +70,9 @@ class Run:
     progress: Progress
 
 
-class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator):
+class LinearTraining(
+    QuickParameters, Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
+):  # fmt: skip
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 
     _progress: Progress
@@ -115,20 +124,20 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
             start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
-            X, y = checks.checked_data(
-                self, X, y, accept_sparse="csr", dtype=checks.FLOATS, ensure_all_finite=False
-            )  # fmt: skip
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            X, y = checked_data(self, X, y, finite=False, indices=False)
+            self.classes_, codes = classes_and_codes(y)
             omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
             examples = examples_of(X, codes, omega_in)
-            examples, keys = self._surveyed(examples, X)
-            order, draw, merged = checks.order_of(self.shuffle, examples, keys)
-            examples = self._packed(examples).reweighted(merged)
-            rows = checks.check_weights(sample_weight, len(y))
-            self._settle_units(examples, float(np.broadcast_to(rows, len(y)).sum()))
+            given = checks.check_weights(sample_weight, len(y))
+            rows = float(np.broadcast_to(given, len(y)).sum())
+            threads = threads_of(self.n_jobs)
+            with meanwhile(partial(self._packed, examples), examples.keeps_busy(threads)) as packed:
+                found = surveyed(self, examples, X, rows, threads)
+                order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
+                examples = replace(packed(), omega=merged, screened=found.screened)
+            self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
             plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
@@ -223,8 +232,8 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype, X = checks.FLOATS if first else self._learner.dtype, _device.to_host(X)
-        X, y = checks.checked_data(self, X, y, accept_sparse="csr", dtype=dtype, reset=first)
+        dtype, X = FLOATS if first else self._learner.dtype, _device.to_host(X)
+        X, y = checked_data(self, X, y, dtype=dtype, reset=first, indices=False)
         if y.dtype.kind in "fcO":
             check_classification_targets(y)
         weights = checks.check_weights(sample_weight, len(y))
@@ -281,8 +290,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         return examples.packed()
 
     def _check_parameters(self) -> None:
-        self._validate_params()
-        checks.check_options(self)
+        check_parameters(self, checks.check_options)
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
         """A learner on the processor that knows nothing yet."""
@@ -322,20 +330,6 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
             )
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
-    def _surveyed(self, examples: Examples, X: Any) -> tuple[Examples, np.ndarray | None]:
-        """The examples, found finite and with a copy in 8 bits where it pays; keys of the rows."""
-        if _device.is_on_cuda(X):  # looked at where they lie
-            return examples, None
-        n, pairwise = len(self.classes_), self.multiclass == "ovo"
-        copies = self._screens() and (n <= 2 or pairwise)
-        copies = copies and is_worth_a_copy(examples, self.max_iter, max(1, n - 1))
-        found = survey(
-            examples, keys=self.shuffle is True, copies=copies, threads=threads_of(self.n_jobs)
-        )
-        if not found.is_finite:
-            checks.refuse_bad_numbers(self, X)
-        return replace(examples, screened=found.screened), found.keys
-
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
         """Give the learner the weights to start at; they are returned, if there are any."""
         if not self.fit_intercept and intercept is not None and np.any(intercept):
@@ -367,9 +361,7 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         if out is not None:
             X, codes = X[np.sort(out)], codes[np.sort(out)]
         else:
-            X, y_val = checks.checked_data(
-                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, reset=False
-            )  # fmt: skip
+            X, y_val = checked_data(self, X_val, y_val, dtype=X.dtype, reset=False)
             codes = checks.validation_codes(y_val, self.classes_)
         self._calibrate_by(self._scores_of(X), codes)
 
@@ -378,9 +370,9 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
-            X_val, y_val = checks.checked_data(
-                self, X_val, y_val, accept_sparse="csr", dtype=X.dtype, reset=False
-            )  # fmt: skip
+            X_val, y_val = checked_data(
+                self, X_val, y_val, dtype=X.dtype, reset=False, indices=False
+            )
             held = examples.alike(X_val, checks.validation_codes(y_val, self.classes_))
             rows = np.arange(len(held), dtype=np.uint64)
         else:
@@ -410,10 +402,11 @@ class LinearTraining(Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
         learner.settle()
         weights, bias = training.kept_weights(learner, plan, progress)
         self._learner, self._places, self._base = learner.on_host(), examples.columns, base
+        self._learner.unmark()
         self._progress = progress
         self._shown = Weights(self._in_columns(weights), bias)
         checks.describe_run(self, progress)
-        progress.kept = progress.cycle = None
+        progress.kept, progress.cycle, progress.history = None, None, []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # the weights in use are those to predict with
 

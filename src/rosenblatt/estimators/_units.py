@@ -52,10 +52,17 @@ class MeanSquare:
         return self.total > 0
 
     @classmethod
-    def of(cls, examples: Examples, rates: np.ndarray) -> MeanSquare:
-        """That of all rows of positive weight, a row of weight 2 counting twice."""
-        everything = np.arange(len(examples), dtype=np.uint64)
-        lengths, omega = lengths_of(examples, everything, rates), examples.omega
+    def of(
+        cls, examples: Examples, rates: np.ndarray, lengths: np.ndarray | None = None
+    ) -> MeanSquare:
+        """That of all rows of positive weight, a row of weight 2 counting twice.
+
+        `lengths` are the squared lengths of all rows, if they are known.
+        """
+        if lengths is None:
+            everything = np.arange(len(examples), dtype=np.uint64)
+            lengths = lengths_of(examples, everything, rates)
+        omega = examples.omega
         if omega.size == 1:
             return cls(_rounded(float(lengths.mean())))
         visited = omega > 0
@@ -189,13 +196,15 @@ class InUnitsOfTheData:
     _plan: Any
     _rates: Any
 
-    def _settle_units(self, examples: Examples, rows: float) -> None:
-        """Decide by all examples what ``"auto"`` stands for."""
+    def _settle_units(
+        self, examples: Examples, rows: float, lengths: np.ndarray | None = None
+    ) -> None:
+        """Decide by all examples what ``"auto"`` stands for; see :meth:`MeanSquare.of`."""
         n_classes = len(self.classes_)
         self.multiclass_ = multiclass_of(self.multiclass, n_classes, rows, self.n_features_in_)
         self._square = MeanSquare()
         if self._has_auto():
-            self._square = MeanSquare.of(examples, self._rates(examples))
+            self._square = MeanSquare.of(examples, self._rates(examples), lengths)
         self._rule(n_classes)
 
     def _begin_units(self) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators import _device
+from rosenblatt.estimators._input import checked_data
+from rosenblatt.estimators._scores import linear_scores
 from rosenblatt.kernels.family_cells import SCALE
-from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -39,19 +41,16 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         -------
         scores : array (n,) for two classes, else (n, n_classes)
         """
-        check_sparse(X)
+        check_is_fitted(self)
         if _device.is_on_cuda(X):
             return _device.like(self._scores_on_device(X), X)
-        return self._voted(super().decision_function(X))
-
-    def _voted(self, scores: np.ndarray) -> np.ndarray:
-        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
-        return votes(scores, len(self.classes_)) if is_pairwise else scores
+        return self._scores_of(checked_data(self, X, reset=False, indices=False))
 
     def _scores_of(self, X: Any) -> np.ndarray:
         """What :meth:`decision_function` gives for rows that are checked already."""
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        return self._voted(scores if scores.shape[1] > 1 else scores[:, 0])
+        scores = linear_scores(X, *self._predicting())
+        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
+        return votes(scores, len(self.classes_)) if is_pairwise else scores
 
     def predict(self, X):
         """The class of each row.

@@ -1,8 +1,9 @@
 """All that needs Numba: compiling kernels to object code. Imported when there is something to do.
 
-A kernel is put into a C function that makes arrays of pointers and sizes and writes the results to
-a place it is given. Numba compiles that as a ``cfunc``; LLVM then drops what only Python can call
-(the report of exceptions, which kernels do not raise), and what is left needs neither of them.
+A kernel is put into a C function that makes arrays of a block of pointers and sizes and writes the
+results to a place it is given. Numba compiles that as a ``cfunc``; LLVM then drops what only Python
+can call (the report of exceptions, which kernels do not raise), and what is left needs neither of
+them.
 
 Where the time goes, so that kernels are written for it (numba 0.68, seconds of processor time):
 about two thirds is Numba's own Python, type inference and the making of LLVM's language, and a
@@ -60,9 +61,11 @@ def compile_kernel(function: Callable, fastmath: Any, entry: Entry) -> bytes:
     kernel = numba.njit(inline="always", **options)(function)
     names: Any = {**entry.classes, "np": np, "array": _array, "kernel": kernel}
     names["put"] = _result_writer(results)
-    parameters = "".join(f"c{i}, " for i in range(len(entry.words)))
-    exec(f"def entry({parameters}out): put(out, kernel({entry.call}))", names)
-    signature = types.void(*map(_numba_type, entry.words), types.CPointer(types.int64))
+    names |= {f"word{i}": _word(i, _numba_type(word)) for i, word in enumerate(entry.words)}
+    words = "".join(f"c{i} = word{i}(block); " for i in range(len(entry.words)))
+    exec(f"def entry(block, out): {words}put(out, kernel({entry.call}))", names)
+    place = types.CPointer(types.int64)
+    signature = types.void(place, place)
     compiled = numba.cfunc(signature, **options)(names["entry"])
     code = _object_code(compiled.inspect_llvm(), compiled.native_name, function.__qualname__)
     return "".join(results).encode() + b"\n" + code
@@ -92,6 +95,23 @@ def _object_code(text: str, name: str, kernel: str) -> bytes:
     if missing:
         raise TypeError(f"{kernel} allocates, raises or uses objects: it needs {missing}")
     return machine.emit_object(module)
+
+
+def _word(at: int, kind: Any) -> Any:
+    """A function that takes a word of a block for a pointer or a number of this type."""
+
+    @intrinsic
+    def word(typing_context: Any, block: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.gep(arguments[0], [context.get_constant(types.intp, at)])
+            target = context.get_value_type(kind)
+            if isinstance(kind, types.CPointer):
+                return builder.inttoptr(builder.load(place), target)
+            return builder.bitcast(builder.load(place), target)
+
+        return kind(block), generate
+
+    return word
 
 
 @intrinsic

@@ -1,8 +1,8 @@
 """The one way to declare kernels, compile them, keep them on disk and call them.
 
 A kernel is a module-level function of arrays, numbers and tuples of these. Numba compiles it for
-the argument types of a call, as a C function of pointers, sizes and numbers. The object code is
-kept on disk; a later process loads it with LLVM's own loader and never imports Numba.
+the argument types of a call, as a C function of a block of pointers, sizes and numbers. The object
+code is kept on disk; a later process loads it with LLVM's own loader and never imports Numba.
 
 The rules: C-contiguous arrays in; None, a number or a tuple of numbers out; nothing is allocated
 (scratch memory is an argument) and nothing raised. A kernel that breaks them does not compile.
@@ -29,7 +29,7 @@ from threading import RLock
 from typing import Any
 
 from rosenblatt.files import is_shared, read_private, user_cache, write_private
-from rosenblatt.kernels.arguments import Entry, take_apart
+from rosenblatt.kernels.arguments import C_FUNCTION, Entry, block_of, take_apart
 
 # Let sums be reordered, so that a dot product runs in vector lanes. Nothing here lets the compiler
 # assume that NaN and infinity do not occur: `y·s <= δ` keeps its meaning.
@@ -68,17 +68,17 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; compile it if this machine never ran it with such arguments."""
         (function, slots, unpack), passed = self._called(arguments)
-        function(*passed, out := slots())
+        function(block_of(passed), out := slots())
         return unpack(out)
 
     def bound(self, *arguments: Any) -> Callable[[], Any]:
         """A call with these arrays, whose addresses are looked up and converted once."""
         (function, slots, unpack), passed = self._called(arguments)
-        out = slots()
-        converted = [kind(value) for kind, value in zip(function.argtypes, passed, strict=False)]
+        block, out = block_of(passed), slots()
+        places = ctypes.addressof(block), ctypes.addressof(out)
 
-        def call(held: Any = arguments) -> Any:
-            function(*converted, out)
+        def call(held: Any = (arguments, block)) -> Any:
+            function(*places)
             return unpack(out)
 
         return call
@@ -106,7 +106,7 @@ class Kernel:
                         _say_once(f"others may write in {path.parent}: no code is taken from there")
                     write_private(path, made, siblings="kernels-*")
             results, code = made.split(b"\n", 1)
-            function = entry.prototype()(_load(code))
+            function = C_FUNCTION(_load(code))
             layout = struct.Struct(b"=" + results.lstrip(b"("))
             unpack = layout.unpack if results[:1] == b"(" else lambda out: layout.unpack(out)[0]
             unpack = unpack if results else lambda out: None

@@ -27,7 +27,7 @@ import numpy as np
 
 from rosenblatt import rules
 from rosenblatt.kernels.fetch import AHEAD, FAR, fetch, fetch_weights
-from rosenblatt.kernels.jit import REORDER, fence, inlined, kernel, load_shared, store_shared
+from rosenblatt.kernels.jit import fence, inlined, kernel, load_shared, store_shared
 from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 from rosenblatt.kernels.screen import is_right, length_of
 
@@ -363,38 +363,3 @@ def add_rows(rows, order, coefficients, W, rates):
             moved += coefficients[i, c] != 0.0
         if moved > 0:
             add_each(rows, order[i], W, coefficients[i], moved, rates)
-
-
-@kernel(fastmath=REORDER)
-def norm_and_change(new, old):
-    """The squared length of `new` and of its difference from `old`, which then becomes `new`."""
-    norm = change = 0.0
-    for j in range(new.size):
-        value = np.float64(new[j])
-        difference = value - old[j]
-        norm += value * value
-        change += difference * difference
-        old[j] = new[j]
-    return norm, change
-
-
-@kernel
-def norms_and_changes(new, old, out):
-    """The same for each column of `new` (features, problems), into ``out`` (2, problems).
-
-    Each sum has an order of its own, so that it does not depend on the other columns.
-    """
-    for j in range(new.shape[0]):
-        for c in range(new.shape[1]):
-            value = np.float64(new[j, c])
-            difference = value - old[j, c]
-            out[0, c] += value * value
-            out[1, c] += difference * difference
-            old[j, c] = new[j, c]
-
-
-@kernel
-def mean_weights(W, U, steps, out):
-    """``w - u/steps``, the mean of the weights after each step."""
-    for j in range(W.size):
-        out[j] = W[j] - U[j] / steps

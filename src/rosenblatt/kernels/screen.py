@@ -27,12 +27,13 @@ LEAST_SINGLE, LEAST_DOUBLE, MOST_SINGLE, MOST_DOUBLE = 1e-30, 1e-280, 1e30, 1e28
 
 
 @kernel(fastmath=REORDER)
-def dense_survey(X, words, first, last, multipliers, keys, small, errors, peak, peak_bits):
-    """Look once at rows `first` to `last`: whether they are finite, their keys, their copies.
+def dense_survey(X, words, first, last, multipliers, keys, squares, small, errors, peak, peak_bits):
+    """Look once at rows `first` to `last`: whether they are finite, keys, lengths, copies.
 
     ``words`` are the bits of X in one row; ``multipliers`` those of the keys
-    (:mod:`rosenblatt.kernels.row_keys`), none if no keys are wanted; ``small`` is empty if no
-    copies are. ``peak`` and ``peak_bits`` are one and the same number.
+    (:mod:`rosenblatt.kernels.row_keys`), none if no keys are wanted; ``squares``, the squared
+    lengths, and ``small`` are empty if they are not wanted. ``peak`` and ``peak_bits`` are one and
+    the same number.
     """
     d, infinite = np.uint64(X.shape[1]), infinity_of(words)
     for row in range(first, last):
@@ -47,6 +48,11 @@ def dense_survey(X, words, first, last, multipliers, keys, small, errors, peak, 
             for j in range(d):
                 h += folded(words, start + j) * multipliers[j]
             keys[row] = h
+        if squares.size > 0:
+            s = X.dtype.type(0)
+            for j in range(d):
+                s += X[row, j] * X[row, j]
+            squares[row] = s
         if small.size > 0:
             peak_bits[0] = top >> words.dtype.type(1)
             shrink(X, row, np.float64(peak[0]), small, errors)

@@ -7,9 +7,10 @@ import numpy as np
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family import Family
-from rosenblatt.learners.linear import NO_BOARD, WALKS, Linear
+from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.parts import tally_of
 from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.walks import NO_BOARD, WALKS
 
 
 class BoundWalk:
@@ -24,8 +25,8 @@ class BoundWalk:
 
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner = learner
-        self._parts, one = learner.parts, learner._kind == "one"
-        walk, settle = WALKS[learner._kind]
+        self._parts, one = learner.parts, learner.kind == "one"
+        walk, settle = WALKS[learner.kind]
         width = sum(part.problems for part in self._parts)
         self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
         self.scores = np.empty((len(order), width), learner.dtype)

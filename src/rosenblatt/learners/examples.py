@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 ONE = np.ones(1)
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C is heard
 _COMPARED = 4096  # rows compared at a time
+_LONG = 1 << 18  # stored numbers that take longer to pack than a thread to start
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,10 @@ class Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
 
+    def keeps_busy(self, threads: int) -> bool:
+        """Whether packing is worth a thread of its own, if there are several."""
+        return threads > 1 and isinstance(self.rows, Csr) and self.rows.data.size >= _LONG
+
     def packed(self) -> Examples:
         """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
         if not isinstance(self.rows, Csr) or self.rows.data.dtype != np.float32:
@@ -110,6 +118,16 @@ class Examples:
         """Other rows in the same layout: columns that are new get places of their own."""
         others = examples_of(X, codes)
         return others if self.numbering is None else _pack(others, self.numbering)
+
+
+@contextmanager
+def meanwhile(work: Callable[[], Any], apart: bool) -> Iterator[Callable[[], Any]]:
+    """What gives the result of some work, which is done meanwhile in a thread if `apart`."""
+    if not apart:
+        yield work
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(work).result
 
 
 def _pack(examples: Examples, numbering: Numbering) -> Examples:
@@ -303,10 +321,11 @@ def _equal_neighbours(examples: Examples, some: Array) -> Array:
     from scipy import sparse
 
     assert isinstance(rows, Csr)
-    whole = sparse.csr_array(
-        (rows.data, rows.columns.view(np.int32), rows.pointers.astype(np.int64)),
-        shape=(len(examples), examples.n_features),
-    )
-    X = whole[some.astype(np.int64)]
+    starts, ends = rows.pointers[some].astype(np.int64), rows.pointers[some + np.uint64(1)]
+    sizes = ends.astype(np.int64) - starts
+    pointers = np.concatenate([[0], np.cumsum(sizes)])
+    entries = np.repeat(starts - pointers[:-1], sizes) + np.arange(pointers[-1])
+    arrays = rows.data[entries], rows.columns[entries].astype(np.int64), pointers
+    X = sparse.csr_array(arrays, shape=(len(some), examples.n_features))
     X.sum_duplicates()
     return np.asarray((X[1:] != X[:-1]).sum(axis=1)).reshape(-1) == 0

@@ -253,6 +253,10 @@ class Family:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
         self.before = self.snapshot()
 
+    def unmark(self) -> None:
+        """Forget the weights that were remembered, when nothing is measured any more."""
+        self.before = None
+
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
         now = self.snapshot()
@@ -307,6 +311,10 @@ class Family:
         """Let time pass without learning: with one class known there is nothing to learn."""
         for part in self.parts:
             part.book[CLOCK, 0] += weight
+
+    def on_host(self) -> Family:
+        """A learner on the processor that goes on from here: this one."""
+        return self
 
     def settle(self) -> None:
         """Averaging sums are always up to date here."""

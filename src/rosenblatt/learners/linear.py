@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, cast
@@ -19,21 +19,16 @@ from rosenblatt.learners.parts import Part, taller, tally_of
 from rosenblatt.learners.problems import Problems, groups_of, weight_where
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.scout import scout
+from rosenblatt.learners.walks import NO_BOARD, WALKS, scorer
 from rosenblatt.learners.weights import State, Weights
 
 ONE_RATE = np.ones(1, np.float32)
-NO_BOARD = np.empty(0, np.int64)
-_WORTH_A_SCOUT = 4096  # visits
+_WORTH_A_SCOUT = 4096  # visits; a dense row is scored in less time than two threads need to agree
 _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
 _WORTH_A_THREAD = 16
 _MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
-WALKS = {
-    "one": (learn.walk_one, learn.settle_one),
-    "each": (learn.walk_each, learn.settle_each),
-    "joint": (learn.walk_joint, learn.settle_joint),
-}
 
 
 class Linear:
@@ -68,7 +63,8 @@ class Linear:
     batch : bool
         Correct all mistakes of a walk together, at its end.
     threads : int
-        Classes or pairs are spread over them; for a single problem a second thread scores ahead.
+        Classes or pairs are spread over them; for a single problem and sparse rows a second thread
+        scores ahead.
 
     Examples
     --------
@@ -110,9 +106,9 @@ class Linear:
         if not self.dense and self.multiclass != "ovo":
             threads = min(threads, max(1, n_classes // _WORTH_A_THREAD))
         groups = groups_of(n_classes, self.multiclass, threads)
-        self._kind = {"ovr": "each", "ovo": "one"}.get(self.multiclass, "joint")
+        self.kind = {"ovr": "each", "ovo": "one"}.get(self.multiclass, "joint")
         if n_classes <= 2:
-            self._kind = "one"
+            self.kind = "one"
         self.parts = [self._new_part(*group) for group in groups]
         self._reads_all = False  # whether a copy of the rows in 8 bits told too little
         self._unsettled = Unsettled()
@@ -134,13 +130,13 @@ class Linear:
         """
         if self.batch:
             return walk_batch(self, examples, order, float(etas[0]))
-        kernel, rows = WALKS[self._kind][0], cast(Any, examples.rows)
+        kernel, rows = WALKS[self.kind][0], cast(Any, examples.rows)
         own = self._own_orders(examples, order, etas, foresee)
-        alone = self._kind == "one" and len(self.parts) == 1
+        alone = self.kind == "one" and len(self.parts) == 1
         screened = None
-        if self._kind == "one" and not (foresee or self._reads_all) and examples.screened:
+        if self.kind == "one" and not (foresee or self._reads_all) and examples.screened:
             rows = screened = examples.screened
-        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT and not screened
+        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT and not self.dense
         seen = [
             np.empty((len(o), 2 if scouted else part.problems), self.dtype)
             for part, (o, _) in zip(self.parts, own, strict=True)
@@ -152,7 +148,7 @@ class Linear:
         with scouting if scouted else nullcontext(NO_BOARD) as board:
             calls = [
                 (rows, *examples.arrays[1:], o, e, part.W, self.rates, part.book, self.rule, tally,
-                 s, board if self._kind == "one" else part.moves)
+                 s, board if self.kind == "one" else part.moves)
                 for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
             ]  # fmt: skip
             if self.threads == 1 or len(calls) == 1:
@@ -173,7 +169,7 @@ class Linear:
     @property
     def is_pairwise(self) -> bool:
         """Whether each problem is of two classes among more."""
-        return self._kind == "one" and len(self.parts) > 1
+        return self.kind == "one" and len(self.parts) > 1
 
     def _own_orders(
         self, examples: Examples, order: Array, etas: Array, foresee: bool
@@ -213,44 +209,24 @@ class Linear:
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
-        return self._scorer(examples, averaged)(order)
-
-    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
-        """What scores rows with the present weights or their average: a walk that never learns."""
-        now = [(part.W, part.book[learn.BIAS]) for part in self.parts]
-        weights = self._means() if averaged else now
-        never = np.array([math.nan, math.nan, 0.0])  # no margin compares with NaN
-
-        def scores(order: Array) -> Array:
-            out = []
-            for part, (W, bias) in zip(self.parts, weights, strict=True):
-                seen = np.empty((len(order), part.problems), self.dtype)
-                book = np.zeros_like(part.book)
-                book[learn.BIAS] = bias
-                WALKS[self._kind][0](
-                    *examples.arrays, order, np.zeros(1), W, self.rates, book, never,
-                    tally_of(part.classes, Limits()), seen,
-                    NO_BOARD if self._kind == "one" else part.moves,
-                )  # fmt: skip
-                out.append(seen)
-            return out[0] if len(out) == 1 else np.hstack(out)
-
-        return scores
+        return scorer(self, examples, averaged)(order)
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
-        scores = self._scorer(examples, averaged)
+        scores = scorer(self, examples, averaged)
         wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        scores = self._scorer(examples)
+        if len(self.parts) == 1:
+            return self.parts[0].missed(examples, rows, enough)
+        scores = scorer(self, examples)
         return weight_where(self.problems.is_wrong, scores, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        scores = self._scorer(examples)
+        scores = scorer(self, examples)
         return weight_where(self.problems.is_corrected, scores, examples, rows, 0.0) == 0.0
 
     def row_updates(
@@ -286,7 +262,7 @@ class Linear:
         if averaged:
             clock = [self.n_features, *(part.book[learn.CLOCK, 0] for part in self.parts)]
             if self._average is None or self._average[0] != clock:
-                means, biases = zip(*self._means(), strict=True)
+                means, biases = zip(*self.means(), strict=True)
                 self._average = clock, Weights(self._shown(means), np.concatenate(biases))
             return self._average[1]
         bias = np.concatenate([part.book[learn.BIAS] for part in self.parts])
@@ -306,6 +282,11 @@ class Linear:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
         for part in self.parts:
             part.mark()
+
+    def unmark(self) -> None:
+        """Forget the weights that were remembered, when nothing is measured any more."""
+        for part in self.parts:
+            part.before = part.before_bias = np.empty(0)
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
@@ -374,19 +355,30 @@ class Linear:
 
     def __getstate__(self) -> dict[str, Any]:
         self.settle()
-        return self.__dict__
+        left = ("problems", "_unsettled", "_average")
+        state = {name: value for name, value in self.__dict__.items() if name not in left}
+        rates = None if self.rates is ONE_RATE else self.rates
+        return {**state, "rule": self.rule.tolist(), "dtype": self.dtype.char, "rates": rates}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.rule, self.dtype = np.array(state["rule"]), np.dtype(state["dtype"])
+        self.rates = ONE_RATE if state["rates"] is None else state["rates"]
+        self.problems = Problems(self.n_classes, self.multiclass, self.thresholds)
+        self._unsettled, self._average = Unsettled(), None
 
     def settle(self) -> None:
         """Bring the averaging sums up to date."""
-        self._unsettled.settle(WALKS[self._kind][1], self.parts, self.rates, self.rule)
+        self._unsettled.settle(WALKS[self.kind][1], self.parts, self.rates, self.rule)
 
-    def _means(self) -> list[tuple[Array, Array]]:
+    def means(self) -> list[tuple[Array, Array]]:
+        """The mean of the weights after each step, and of the biases, of each part."""
         self.settle()
         return [part.mean(self.n_features) for part in self.parts]
 
     def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
         shape: tuple[int, ...] = (self.n_features,)
-        if self._kind != "one":
+        if self.kind != "one":
             shape = (problems, *shape) if self.dense else (*shape, problems)
         W, book, moves = zeros(shape, self.dtype), np.zeros((4, problems)), np.empty((3, problems))
         return Part(classes, problems, self.dense, W, np.empty(0), book, moves)

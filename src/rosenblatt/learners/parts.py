@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.kernels import learn
+from rosenblatt.kernels import learn, measures
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array, Limits
@@ -32,6 +32,18 @@ class Part:
     before: Array = field(default_factory=lambda: np.empty(0))
     before_bias: Array = field(default_factory=lambda: np.empty(0))
 
+    def __getstate__(self) -> tuple[Any, ...]:
+        """All but the scratch memory; None for what is empty."""
+        arrays = (self.W, self.U, self.book, self.before, self.before_bias)
+        own = (array if array.size else None for array in arrays)
+        return self.classes, self.problems, self.dense, self.W.dtype.char, self.W.shape, *own
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.classes, self.problems, self.dense, kind, shape, W, U, self.book, *before = state
+        self.W = np.zeros(shape, kind) if W is None else W
+        self.U, self.moves = np.empty(0) if U is None else U, np.empty((3, self.problems))
+        self.before, self.before_bias = (np.empty(0) if a is None else a for a in before)
+
     def mark(self) -> None:
         """Remember the weights."""
         self.before, self.before_bias = self.W.copy(), self.book[learn.BIAS].copy()
@@ -46,17 +58,34 @@ class Part:
         if self.before.shape != W.shape:
             self.before = taller(self.before[: len(W)], len(W))
         if W.ndim == 1:
-            moved = np.array([learn.norm_and_change(W, self.before)])
-        elif self.dense:
-            pairs = zip(W, self.before, strict=True)
-            moved = np.array([learn.norm_and_change(now, then) for now, then in pairs])
+            moved = np.array([measures.norm_and_change(W, self.before)])
         else:
             sums = np.zeros((2, self.problems))
-            learn.norms_and_changes(W, self.before, sums)
+            add_up = measures.row_norms_and_changes if self.dense else measures.norms_and_changes
+            add_up(W, self.before, sums)
             moved = sums.T
         moved = moved + (np.column_stack([bias, bias - self.before_bias]) / (padding or 1.0)) ** 2
         self.before_bias = bias.copy()
         return moved
+
+    def missed(self, examples: Examples, rows: Array, enough: float) -> float:
+        """The weight of the rows that these problems alone get wrong, beyond `enough` not all."""
+        codes, omega, bias = examples.codes, examples.omega, self.book[learn.BIAS]
+        one, scratch = self.W.ndim == 1, np.empty(self.problems, self.W.dtype)
+        if not (bias.any() or self.W.any()):  # at the start: all scores are zero
+            return examples.weight_of(rows if one else rows[codes[rows] != 0])
+        if not one:
+            return float(
+                measures.missed_by_each(
+                    examples.rows, codes, omega, rows, self.W, bias, enough, scratch
+                )
+            )
+        quick, tally = examples.screened or examples.rows, tally_of(self.classes, Limits())
+        return float(
+            measures.missed_by_one(
+                quick, codes, omega, rows, self.W, float(bias[0]), tally, enough, scratch[:, None]
+            )
+        )
 
     def correct(
         self, examples: Examples, order: Array, coefficients: Array, eta: float, rates: Array,
@@ -84,7 +113,7 @@ class Part:
         steps = max(float(self.book[learn.CLOCK, 0]), 1e-300)
         W, U = (self._without_room(array, n_features) for array in (self.W, self.sums()))
         out = np.empty_like(W)
-        learn.mean_weights(W.reshape(-1), U.reshape(-1), steps, out.reshape(-1))
+        measures.mean_weights(W.reshape(-1), U.reshape(-1), steps, out.reshape(-1))
         return out, self.book[learn.BIAS] - self.book[learn.BIAS_SUM] / steps
 
     def _without_room(self, array: Array, n_features: int) -> Array:

@@ -34,14 +34,24 @@ class Survey:
         A number for each row that tells rows apart, if asked for.
     screened : Screened or None
         The rows with a copy in 8 bits, if asked for.
+    squares : array or None
+        The squared lengths of dense rows, if asked for.
     """
 
     is_finite: bool
     keys: Array | None = None
     screened: Screened | None = None
+    squares: Array | None = None
 
 
-def survey(examples: Examples, *, keys: bool, copies: bool = False, threads: int = 1) -> Survey:
+def survey(
+    examples: Examples,
+    *,
+    keys: bool,
+    copies: bool = False,
+    squares: bool = False,
+    threads: int = 1,
+) -> Survey:
     """Look at all rows, dense or CSR, once.
 
     Examples
@@ -58,6 +68,7 @@ def survey(examples: Examples, *, keys: bool, copies: bool = False, threads: int
     n, words = len(examples), values.reshape(-1).view(word)
     multipliers = key_multipliers(examples.n_features, word)[0] if keys else np.empty(0, word)
     found = np.empty(n if keys else 0, word)
+    lengths = np.empty(n if squares and isinstance(rows, Dense) else 0)
     screened = _room_for_copies(rows) if copies and isinstance(rows, Dense) else None
 
     def look(first: int, last: int) -> bool:
@@ -68,7 +79,17 @@ def survey(examples: Examples, *, keys: bool, copies: bool = False, threads: int
         small, errors = (screened.small, screened.errors) if screened else _NO_COPIES
         return bool(
             screen.dense_survey(
-                rows.X, words, first, last, multipliers, found, small, errors, peak, peak.view(word)
+                rows.X,
+                words,
+                first,
+                last,
+                multipliers,
+                found,
+                lengths,
+                small,
+                errors,
+                peak,
+                peak.view(word),
             )
         )
 
@@ -79,7 +100,7 @@ def survey(examples: Examples, *, keys: bool, copies: bool = False, threads: int
     else:
         with ThreadPoolExecutor(shares) as pool:
             finite = all(list(pool.map(look, bounds[:-1], bounds[1:])))
-    return Survey(finite, found if keys else None, screened)
+    return Survey(finite, found if keys else None, screened, lengths if lengths.size else None)
 
 
 _NO_COPIES = np.empty((0, 0), np.int8), np.empty((0, 2))

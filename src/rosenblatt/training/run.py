@@ -55,7 +55,7 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 pocket = None if paused or not plan.has_pocket else progress.kept
                 limits = Limits(
                     plan.allowed(progress.updates), progress.run,
-                    UNLIMITED if pocket is None else pocket.run,
+                    UNLIMITED if pocket is None else 2 * pocket.run,
                 )  # fmt: skip
                 first = progress.epoch if learner.batch else progress.visits
                 etas = plan.etas(first + 1, stop - at)
@@ -84,8 +84,13 @@ def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
 
 
 def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
-    """Put the present weights into the pocket if they get more of the rows right (Gallant)."""
+    """Put the present weights into the pocket if they get more of the rows right (Gallant).
+
+    Either way only a run more than twice as long is looked at after this: a look costs as much as
+    an epoch.
+    """
     assert progress.kept is not None
+    progress.kept.run = progress.run
     wrong = learner.misclassified(*data.everything(), progress.kept.error)
     if wrong < progress.kept.error:
         progress.kept = Kept(learner.snapshot(), wrong, progress.run)
@@ -158,5 +163,5 @@ def _train_error(
     examples, rows = data.everything()
     wrong = learner.misclassified(examples, rows, math.inf)
     if wrong < progress.kept.error:
-        progress.kept = Kept(learner.snapshot(), wrong, progress.run)
+        progress.kept = Kept(learner.snapshot(), wrong, max(progress.kept.run, progress.run))
     return wrong / examples.weight_of(rows)

@@ -24,7 +24,7 @@ class Counts:
 
 @dataclass
 class Kept:
-    """Weights worth keeping, the error they were kept for, and the run of right answers."""
+    """Weights worth keeping, the error they were kept for, and the longest run looked at so far."""
 
     weights: Any
     error: float = math.nan

@@ -1,0 +1,218 @@
+"""Whole fits by the clock on the wall, against scikit-learn's Perceptron and two other peers.
+
+    python benchmarks/bench_fit.py [--rounds 7] [--only MNIST] [--small] [--memory]
+
+Every round runs both programs in turns; least and median milliseconds of the rounds are printed.
+SGDClassifier and LinearSVC, which take far longer, are run once per table row. The ratio is that of
+the least times, scikit-learn's `Perceptron` over ours: above 1 ours is faster.
+`textbook` is the same algorithm as theirs (last weights, no threshold, one against the rest) for
+the same number of epochs, shuffled; `default` is each program as it comes. `--small` measures what
+takes micro- to milliseconds: small fits, clone, pickle, predict, partial_fit, cross-validation.
+`--memory` prints by how much the memory of the process grows at most in a fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import pickle
+import statistics
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification
+from sklearn.linear_model import Perceptron as Theirs
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import LinearSVC
+
+from bench_perceptron import imdb, svmlight
+from common import data_folder, machine, mnist, seconds
+from rosenblatt import Perceptron as Ours
+
+TEXTBOOK = {"threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
+GOALS = {"two dense": (2.5, 5.0), "ten dense": (12.0, 12.0), "two sparse": (None, 2.5)}
+
+
+def covtype() -> tuple[np.ndarray, np.ndarray]:
+    """Forest cover, standardised, class 2 against the rest."""
+    stored = np.load(data_folder() / "tabular" / "covtype_120k.npz")
+    X = stored["X"].astype(np.float32)
+    return (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-6), stored["y"] == 2
+
+
+def data_sets() -> Iterator[tuple[str, str, Any, np.ndarray]]:
+    """Name, the goal that applies, rows and labels."""
+    yield "iris", "tiny", *load_iris(return_X_y=True)
+    yield "10,000 x 20", "tiny", *make_classification(10_000, 20, n_informative=10, random_state=0)
+    X, y = mnist()
+    yield "MNIST, 0 against the rest", "two dense", X, y == 0
+    yield "MNIST, 8 against the rest", "two dense", X, y == 8
+    yield "MNIST, 10 classes", "ten dense", X, y
+    yield "covtype, 2 classes", "", *covtype()
+    yield "IMDB, 2^20 hashed", "two sparse", *imdb(20)
+    yield "news20, 20 classes", "", *svmlight("news20")
+    yield "sector, 105 classes", "", *svmlight("sector")
+
+
+def programs(epochs: int | None) -> dict[str, Any]:
+    """What is fitted in turns: theirs first, ours with one thread and with all cores."""
+    ours: dict[str, Any] = {"random_state": 0}
+    theirs: dict[str, Any] = {"random_state": 0}
+    if epochs is not None:
+        ours |= TEXTBOOK | {"max_iter": epochs, "tol": None}
+        theirs |= {"max_iter": epochs, "tol": None}
+    return {
+        "theirs": Theirs(**theirs),
+        "ours": Ours(**ours),
+        "ours, all cores": Ours(n_jobs=-1, **ours),
+        "SGD": SGDClassifier(loss="perceptron", **theirs),
+        **({} if epochs is not None else {"SVC": LinearSVC(random_state=0)}),
+    }
+
+
+def in_turns(rounds: int, works: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
+    """The milliseconds of each work in each round, after one that does not count."""
+    for work in works.values():
+        work()
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            taken[name].append(1e3 * seconds(work))
+    return taken
+
+
+def fits(rounds: int, only: str, console: Console) -> None:
+    """Whole fits of all data sets."""
+    columns = ("data", "epochs", "theirs", "ours", "ratio", "all cores", "ratio", "goals", "SGD",
+               "LinearSVC")  # fmt: skip
+    table = Table(*columns, box=None, title="least (median) milliseconds of a whole fit")
+    for name, kind, X, y in data_sets():
+        if only.lower() not in name.lower():
+            continue
+        for epochs in (1, 5, 20, None):
+            works = {k: partial(model.fit, X, y) for k, model in programs(epochs).items()}
+            once = {k: [1e3 * seconds(works.pop(k))] for k in ("SGD", "SVC") if k in works}
+            taken = in_turns(rounds if len(y) > 1000 else 10 * rounds, works) | once
+            least = {k: min(v) for k, v in taken.items()}
+            cell = {k: f"{least[k]:,.1f} ({statistics.median(v):,.1f})" for k, v in taken.items()}
+            cell |= {k: f"{least[k]:,.1f}" for k in once}
+            goals = GOALS.get(kind, ("", "")) if epochs == 5 else ("", "")
+            table.add_row(
+                name, str(epochs or "default"), cell["theirs"], cell["ours"],
+                f"{least['theirs'] / least['ours']:.2f}", cell["ours, all cores"],
+                f"{least['theirs'] / least['ours, all cores']:.2f}",
+                " / ".join(str(g) for g in goals if g), cell["SGD"], cell.get("SVC", ""),
+            )  # fmt: skip
+            console.print(f"{name}, {epochs or 'default'}: done", style="dim")
+    console.print(table)
+
+
+def small_works() -> Iterator[tuple[str, int, Callable[[], Any], Callable[[], Any]]]:
+    """Name, repetitions, theirs and ours."""
+    X, y = load_iris(return_X_y=True)
+    Z, z = make_classification(10_000, 50, n_informative=10, random_state=0)
+    S = sparse.random(1000, 4096, density=0.02, format="csr", random_state=0)
+    theirs, ours = Theirs(random_state=0), Ours(random_state=0)
+    yield "fit iris, default", 1, lambda: theirs.fit(X, y), lambda: ours.fit(X, y)
+    few = {"max_iter": 5, "tol": None, "random_state": 0}
+    yield (
+        "fit iris, 5 epochs, textbook", 1, lambda: Theirs(**few).fit(X, y),
+        lambda: Ours(**few, **TEXTBOOK).fit(X, y),
+    )  # fmt: skip
+    yield "clone", 20, lambda: clone(theirs), lambda: clone(ours)
+    fitted, mine = Theirs(random_state=0).fit(X, y), Ours(random_state=0).fit(X, y)
+    yield "pickle.dumps", 20, lambda: pickle.dumps(fitted), lambda: pickle.dumps(mine)
+    packed, own = pickle.dumps(fitted), pickle.dumps(mine)
+    yield "pickle.loads", 20, lambda: pickle.loads(packed), lambda: pickle.loads(own)
+    yield "predict, 150 rows", 20, lambda: fitted.predict(X), lambda: mine.predict(X)
+    grid = [{"random_state": 0, "max_iter": n, "tol": None} for n in (1, 5, 20)]
+    yield (
+        "cross_val_score over a grid of 3", 1,
+        lambda: [cross_val_score(Theirs(**g), X, y, cv=5) for g in grid],
+        lambda: [cross_val_score(Ours(**g), X, y, cv=5) for g in grid],
+    )  # fmt: skip
+    for rows in (1, 32, 1000):
+        for kind, A, b in (("dense", Z[:rows], z[:rows]), ("sparse", S[:rows], z[:rows])):
+            first = Theirs().partial_fit(A, b, classes=[0, 1])
+            second = Ours().partial_fit(A, b, classes=[0, 1])
+            yield (
+                f"partial_fit, {rows:,} {kind} rows", 10,
+                partial(first.partial_fit, A, b), partial(second.partial_fit, A, b),
+            )  # fmt: skip
+
+
+def small(rounds: int, console: Console) -> None:
+    """What takes micro- to milliseconds."""
+    table = Table("what", "theirs µs", "ours µs", "ratio", box=None)
+    for name, times, theirs, ours in small_works():
+
+        def repeated(work: Callable[[], Any], times: int = times) -> None:
+            for _ in range(times):
+                work()
+
+        works = {"theirs": partial(repeated, theirs), "ours": partial(repeated, ours)}
+        least = {k: 1e3 * min(v) / times for k, v in in_turns(4 * rounds, works).items()}
+        ratio = f"{least['theirs'] / least['ours']:.2f}"
+        table.add_row(name, f"{least['theirs']:,.1f}", f"{least['ours']:,.1f}", ratio)
+    console.print(table)
+
+
+def status(field: str) -> float:
+    """A figure of this process in megabytes, by the name that Linux gives it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
+
+
+def peak_growth(name: str, program: str) -> None:
+    """Fit in this process and print the growth of its peak in megabytes, and the size of X."""
+    X, y = next((X, y) for found, _, X, y in data_sets() if found == name)
+    model: Any = Theirs if program == "theirs" else Ours
+    few = {"max_iter": 5, "tol": None, "random_state": 0}
+    model(**few).fit(X[:200], np.arange(200) % 2)  # what is compiled and loaded once
+    size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    ctypes.CDLL(None).malloc_trim(0)  # gives back what was freed
+    Path("/proc/self/clear_refs").write_text("5")  # lets the peak begin anew
+    before = status("VmRSS")
+    model(**few).fit(X, y)
+    print(f"{name}: X {size / 1e6:.0f} MB, {program} {status('VmHWM') - before:.0f} MB more")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.peak:
+        peak_growth(*arguments.peak)
+        return
+    console = Console(width=170)
+    console.print(machine("scikit-learn"), f"load {os.getloadavg()[0]:.1f}")
+    if arguments.memory:
+        for name in ("MNIST, 0 against the rest", "MNIST, 10 classes", "IMDB, 2^20 hashed"):
+            for program in ("theirs", "ours"):
+                line = [sys.executable, __file__, "--peak", name, program]
+                subprocess.run(line, check=True)
+    elif arguments.small:
+        small(arguments.rounds, console)
+    else:
+        fits(arguments.rounds, arguments.only, console)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What is measured of weights between walks: lengths, means, and the rows they get wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rosenblatt.kernels.fetch import fetch
+from rosenblatt.kernels.jit import REORDER, kernel
+from rosenblatt.kernels.learn import sign_of, strongest
+from rosenblatt.kernels.rows import dot, dots
+from rosenblatt.kernels.screen import is_right, length_of
+
+
+@kernel
+def missed_by_one(rows, codes, omega, order, w, bias, tally, enough, seen):
+    """The weight of the rows on the wrong side of one weight vector, ``y·s <= 0``.
+
+    Counting stops beyond `enough`. Rows with a copy in 8 bits are only read where it does not tell.
+    """
+    weighted, total, length = np.uint64(omega.size > 1), 0.0, length_of(rows, w)
+    for i in range(order.size):
+        row = order[i]
+        fetch(rows, order, i)
+        sign = sign_of(codes[row], tally)
+        if is_right(rows, row, w, length, bias, sign, 0.0, seen, 0):
+            continue
+        if sign * (dot(rows, row, w) + w.dtype.type(bias)) <= 0:
+            total += omega[row * weighted]
+            if total > enough:
+                break
+    return total
+
+
+@kernel
+def missed_by_each(rows, codes, omega, order, W, bias, enough, s):
+    """The weight of the rows whose class has not the largest score; `s` (classes,) is scratch."""
+    weighted, total = np.uint64(omega.size > 1), 0.0
+    for i in range(order.size):
+        row = order[i]
+        fetch(rows, order, i)
+        dots(rows, row, W, s)
+        for c in range(s.size):
+            s[c] += s.dtype.type(bias[c])
+        if strongest(s) != codes[row]:
+            total += omega[row * weighted]
+            if total > enough:
+                break
+    return total
+
+
+@kernel(fastmath=REORDER)
+def norm_and_change(new, old):
+    """The squared length of `new` and of its difference from `old`, which then becomes `new`."""
+    norm = change = 0.0
+    for j in range(new.size):
+        value = np.float64(new[j])
+        difference = value - old[j]
+        norm += value * value
+        change += difference * difference
+        old[j] = new[j]
+    return norm, change
+
+
+@kernel
+def row_norms_and_changes(new, old, out):
+    """The same for each row of `new` (problems, features), into ``out`` (2, problems)."""
+    for c in range(new.shape[0]):
+        out[0, c], out[1, c] = norm_and_change(new[c], old[c])
+
+
+@kernel
+def norms_and_changes(new, old, out):
+    """The same for each column of `new` (features, problems), into ``out`` (2, problems).
+
+    Each sum has an order of its own, so that it does not depend on the other columns.
+    """
+    for j in range(new.shape[0]):
+        for c in range(new.shape[1]):
+            value = np.float64(new[j, c])
+            difference = value - old[j, c]
+            out[0, c] += value * value
+            out[1, c] += difference * difference
+            old[j, c] = new[j, c]
+
+
+@kernel
+def mean_weights(W, U, steps, out):
+    """``w - u/steps``, the mean of the weights after each step."""
+    for j in range(W.size):
+        out[j] = W[j] - U[j] / steps

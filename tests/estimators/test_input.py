@@ -1,0 +1,125 @@
+"""The short way for plain arrays ends where scikit-learn's checks do."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from rosenblatt import KernelPerceptron, Perceptron
+from rosenblatt.estimators import _input
+from rosenblatt.estimators._input import FLOATS, checked_data, classes_and_codes
+
+X = np.random.default_rng(0).normal(size=(6, 3))
+Y = np.array([0, 1, 0, 1, 1, 0])
+
+
+def no_validation(*_, **__):
+    raise AssertionError("scikit-learn was asked")
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("labels", [Y, Y.tolist(), Y.astype(str), Y.astype(bool)])
+def test_plain_arrays_pass_as_they_are(layout, labels, monkeypatch):
+    monkeypatch.setattr(_input, "validate_data", no_validation)
+    model, rows = Perceptron(), layout(X)
+    found, y = checked_data(model, rows, labels)
+    assert found is rows
+    assert y.tolist() == np.asarray(labels).tolist()
+    assert model.n_features_in_ == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels"),
+    [
+        (X.astype(int), Y), (X.tolist(), Y), (np.asfortranarray(X), Y), (X[:, ::2], Y),
+        (X.astype(">f8"), Y), (sparse.coo_array(X), Y), (X, Y.astype(float)), (X, Y[:, None]),
+        (X, Y.astype(object)), (sparse.csc_array(X), Y.tolist()),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+def test_all_else_is_what_scikit_learn_makes_of_it(rows, labels):
+    found, y = checked_data(Perceptron(), rows, labels)
+    expected, other = validate_data(
+        Perceptron(), rows, labels, accept_sparse="csr", dtype=FLOATS, order="C"
+    )
+    dense = [a.toarray() if sparse.issparse(a) else a for a in (found, expected)]
+    assert np.array_equal(*dense)
+    assert found.dtype == expected.dtype
+    assert y.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("estimator", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_bad_numbers_are_refused_in_scikit_learns_words(estimator, bad, layout, method):
+    rows = X.copy()
+    rows[4, 1] = bad
+    model = estimator()
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+        getattr(model, method)(layout(rows), Y)
+    assert not hasattr(model, "classes_")
+    fitted = estimator().fit(X, Y)
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+        fitted.predict(layout(rows))
+
+
+def test_numbers_whose_squares_overflow_are_fine():
+    rows = np.array([[1e30, 1.0]], np.float32)
+    Perceptron.textbook().partial_fit(rows, [1], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        (X, Y[:5], "inconsistent numbers of samples"),
+        (X[:0], Y[:0], "minimum of 1 is required"),
+        (X[:, :0], Y, "minimum of 1 is required"),
+        (X[0], Y, "Expected 2D array"),
+        (X, [[0], [1, 2]], "setting an array element|inhomogeneous"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_in_scikit_learns_words(rows, labels, message):
+    with pytest.raises(ValueError, match=message):
+        Perceptron().fit(rows, labels)
+
+
+def test_other_widths_and_names_are_not_passed_over():
+    pandas = pytest.importorskip("pandas")
+    model = Perceptron().fit(X, Y)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.partial_fit(X[:, :2].copy(), Y)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.predict(X[:, :2].copy())
+    named = Perceptron().fit(pandas.DataFrame(X, columns=list("abc")), Y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.partial_fit(X, Y)
+    named.fit(X, Y)
+    assert not hasattr(named, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, -1, 3, 7]), np.array([True, False]), np.array([250, 3], np.uint8),
+        np.array([-128, 127], np.int8), np.array([0, 2**63], np.uint64), np.array([2**40, 2**40]),
+        np.array([5, 10**9]), np.array(["b", "a", "b"]), np.array([1.0, 3.0, 1.0]),
+    ],
+)  # fmt: skip
+def test_codes_are_those_of_unique(y):
+    classes, codes = classes_and_codes(y)
+    expected, other = np.unique(y, return_inverse=True)
+    assert classes.dtype == expected.dtype
+    assert classes.tolist() == expected.tolist()
+    assert codes.tolist() == other.tolist()
+
+
+def test_settings_that_passed_once_do_not_let_others_pass():
+    model = Perceptron(max_iter=1, tol=None).fit(X, Y)
+    for name, value in {"max_iter": 1.0, "eta0": "1.0", "tol": -1.0, "keep": "lost"}.items():
+        with pytest.raises(ValueError, match=name):
+            Perceptron(**{"max_iter": 1, "tol": None, name: value}).fit(X, Y)
+    with pytest.raises(ValueError, match="has no meaning"):
+        model.set_params(mistake="sign", threshold=1.0).fit(X, Y)
+    with pytest.raises(ValueError, match="has no meaning"):
+        model.fit(X, Y)
