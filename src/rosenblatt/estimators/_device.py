@@ -13,12 +13,12 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names
 
-from rosenblatt.gpu.blocks import Settings
 from rosenblatt.gpu.decide import votes
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
 from rosenblatt.gpu.dual import DeviceDual
 from rosenblatt.gpu.gram import DeviceGram
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
 from rosenblatt.gpu.together import Group
 from rosenblatt.gpu.votes import scores_on_device
 from rosenblatt.kernels.learn import PADDING
