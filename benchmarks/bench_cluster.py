@@ -1,6 +1,6 @@
 """Training on shards: accuracy, time, and bytes sent, against one process and against peers.
 
-    python benchmarks/bench_cluster.py accuracy      # 1, 4, 16, 64 shards against the serial run
+    python benchmarks/bench_cluster.py accuracy [DATA]  # 1, 4, 16, 64 shards against serial
     python benchmarks/bench_cluster.py scaling       # epochs with 1 and with 2 local processes
     python benchmarks/bench_cluster.py peers         # dask-ml's Incremental, SGDClassifier
     python benchmarks/bench_cluster.py bytes         # what an epoch sends, and would send
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -79,15 +80,17 @@ def accuracy_of(model: rosenblatt.Model, test: Path) -> float:
     return evaluate(model, source).accuracy
 
 
-def accuracy(console: Console, folder: Path) -> None:
+def accuracy(console: Console, folder: Path, *wanted: str) -> None:
     table = Table("data", "rows", "serial", *(f"{s} shards" for s in SHARDS), title="accuracy, %")
     sets = {
-        "IMDB": imdb(folder),
-        "IMDB, 8 copies": imdb(folder, 8),
-        "covtype": covtype(folder),
-        "news20": news20(folder),
+        "news20": partial(news20, folder),
+        "covtype": partial(covtype, folder),
+        "IMDB": partial(imdb, folder),
+        "IMDB, 8 copies": partial(imdb, folder, 8),
     }
-    for name, (path, test) in sets.items():
+    chosen = [name for name in sets if not wanted or name in wanted]
+    for name in chosen:
+        path, test = sets[name]()
         model = rosenblatt.train(path)
         cells = [f"{100 * accuracy_of(model, test):.2f}"]
         with ThreadPoolExecutor(2) as pool:
@@ -96,8 +99,11 @@ def accuracy(console: Console, folder: Path) -> None:
                 mixed = rosenblatt.train(path, workers=pool, shards=shards, report=runs.append)
                 cells.append(f"{100 * accuracy_of(mixed, test):.2f}")
                 rows, epochs = len(runs[-1].rows.store), len(mixed.history)
+                console.print(
+                    f"{name}, {shards} shards: {cells[-1]}, {epochs} epochs; serial {cells[0]}",
+                    highlight=False,
+                )
         table.add_row(name, f"{rows:,}", *cells)
-        console.print(f"{name}: {epochs} epochs with {SHARDS[-1]} shards", highlight=False)
     console.print(table)
 
 
@@ -261,7 +267,7 @@ def main() -> None:
             large(console, folder, float(rest[0]) if rest else 3.0)
         else:
             {"accuracy": accuracy, "scaling": scaling, "peers": peers, "bytes": sent}[what](
-                console, folder
+                console, folder, *rest
             )
 
 

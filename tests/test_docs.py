@@ -3,6 +3,7 @@
 The chapters of the course are run by tests/course/test_chapters.py, with their commands.
 """
 
+import doctest
 import re
 import shlex
 from functools import cache
@@ -19,6 +20,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if not set(p.parts) & set(BUILT)),
 ]
+COURSE = sorted((ROOT / "docs" / "course").glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (?:\w+ .*\| )?(rosenblatt .*)$", re.MULTILINE)
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -35,7 +37,17 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in _blocks(page):
-        exec(compile(block, str(page), "exec"), namespace)
+        if block.startswith(">>>"):
+            _check_prompts(block, namespace, page.name)
+        else:
+            exec(compile(block, str(page), "exec"), namespace)
+
+
+def _check_prompts(block, namespace, name):
+    """Run a block with prompts, and compare what it prints."""
+    test = doctest.DocTestParser().get_doctest(block, namespace, name, name, 0)
+    test.globs = namespace
+    assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -46,6 +58,20 @@ def test_every_command_on_a_page_exists_with_its_options(page):
             continue
         for option in (word.partition("=")[0] for word in words if word.startswith("--")):
             assert option in _help(words[0]), line
+
+
+@pytest.mark.parametrize("page", [*PAGES, *COURSE], ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_formula_has_a_form_that_needs_no_network(page, monkeypatch):
+    pytest.importorskip("sphinx")
+    pytest.importorskip("latex2mathml")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    from mathml import mathml
+
+    text = re.sub(
+        r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    for display, inline in re.findall(r"\$\$(.*?)\$\$|(?<!\\)\$([^$\n]+)\$", text, re.DOTALL):
+        assert "<math" in mathml(display or inline)
 
 
 @cache

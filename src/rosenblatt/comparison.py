@@ -133,7 +133,7 @@ def compare(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> found = compare(StandardScaler().fit_transform(X), y, ["perceptron", "arow"], orders=3)
     >>> found.errors.mean(axis=1).round(3)
-    array([0.06 , 0.033])
+    array([0.064, 0.044])
     """
     if orders < 1:
         raise ValueError(f"orders must be at least 1, got {orders}")

@@ -74,7 +74,6 @@ def test_a_very_long_line_is_read(tmp_path, name):
     [
         ("a.jsonl", b"nothing\n[3]\n\n{\n", "line 1: expected a JSON object"),
         ("a.csv", b"label,x\na\n\nb\nc,1,2\n", "line 2: expected 2 values, found 1"),
-        ("a.ft", b"__label__a __label__b x\n" * 3, "line 1: expected one label"),
     ],
 )
 def test_where_all_rows_are_bad_their_number_and_the_first_are_named(

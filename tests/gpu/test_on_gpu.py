@@ -5,8 +5,9 @@ import pytest
 
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
 from rosenblatt.gpu import device as gpu
-from rosenblatt.gpu.blocks import Blocks, Settings
+from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
@@ -106,7 +107,9 @@ def test_streamed_rows_give_the_same_model(monkeypatch):
 def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):
     cupy = gpu.usable_cupy()
     X, y = whole_numbers()
-    model = Perceptron.textbook(multiclass=multiclass, random_state=0, max_iter=6, **options)
+    model = Perceptron.textbook(
+        multiclass=multiclass, random_state=0, max_iter=6, tol=None, **options
+    )
     here = model.set_params(device="cpu").fit(X, y)
     coef, scores = here.coef_.copy(), here.decision_function(X)
     for rows in (X, cupy.asarray(X)):

@@ -186,6 +186,6 @@ def test_fasttext_lines_mean_what_the_definition_says(rows):
         rest = [w for w in words if not (len(w) > 9 and w[:9] == "__label__")]
         assert faults[row] == (4 if len(labels) > 1 else 0)
         name = names[int(offsets[row]) : int(offsets[row + 1])].tobytes().decode()
-        assert name == (labels[0] if labels else "")
+        assert name == " ".join(labels)
         text = data[int(starts[row]) : int(starts[row + 1])].tobytes().decode()
         assert text.split() == rest

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation
     from rosenblatt.estimators.file_run import FileRun
+    from rosenblatt.estimators.label_evaluation import LabelEvaluation
     from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
@@ -308,6 +309,38 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
     }
 
 
+def show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
+    """Print how well several labels per row are predicted."""
+    if as_json:
+        typer.echo(json_module.dumps(result.to_json()))
+        return
+    typer.echo(f"rows       {result.rows:,}")
+    typer.echo(f"micro F1   {percent(result.micro_f1)}   macro F1 {percent(result.macro_f1)}")
+    for rank, (precision, recall) in result.at_rank.items():
+        typer.echo(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
+    _show_notes(result)
+    _show_classes(result)
+
+
+def _show_notes(result: Evaluation | LabelEvaluation) -> None:
+    """What was left out, and whether the model knows the rows."""
+    if result.bad:
+        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
+    if result.trained_on:
+        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
+        typer.echo("           on new rows it errs more often")
+
+
+def _show_classes(result: Evaluation | LabelEvaluation) -> int:
+    """A line per class; how wide its name may be."""
+    width = max(10, *(len(name) for name in result.classes))
+    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
+    for name, row in result.by_class().items():
+        cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
+        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
+    return width
+
+
 def show_evaluation(result: Evaluation, as_json: bool) -> None:
     """Print accuracy with its interval, each class, and the confusion matrix."""
     if as_json:
@@ -323,16 +356,8 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
     if result.reliability is not None:
         brier, error = result.reliability.brier, result.reliability.error
         typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
-    if result.bad:
-        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
-    if result.trained_on:
-        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
-        typer.echo("           on new rows it errs more often")
-    width = max(10, *(len(name) for name in result.classes))
-    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
-    for name, row in result.by_class().items():
-        cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
-        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
+    _show_notes(result)
+    width = _show_classes(result)
     if max(width, 18) + 11 * len(result.classes) > _WIDTH:
         typer.echo("\nThe confusion matrix is too wide for a terminal: use --json or --plot FILE.")
     else:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.errors import OptionError
 
 
 def evaluate(
@@ -27,6 +28,8 @@ def evaluate(
     """Measure accuracy (with a 95 % interval), precision, recall, F1 and the confusion matrix.
 
     Also the area under the ROC curve, and how well probabilities are calibrated, if there are any.
+    Where a row may have several labels: precision and recall of the first 1, 3 and 5 labels (P@K,
+    R@K), micro and macro F1.
 
     Examples:
 
@@ -60,6 +63,14 @@ def evaluate(
         features=loaded.features,
         classes=loaded.classes,
     )
+    if loaded.has_several_labels:
+        from rosenblatt.cli.display import show_label_evaluation
+        from rosenblatt.estimators.label_evaluation import evaluate_labels
+
+        if plot is not None:
+            raise OptionError("--plot is for models of one label per row")
+        show_label_evaluation(evaluate_labels(loaded, source), json)
+        return
     result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
     _draw(result, plot)

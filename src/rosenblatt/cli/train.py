@@ -102,6 +102,10 @@ def train(
             min=0.0, max=0.9, help="Share of rows to hold out.", rich_help_panel=o.LEARNING
         ),
     ] = None,
+    label_separator: Annotated[
+        str | None,
+        typer.Option(help="What separates labels, where a row may have several."),
+    ] = None,
     weight: Annotated[
         str | None,
         typer.Option(
@@ -224,6 +228,7 @@ def train(
         "ngrams": o.ngrams(ngrams, chars),
         "analyzer": "char" if chars else None,
         "bits": bits,
+        "label_separator": label_separator,
     }
     if dry_run:
         display.say_what_was_understood(open_for_training(files, **reading))

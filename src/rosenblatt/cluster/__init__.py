@@ -8,7 +8,7 @@
     A shard as a source of batches, and its hashed rows on a worker's disk.
 ``first_pass``
     Classes, features, scales and held-out rows, by map and reduce.
-``tasks``, ``facts``
+``tasks``, ``parcels``, ``facts``
     What workers compute: pure functions, refused where they would give other bits.
 ``engines``, ``dask_engine``
     Who computes.

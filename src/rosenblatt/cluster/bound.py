@@ -10,18 +10,10 @@ import numpy as np
 from rosenblatt.cluster import facts
 from rosenblatt.cluster.engines import Call
 from rosenblatt.cluster.manifest import home_of, name_of
+from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shard_rows import rows_of
-from rosenblatt.cluster.tasks import (
-    Facts,
-    Leaf,
-    Parcel,
-    examples_of_leaf,
-    learner_of,
-    placed,
-    reading_of,
-    taken,
-)
+from rosenblatt.cluster.tasks import Facts, Leaf, examples_of_leaf, learner_of, placed, reading_of
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.theory.bounds.mixing_bounds import MixingBound, mixing_loss_bound

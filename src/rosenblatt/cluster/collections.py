@@ -14,7 +14,8 @@ from rosenblatt.cluster.dask_engine import DaskEngine
 from rosenblatt.cluster.engines import Call
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import name_of
-from rosenblatt.cluster.tasks import Facts, Leaf, Parcel, moves_of, taken
+from rosenblatt.cluster.parcels import Parcel, taken
+from rosenblatt.cluster.tasks import Facts, Leaf, moves_of
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._input import checked_data

@@ -13,7 +13,7 @@ from typing import Any
 from rosenblatt.cluster import facts
 from rosenblatt.cluster.engines import Call, Engine
 from rosenblatt.cluster.facts import WorkerError
-from rosenblatt.cluster.tasks import Parcel
+from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.training.mixing import tree_sum
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rosenblatt import tensorfile
 from rosenblatt.cluster.facts import WorkerError
-from rosenblatt.cluster.tasks import InFile, Parcel
+from rosenblatt.cluster.parcels import InFile, Parcel
 from rosenblatt.errors import OptionError
 from rosenblatt.training.mixing import tree_sum
 

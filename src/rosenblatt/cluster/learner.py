@@ -12,7 +12,8 @@ import numpy as np
 from rosenblatt.cluster.engines import Call, Engine
 from rosenblatt.cluster.facts import facts
 from rosenblatt.cluster.manifest import home_of, name_of
-from rosenblatt.cluster.tasks import COUNTS, Leaf, Parcel, epoch_sum, errors, held_out_scores
+from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.tasks import COUNTS, Leaf, epoch_sum, errors, held_out_scores
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training.mixing import Moves

@@ -143,7 +143,7 @@ def make_manifest(
     >>> _ = path.write_text("label,x\\n" + "yes,1\\nno,2\\n" * 50)
     >>> manifest = make_manifest(path, shards=4)
     >>> [[(part.start, part.end) for part in shard] for shard in manifest.shards]
-    [[(0, 143)], [(143, 283)], [(283, 418)], [(418, 558)]]
+    [[(0, 140)], [(140, 283)], [(283, 421)], [(421, 558)]]
     """
     if format is not None and format not in FORMATS:
         raise DataError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")

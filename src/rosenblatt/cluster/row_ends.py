@@ -42,8 +42,8 @@ def row_ends(path: str, wanted: list[int], size: int, delimiter: str, look: Look
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6\\n')
     >>> look = lambda parts: [ends_within_quotes(path, *part, ",") for part in parts]
-    >>> row_ends(path, [5], 16, ",", look), row_ends(path, [5], 16, "", look)
-    ([12], [7])
+    >>> row_ends(path, [5], 15, ",", look), row_ends(path, [5], 15, "", look)
+    ([11], [7])
     """
     cuts = sorted({cut for at in wanted if (cut := _next_line(path, at, size)) < size})
     if not delimiter or not cuts:

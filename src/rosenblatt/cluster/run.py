@@ -15,8 +15,9 @@ from rosenblatt.cluster.engines import Engine
 from rosenblatt.cluster.first_pass import Surveyed, first_pass
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import Manifest
+from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.cluster.part_reader import Reading
-from rosenblatt.cluster.tasks import Leaf, Parcel
+from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Source
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings

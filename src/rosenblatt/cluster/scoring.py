@@ -19,9 +19,10 @@ from rosenblatt import tensorfile
 from rosenblatt.cluster import facts
 from rosenblatt.cluster.engines import Call, Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, Shard, home_of, name_of
+from rosenblatt.cluster.parcels import InMemory, Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
-from rosenblatt.cluster.tasks import Facts, InMemory, Parcel, taken
+from rosenblatt.cluster.tasks import Facts
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.lines import LINE_FORMATS
 from rosenblatt.data.writers import compressed, output_format, writer

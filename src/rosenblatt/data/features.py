@@ -50,6 +50,8 @@ class Features:
         What the columns of a table are.
     label : str or None
         The column of the label.
+    separator : str or None
+        What separates labels, where a row may have several.
     ngrams : Ngrams
         How text is hashed; its `bits` hold for everything.
     missing_words : tuple of str
@@ -76,6 +78,7 @@ class Features:
     label: str | None = None
     ngrams: Ngrams = field(default_factory=Ngrams)
     missing_words: Words = MISSING_WORDS
+    separator: str | None = None
 
     @property
     def is_text(self) -> bool:
@@ -161,6 +164,7 @@ class Features:
             "label": self.label,
             "ngrams": self.ngrams._asdict(),
             "missing_words": list(self.missing_words),
+            "separator": self.separator,
         }
 
     @classmethod
@@ -177,6 +181,7 @@ class Features:
                 plain["label"],
                 Ngrams(**plain["ngrams"]),
                 tuple(plain.get("missing_words", MISSING_WORDS)),
+                plain.get("separator"),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the feature specification cannot be read: {error!r}") from None
@@ -185,6 +190,7 @@ class Features:
             made.origin in ORIGINS
             and (made.label is None or isinstance(made.label, str))
             and all(isinstance(word, str) for word in made.missing_words)
+            and (made.separator is None or (isinstance(made.separator, str) and made.separator))
             and all(type(n[i]) is int for i in (0, 1, 3))
             and type(n.chars) is bool
             and type(n.unit) is bool

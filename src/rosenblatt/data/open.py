@@ -19,14 +19,15 @@ from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, STDIN, expand, last_change
+from rosenblatt.data.labels import LabelSets, sorted_labels, split_labels
 from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
 from rosenblatt.data.parallel import in_order
-from rosenblatt.data.readers import Piece, Reader, TableReader
+from rosenblatt.data.readers import SPARSE, Piece, Reader, TableReader
 from rosenblatt.data.schema import detect_features, fit_features, missing_words
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.data.strings import MISSING_WORDS, label_strings
 from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
-from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Ngrams, Rows
 
@@ -97,6 +98,7 @@ def open(
     skip_bad_rows: bool = False,
     block_bytes: int = BLOCK_BYTES,
     live: bool = False,
+    label_separator: str | None = None,
 ) -> Source:
     """Open one or several files of one format, or a table in memory, as a source of batches.
 
@@ -139,6 +141,9 @@ def open(
         How many bytes of a text file make a batch.
     live : bool
         Whether lines of standard input are to be had as soon as they have come.
+    label_separator : str, optional
+        What separates labels, where a row may have several. Of fastText files this is detected
+        from the first lines.
 
     Returns
     -------
@@ -167,11 +172,25 @@ def open(
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
     if features is not None:
         reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
-    if features is not None:
+        reader.several = features.separator is not None
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
-    chosen = ngrams or Ngrams()
+    separator = _separator(reader, label_separator)
+    reader.several, chosen = separator is not None, ngrams or Ngrams()
     found = detect_features(reader, label, text, columns, chosen, words, expect_text)
+    found = replace(found, separator=separator)
     return Source(reader, found, True, classes, skip_bad_rows)
+
+
+def _separator(reader: Reader, given: str | None) -> str | None:
+    """What separates the labels of a row, if it may have several."""
+    if given is None:
+        return " " if reader.has_several_labels() else None
+    if reader.format in SPARSE or not given:
+        what = f"{reader.format} rows have one label" if given else "it is empty"
+        raise OptionError(f"the label separator has no use: {what}")
+    if reader.format == "fasttext" and given != " ":
+        raise OptionError("labels of fastText lines are separated by blanks: label_separator=' '")
+    return given
 
 
 def reader_of(
@@ -246,6 +265,7 @@ class Source:
         self.features, self.labelled = features, labelled
         self.classes: list[str] = list(classes) if classes is not None else []
         self.kept_columns: Collection[str] | None = ()
+        self.label_sets = LabelSets()
         self._weight: str | None = None
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
@@ -262,9 +282,10 @@ class Source:
         """The format of the files."""
         return self._reader.format
 
-    def expect(self, classes: Iterable[str]) -> None:
+    def expect(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
         """From now on take these classes, in this order, and no others."""
         self.classes, self._closed = list(classes), True
+        self.label_sets = self.label_sets if label_sets is None else label_sets
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
@@ -312,6 +333,8 @@ class Source:
             yield made
 
     def _pieces(self) -> Iterator[Piece]:
+        # Labels that nobody asks for may be as many as they like.
+        self._reader.several = self.features.separator is not None or not self.labelled
         kept, numbers = self.kept_columns, self._numbers(self.features.columns)
         typed = set() if kept is None else numbers.difference(kept)
         return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
@@ -452,37 +475,38 @@ class Source:
 
     def _known(self, prepared: _Prepared) -> list[int]:
         """The code of each name in a batch; new names become classes."""
+        separator = self.features.separator
+        if separator is None:
+            known = self._coded(prepared.names, prepared, prepared.names)
+            return [known[name] for name in prepared.names]
+        split = [split_labels(name, separator) for name in prepared.names]
+        labels, cells = [], []
+        for name, parts in zip(prepared.names, split, strict=True):
+            labels.extend(parts)
+            cells.extend([name] * len(parts))
+        known = self._coded(labels, prepared, cells)
+        return [self.label_sets.number(known[label] for label in parts) for parts in split]
+
+    def _coded(self, names: list[str], prepared: _Prepared, cells: list[str]) -> dict[str, int]:
+        """The code of each name, which stands in one of the cells of a batch."""
         known = {name: code for code, name in enumerate(self.classes)}
-        for name in sorted_labels(prepared.names):
+        for name in sorted_labels(set(names)):
             if name in known:
                 continue
             if self._closed:
-                raise self._foreign(name, prepared)
+                raise self._foreign(name, prepared, cells[names.index(name)])
             if len(self.classes) >= _MOST_CLASSES:
                 raise DataError(_TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
-        return [known[name] for name in prepared.names]
+        return known
 
-    def _foreign(self, name: str, prepared: _Prepared) -> DataError:
+    def _foreign(self, name: str, prepared: _Prepared, cell: str) -> DataError:
         assert prepared.codes is not None
-        row = int(np.flatnonzero(prepared.codes == prepared.names.index(name))[0])
+        row = int(np.flatnonzero(prepared.codes == prepared.names.index(cell))[0])
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
         line = prepared.found.line_of(row)
         return DataError(message, path=prepared.found.path, line=line, column=self.features.label)
-
-
-def sorted_labels(names: Iterable[str]) -> list[str]:
-    """Labels in their order: by number where all are numbers, else as strings.
-
-    >>> sorted_labels(["10", "9", "-1"]), sorted_labels(["10", "9", "x"])
-    (['-1', '9', '10'], ['10', '9', 'x'])
-    """
-    labels = list(names)
-    try:
-        return sorted(labels, key=float)
-    except ValueError:
-        return sorted(labels)
 
 
 def _plain_number(value: float) -> str:

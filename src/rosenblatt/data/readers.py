@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -28,6 +29,7 @@ SPARSE = ("svmlight", "vw")
 _COLUMNAR = ("parquet", "arrow")
 _BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
+_SEVERAL = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 
 Piece = Callable[[], tuple[Chunk | Lines, int]]
 
@@ -41,6 +43,7 @@ class Reader:
     """
 
     text = "text"
+    several = False  # whether lines of fastText may have several labels
 
     def __init__(
         self,
@@ -99,6 +102,12 @@ class Reader:
         found, _ = self._parse(first, dialect, None, True)
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
+
+    def has_several_labels(self) -> bool:
+        """Whether a line among the first of a fastText file has several labels."""
+        if self.format != "fasttext" or self._first is None:
+            return False
+        return _SEVERAL.search(self._first.head(1 << 16)) is not None
 
     def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
         """Take lines for plain text where a model of one column of text is to read them.
@@ -187,7 +196,7 @@ class Reader:
         if self.format in SPARSE:
             return read_sparse(block, self.format, bits, skip), size
         if self.format == "fasttext":
-            return read_fasttext(block, skip), size
+            return read_fasttext(block, skip, self.several), size
         if self.format == "text":
             return read_text(block, self.text), size
         return parse_json(block, self._schema(columns), skip), size

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.features import Features
+from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.open import Batch, Made, Source
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
@@ -30,6 +31,8 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     ``first.arrow``. The folder is a cache only when its last file, ``about.json``, is there, which
     holds checksums of the others.
     """
+    if source.features.separator is not None:
+        raise DataError("rows of several labels cannot be cached", path=source.files[0])
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError("is in the way; remove it first", path=target)
@@ -134,6 +137,7 @@ class RowFolder(Source):
         self._folder, self._fingerprint = folder, about["fingerprint"]
         self.labelled, self.kept_columns, self._closed = True, (), True
         self.rows, self.bad, self.missing = 0, 0, Counter[str]()
+        self.label_sets = LabelSets()
         self.expect(self._classes if classes is None else classes)
 
     @property

@@ -80,8 +80,10 @@ def vw_names(lines: Iterable[bytes]) -> list[bytes]:
     return list(names)
 
 
-def read_fasttext(block: Block, skip: bool) -> Chunk:
+def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
     """Read a block of fastText lines as a table of the columns ``label`` and ``text``.
+
+    A line may have `several` labels, which are then separated by blanks.
 
     >>> read_fasttext(Block.of(b"__label__pos not bad\\n", "a.ft"), False).table.to_pylist()
     [{'label': b'pos', 'text': b'             not bad\\n'}]
@@ -94,9 +96,12 @@ def read_fasttext(block: Block, skip: bool) -> Chunk:
     faults = np.zeros(lines, dtype=np.uint8)
     prefix = np.frombuffer(LABEL_PREFIX, dtype=np.uint8)
     rows = parse_fasttext(data, prefix, names, offsets, starts, faults)
+    if several:
+        faults[:] = 0
     wrong = np.flatnonzero(faults[:rows])
     if len(wrong) and not skip:
-        message = f"{FAULTS[4]}, found several"
+        message = f"{FAULTS[4]}, found several, as no line before; if lines may have several "
+        message += "labels, say --label-separator ' ' (label_separator=' ')"
         raise DataError(message, path=block.path, line=block.filled_line(int(wrong[0])))
     columns = {
         "label": _binary(offsets[: rows + 1], names),

@@ -13,12 +13,12 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names
 
-from rosenblatt.gpu.blocks import Settings
 from rosenblatt.gpu.decide import votes
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
 from rosenblatt.gpu.dual import DeviceDual
 from rosenblatt.gpu.gram import DeviceGram
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
 from rosenblatt.gpu.together import Group
 from rosenblatt.gpu.votes import scores_on_device
 from rosenblatt.kernels.learn import PADDING
@@ -125,6 +125,8 @@ def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
         raise DeviceError(MIXED)
     if wanted == "cuda" and not examples.is_dense:
         raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    if wanted == "auto" and getattr(estimator, "penalty", None) is not None:
+        return "cpu"  # penalties are the family's, which has no kernels there
     if wanted != "auto" or there:
         return "cuda" if there else wanted
     problems = n_problems(n_classes, getattr(estimator, "multiclass_", "ovr"))

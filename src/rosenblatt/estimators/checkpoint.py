@@ -21,8 +21,10 @@ import numpy as np
 
 from rosenblatt import tensorfile
 from rosenblatt.data import Features
+from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import claim, remove_leftovers
@@ -126,6 +128,7 @@ class Checkpoint:
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
             "held_out": run.held_out.to_json(),
+            "label_sets": source.label_sets.members,
         }
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
@@ -159,14 +162,15 @@ class Checkpoint:
         _check_columns(columns, 1 << source.features.ngrams.bits)
         _check_state(state, n_problems(n_classes, "ovr"), len(columns))
         rows.store.close()
-        rows.store = Store.restored(
-            self.row_folder, about["store"], len(columns), max(1, len(classes))
-        )
+        sets = _label_sets(about["label_sets"], len(classes))
+        several = source.features.separator is not None
+        n_codes = len(sets) if several else len(classes)
+        rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << source.features.ngrams.bits, columns)
         if "scales" in arrays:
             _expect("scales", arrays["scales"], (min(len(arrays["scales"]), len(columns)),))
             rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
-        source.classes = classes
+        source.classes, source.label_sets = classes, sets
         source.rows, source.bad, missing = about["counts"]
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
@@ -181,7 +185,7 @@ class Checkpoint:
         run.learner = run.new_learner(rows.rarity, n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
-            if n_classes != max(2, len(classes)):
+            if n_classes != known_classes(source):
                 raise ValueError(f"it knows {len(classes)} classes, its learner {n_classes}")
             run.learner.reserve(len(columns))
         rows.learner, rows.progress = run.learner, run.runs[0]
@@ -206,6 +210,17 @@ class Checkpoint:
                 raise ModelFormatError(f"{path} was written again since {self.file} was saved")
         if Features.from_json(about["features"]) != run.source.features:
             raise ModelFormatError(f"{self.file} is of a run with other columns")
+
+
+def _label_sets(members: Any, n_classes: int) -> LabelSets:
+    """The sets of labels that a checkpoint names, checked."""
+    for codes in members:
+        if not all(type(code) is int and 0 <= code < n_classes for code in codes):
+            raise ValueError("a set of labels names a label that is not there")
+    sets = LabelSets(members)
+    if len(sets) != len(members):
+        raise ValueError("a set of labels occurs twice")
+    return sets
 
 
 def _arrays_of(state: State) -> dict[str, Any]:

@@ -176,8 +176,10 @@ class FileRows:
                 self._settle()
             else:
                 yield from self._hand_out()
-        if len(self.source.classes) < 2:
-            message = f"at least two classes are needed, but {self._what_was_found()}"
+        several = self.source.features.separator is not None
+        if len(self.source.classes) < (3 if several else 2):
+            fewest = "three labels, where rows may have several," if several else "two classes"
+            message = f"at least {fewest} are needed, but {self._what_was_found()}"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)
         self._is_ready(ended=True)
         yield from self._hand_out()
@@ -195,7 +197,7 @@ class FileRows:
                 return False
             self.rarity = rarity_of(self.store.arrays()[0], len(self.store), len(self.numbering))
             self.learner.rates = self.rarity.rates
-        n_classes = max(2, len(self.source.classes))
+        n_classes = known_classes(self.source)
         if n_classes != self.learner.n_classes:
             if self.restarts >= _MOST_RESTARTS and not ended:
                 return False
@@ -293,7 +295,7 @@ class FileRows:
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:
             self._validation = Store(self.store.memory)
-            valid.expect(self.source.classes)
+            valid.expect(self.source.classes, self.source.label_sets)
             for batch in valid:
                 if batch.labels is None:
                     raise DataError("the validation file has no labels", path=valid.files[0])
@@ -303,11 +305,17 @@ class FileRows:
     def _what_was_found(self) -> str:
         """What was found where there are fewer than two classes."""
         if len(self.store):
-            return f"all rows have the label {self.source.classes[0]!r}"
+            labels = " and ".join(repr(name) for name in self.source.classes)
+            return f"all rows have the label {labels}"
         if self.source.bad:
             left_out = counted(self.source.bad, "bad row")
             return f"{left_out} left out and none kept: without skipping, the first is named"
         return "there are no rows"
+
+
+def known_classes(source: Source) -> int:
+    """How many classes a learner of a source has by now: two at least, or three labels."""
+    return max(2 if source.features.separator is None else 3, len(source.classes))
 
 
 def near_rows(rows: Packed) -> int:

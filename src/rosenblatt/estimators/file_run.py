@@ -13,10 +13,11 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows
+from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -211,7 +212,7 @@ class FileRun:
         """The learning rate, for rules that have one."""
         return 1.0 if self._member is None else self._member._plan().eta
 
-    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Linear | Family:
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s = self.settings
         assert s.threshold is not None
@@ -225,9 +226,14 @@ class FileRun:
             "dtype": np.float32,
             "threads": self.threads,
         }
-        n_classes = n_classes or max(2, len(self.source.classes))
-        learner: Linear | Family
-        if self._member is None:
+        n_classes, source = n_classes or known_classes(self.source), self.source
+        learner: Any
+        if source.features.separator is not None:
+            shared |= {"multiclass": "ovr", "thresholds": (s.threshold, s.threshold)}
+            learner = LabelLearner(
+                n_classes, 0, lambda: source.label_sets.matrix(known_classes(source)), **shared
+            )
+        elif self._member is None:
             learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
             learner = Family(self._member._member_rule(), n_classes, 0, **shared)

@@ -31,7 +31,7 @@ from rosenblatt.models.calibration import METHODS
 from rosenblatt.training import run as run_epochs
 
 _OF_NGRAMS = ("ngrams", "analyzer", "bits")
-_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing")
+_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing", "label_separator")
 
 
 def train(
@@ -46,6 +46,7 @@ def train(
     format: str | None = None,
     header: bool | None = None,
     missing: Iterable[str] | None = None,
+    label_separator: str | None = None,
     skip_bad_rows: bool = False,
     valid: Any = None,
     holdout: float | None = None,
@@ -98,6 +99,9 @@ def train(
         How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
         words, hashed to 2^22 columns. Who gives `ngrams` or `analyzer` means text: a column of
         words is then taken for text, and without one the call is refused.
+    label_separator : str, optional
+        What separates labels, where a row may have several; then each label is learned by itself,
+        and ``predict`` gives an indicator matrix. Of fastText files this is detected.
     valid : as `source`, optional
         Rows that decide the number of epochs, instead of held-out ones.
     holdout : float, optional
@@ -195,7 +199,7 @@ def train(
     reading = {
         "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
         "bits": bits, "format": format, "header": header, "missing": missing,
-        "skip_bad_rows": skip_bad_rows,
+        "skip_bad_rows": skip_bad_rows, "label_separator": label_separator,
     }  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
     if workers is not None:
@@ -213,6 +217,7 @@ def train(
     rows = _open(source, reading, begin)
     held = None if valid is None else _open(valid, reading, begin, rows)
     _weigh(weight, rows, held)
+    _check_several_labels(rows, settings, tune is not None)
     if out is not None:
         check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
@@ -233,6 +238,22 @@ def train(
         run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
+
+
+def _check_several_labels(source: Source, settings: Settings, tunes: bool) -> None:
+    """Refuse what has a meaning only where each row has one label."""
+    if source.features.separator is None:
+        return
+    idle = {
+        "class_weight": settings.class_weight is not None,
+        "target": settings.target is not None,
+        "multiclass": settings.multiclass not in (None, "ovr"),
+        "rule": settings.rule != "perceptron",
+        "tune": tunes,
+    }
+    for name, given in idle.items():
+        if given:
+            raise OptionError(f"{name} is for one label per row, and here a row may have several")
 
 
 def _train_on_shards(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.open import sorted_labels
+from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
 from rosenblatt.learners.weights import State
 from rosenblatt.models.calibration import Calibration
@@ -106,7 +106,13 @@ def judged(run: FileRun) -> HeldOut:
     if not len(rows):
         return HeldOut()
     order = [run.source.classes.index(name) for name in names]
-    scores, codes = _scores(run, examples, rows), np.argsort(order)[examples.codes[rows]]
+    scores = _scores(run, examples, rows)
+    if run.source.features.separator is not None:
+        truth = run.source.label_sets.matrix(len(names))[examples.codes[rows]][:, order]
+        assert settings.calibrate is not None, "there are no targets for several labels"
+        weights, method = examples.weights_of(rows), settings.calibrate
+        return HeldOut(Calibration.fit_labels(scores[:, order], truth, method, weights))
+    codes = np.argsort(order)[examples.codes[rows]]
     if len(names) > 2:
         scores = scores[:, order]
     elif order != [0, 1]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import UNLIMITED, Array
 from rosenblatt.training import Drawn
+
+_ORDERS = 64  # orders that are kept at a time
 
 
 class WholeEpochs(Examples):
@@ -44,18 +46,31 @@ class OwnRows(Drawn):
     ----------
     own : array of bool
         The rows that this model visits.
+    drawn : dict
+        Orders that were drawn already; models may share it.
     """
 
-    own: Array | None = None
+    own: Array = field(default_factory=lambda: np.empty(0, bool))
+    drawn: dict[Any, Array] = field(default_factory=dict)  # the last epoch's, shared by all
 
     def order(self, epoch: int) -> Array:
         """The rows of an epoch that are visited, in the order of all."""
-        order = super().order(epoch)
-        return order if self.own is None else order[self.own[order.astype(np.intp)]]
+        key = (self.draw, self.seed, epoch, self.own.tobytes())
+        found = self.drawn.get(key)  # other threads may clear it at any time
+        if found is None:
+            order = self.shared_order(epoch)
+            self.drawn[key] = found = order[self.own[order.astype(np.intp)]]
+        return found
 
     def shared_order(self, epoch: int) -> Array:
         """The rows of an epoch that any model may visit."""
-        return super().order(epoch)
+        key = (self.draw, self.seed, epoch)
+        found = self.drawn.get(key)
+        if found is None:
+            if len(self.drawn) > _ORDERS:
+                self.drawn.clear()
+            self.drawn[key] = found = super().order(epoch)
+        return found
 
     @property
     def visits_all(self) -> bool:
@@ -229,8 +244,9 @@ def _fit(jobs: list[_Job], X: Any, y: Array, where: str, threads: int) -> None:
             job.model.set_params(shuffle=False)
             stack.callback(job.model.set_params, shuffle=shuffle)
             runs.append(stack.enter_context(job.model._fitting(X, y, sample_weight=job.own)))
+        drawn: dict[Any, Array] = {}
         for run, shuffle in zip(runs, shuffles, strict=True):
-            run.data = _own_rows(run, shuffle)
+            run.data = _own_rows(run, shuffle, drawn)
         if where == "cuda":
             for group in _groups(runs):
                 _train_together(group)
@@ -239,7 +255,7 @@ def _fit(jobs: list[_Job], X: Any, y: Array, where: str, threads: int) -> None:
             list(pool.map(_train_alone, runs))
 
 
-def _own_rows(run: Run, shuffle: Any) -> OwnRows:
+def _own_rows(run: Run, shuffle: Any, drawn: dict[Any, Array]) -> OwnRows:
     """The rows of a model in an order that others share."""
     examples, n = run.data.examples, len(run.data.examples)
     whole = WholeEpochs(**{name: getattr(examples, name) for name in examples.__dataclass_fields__})
@@ -249,7 +265,8 @@ def _own_rows(run: Run, shuffle: Any) -> OwnRows:
     draw = {True: "permutation", False: "fixed"}.get(shuffle) if isinstance(shuffle, bool) else None
     draw = draw or (shuffle if isinstance(shuffle, str) else "fixed")
     own = np.broadcast_to(examples.omega, n) > 0
-    return OwnRows(whole, rows, draw, run.data.seed, own=own)
+    # Given orders may differ from model to model: they are not drawn, and not shared.
+    return OwnRows(whole, rows, draw, run.data.seed, own, {} if draw == "fixed" else drawn)
 
 
 def _groups(runs: list[Run]) -> list[list[Run]]:

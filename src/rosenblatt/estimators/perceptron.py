@@ -248,7 +248,7 @@ class Perceptron(LinearTraining):
         super()._check_parameters()
         if self.penalty is None:
             return
-        refused = {"update": "batch", "mistake": "sign", "keep": "best"}
+        refused = {"update": "batch", "mistake": "sign", "keep": "best", "device": "cuda"}
         for name, value in refused.items():
             if getattr(self, name) == value:
                 raise ValueError(f"penalty={self.penalty!r} does not go with {name}={value!r}.")

@@ -94,6 +94,7 @@ def write_predictions(
 
     The score is that of the predicted class; for two classes the one score there is, which is
     positive for the second class. Where several labels are wanted, each has a score of its own.
+    Where a row may have several labels, all that are predicted are written, with the largest score.
 
     Parameters
     ----------
@@ -227,10 +228,15 @@ class _Predict:
         codes = model.decide(scores)
         own = own_scores(scores)
         values = model.probabilities(scores) if self._needs_probabilities() else own
-        passed = self._passed(codes, own, values)
+        said = model.decide_labels(scores) if model.has_several_labels else None
+        passed = self._passed(codes, own, values, said)
+        if said is not None and passed is not None:
+            said = said[passed]
         if passed is not None:
             scores, codes, own, values = (array[passed] for array in (scores, codes, own, values))
-        made = dict(zip(self._made_names(), self._made(scores, codes, own, values), strict=True))
+        made = dict(
+            zip(self._made_names(), self._made(scores, codes, own, values, said), strict=True)
+        )
         columns = {new: made[old] for old, new in self._own.items()}
         for name in self._kept:
             assert batch.table is not None, "columns are kept of tables only"
@@ -240,11 +246,15 @@ class _Predict:
     def _needs_probabilities(self) -> bool:
         return self._wanted.proba or self._wanted.at_least is not None
 
-    def _passed(self, codes: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    def _passed(
+        self, codes: np.ndarray, own: np.ndarray, values: np.ndarray, said: np.ndarray | None
+    ) -> np.ndarray | None:
         """The rows that are written; None for all."""
         wanted = self._wanted
         labels = [self._places[label] for label in wanted.keep_if]
         least = wanted.min_score if wanted.at_least is None else wanted.at_least
+        if least is None and said is not None and labels:
+            return np.flatnonzero(said[:, labels].any(axis=1))
         if least is None:
             return np.flatnonzero(np.isin(codes, labels)) if labels else None
         looked_at = own if wanted.at_least is None else values
@@ -253,13 +263,14 @@ class _Predict:
         return np.flatnonzero(looked_at[np.arange(len(codes)), codes] >= least)
 
     def _made(
-        self, scores: np.ndarray, codes: np.ndarray, own: np.ndarray, values: np.ndarray
-    ) -> Iterator[pa.Array]:
+        self, scores: np.ndarray, codes: np.ndarray, own: np.ndarray, values: np.ndarray,
+        said: np.ndarray | None,
+    ) -> Iterator[pa.Array]:  # fmt: skip
         """The columns that are made, in the order of their names."""
         wanted, rows = self._wanted, np.arange(len(codes))
         values = values if wanted.proba else own
         if wanted.top == 1:
-            yield self._labels(codes)
+            yield self._labels(codes) if said is None else self._label_sets(said)
             alone = len(self._model.classes) == 2 and not wanted.proba and not wanted.scores
             yield _floats(scores[:, 0] if alone else values[rows, codes])
         else:
@@ -271,6 +282,13 @@ class _Predict:
                 yield _floats(values[rows, best[:, rank]])
         if wanted.scores:
             yield from (_floats(values[:, c]) for c in range(values.shape[1]))
+
+    def _label_sets(self, said: np.ndarray) -> pa.Array:
+        """The labels of each row, separated as in the files the model was trained on."""
+        names, mark = self._model.classes, self._model.features.separator or " "
+        patterns, place = np.unique(said, axis=0, return_inverse=True)
+        cells = [mark.join(names[c] for c in np.flatnonzero(row)) for row in patterns]
+        return make_strings([cells[at] for at in place.reshape(-1).tolist()])
 
     def _labels(self, codes: np.ndarray) -> pa.Array:
         names = make_strings(list(self._model.classes))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.open import sorted_labels
+from rosenblatt.data.labels import sorted_labels
 from rosenblatt.estimators.file_run import FileRun
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR

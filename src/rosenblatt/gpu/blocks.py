@@ -4,91 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.gpu.device import NO_POINTER
 from rosenblatt.gpu.rows import Chunk, Resident, Streamed, rows_of
+from rosenblatt.gpu.table import Settings, screen_error, table_of
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
-PROBLEM = np.dtype(
-    [
-        ("below", "f8"), ("above", "f8"), ("padding", "f8"), ("negative", "i4"), ("positive", "i4"),
-        ("weights", "i4"), ("rates", "i4"), ("model", "i4"), ("active", "i4"),
-    ]
-)  # fmt: skip
-"""What the kernels know of a problem: struct Problem of kernels.cu."""
 SLOTS = 3  # blocks whose rows and Gram matrices are made ahead
 MANY = 256  # problems that are worth a screen of their scores by tensor cores
 MOST_CAPTURED = 1024  # blocks of a walk that is launched as one graph
 GRAPHS = 4  # walks of different shapes that are remembered as graphs
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a linear model learns by; models that are trained together differ only in these."""
-
-    thresholds: tuple[float, float] = (0.0, 0.0)
-    padding: float = 1.0
-    averaging: bool = False
-
-
-def table_of(
-    models: Sequence[Settings], n_classes: int, multiclass: str, dtype: Any
-) -> np.ndarray[Any, np.dtype[Any]]:
-    """The problems of some models, one model after the other.
-
-    >>> table_of([Settings()], 3, "ovo", np.float64)[["negative", "positive"]].tolist()
-    [(0, 1), (0, 2), (1, 2)]
-    """
-    per_model = n_problems(n_classes, multiclass)
-    table = np.zeros(len(models) * per_model, PROBLEM)
-    if n_classes <= 2:
-        sides = [(0, 1)]
-    elif multiclass == "ovo":
-        sides = list(combinations(range(n_classes), 2))
-    else:
-        sides = [(-1, c) for c in range(n_classes)]
-    for number, model in enumerate(models):
-        own = table[number * per_model : (number + 1) * per_model]
-        own["below"], own["above"] = (rounded_down(t, dtype) for t in model.thresholds)
-        own["padding"] = model.padding * model.padding
-        own["negative"], own["positive"] = zip(*sides, strict=True)
-        own["model"], own["active"] = number, 1
-    return table
-
-
-def rounded_down(number: float, dtype: Any) -> float:
-    """The largest number of a type that is not above a number: no score lies between the two.
-
-    >>> rounded_down(-5e-324, np.float32) < 0 < 0.1 - rounded_down(0.1, np.float32)
-    True
-    """
-    kind = np.dtype(dtype).type
-    rounded = kind(number)
-    if float(rounded) > number:
-        rounded = np.nextafter(rounded, kind(-np.inf))
-    return float(rounded)
-
-
-def screen_error(features: int) -> float:
-    """How far a score made by tensor cores may be off, as a share of ``‖w‖·‖x‖``.
-
-    Entries are cut to 10 bits, so that each is off by less than 2⁻¹⁰ of itself and each product by
-    less than ``2⁻⁹ + 2⁻²⁰``; by the Cauchy-Schwarz inequality their sum is off by no more than that
-    share of ``‖w‖·‖x‖``. Adding n numbers, cut to 23 bits at every step, is off by less than
-    ``n·2⁻²²`` of the sum of their sizes. The score in single precision, which takes its place where
-    it matters, is off by half of the latter itself.
-
-    >>> round(screen_error(2048), 5)
-    0.00269
-    """
-    return 2.0**-9 + 2.0**-20 + 1.5 * features * 2.0**-22
 
 
 class Blocks:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu.blocks import Settings, table_of
 from rosenblatt.gpu.device import NO_POINTER, in_plain_words
 from rosenblatt.gpu.gram import DeviceGram
+from rosenblatt.gpu.table import Settings, table_of
 from rosenblatt.learners.dual import check_finite
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.log import DualState, Log, Moment

@@ -72,8 +72,8 @@ static __device__ SCORE warp_dot(const DATA* w, const DATA* x, int features, int
     return (SCORE)warp_sum((double)((a + b) + (c + d)));
 }
 
-// One warp per problem, ROWS rows per lane: row j of the block is held by lane j % 32. See the learner for
-// what the arrays are. A correction at row i changes the scores of later rows at once; no row is looked at
+// One warp per problem, at most four to a thread block; lane j % 32 holds the score of row j in shared
+// memory. See the learner for what the arrays are. A correction at row i changes the scores of later rows at once; no row is looked at
 // before its turn.
 //
 // If the scores are made by products of less precision (`screen`: features, rows X, weights W and the
@@ -88,7 +88,9 @@ extern "C" __global__ void walk(
     const float* norms)
 {
     const int lane = threadIdx.x & 31, c = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    __shared__ SCORE held[4][32 * ROWS];
     if (c >= total) return;
+    SCORE* s = held[threadIdx.x >> 5];
     const unsigned whole = 0xffffffffu;
     const Problem p = problems[c];
     if (!p.active) {
@@ -100,29 +102,27 @@ extern "C" __global__ void walk(
     const double one_eta = eta_of[0];
     const SCORE below = (SCORE)p.below, above = (SCORE)p.above, offset = (SCORE)bias[c];
     const SCORE padding = (SCORE)p.padding;
-    const float slack = error > 0.0 ? (float)error * norms[c] : 0.0f;
+    const bool screened = error > 0.0;
+    const float slack = screened ? (float)error * norms[c] : 0.0f;
     SCORE* own = S + (size_t)c * lds;
-    SCORE s[ROWS];
     unsigned positive = 0, visited = 0;
-    #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         int j = r * 32 + lane;
-        s[r] = 0;
+        s[j] = 0;
         if (j < n) {
             int code = codes[j];
             bool is_positive = code == p.positive, is_own = is_positive || p.negative < 0 || code == p.negative;
             if (weights_stride && weight_of[j] == 0.0) is_own = false;
             positive |= (unsigned)is_positive << r;
             visited |= (unsigned)is_own << r;
-            s[r] = own[j] + offset;
+            s[j] = own[j] + offset;
         }
     }
     const double start = clock[c];
     double passed = 0.0, grown = 0.0, moved = 0.0;
     unsigned long long answered = 0;
     int made = 0;
-    #pragma unroll
-    for (int q = 0; q < ROWS; q++) {
+    for (int q = 0; q * 32 < n; q++) {
         const int j = q * 32 + lane;
         const bool is_own = visited >> q & 1, is_positive = positive >> q & 1;
         const SCORE threshold = is_positive ? above : below;
@@ -137,23 +137,29 @@ extern "C" __global__ void walk(
             passed += __shfl_sync(whole, sum, 31);
         }
         unsigned left = whole;
-        bool known = !(error > 0.0);
+        bool known = !screened;
         const float doubt = known || !is_own ? 0.0f : slack * lengths[j];
+        SCORE mine = s[j];
         while (true) {
-            const SCORE margin = is_positive ? s[q] : -s[q];
-            const bool unsure = is_own && !known && fabs((double)(margin - threshold)) <= doubt;
+            const SCORE margin = is_positive ? mine : -mine;
             const bool wrong = is_own && margin <= threshold;
-            unsigned which = __ballot_sync(whole, unsure || wrong) & left;
+            if (screened) {
+                const bool unsure = is_own && !known && fabs((double)(margin - threshold)) <= doubt;
+                const unsigned which = __ballot_sync(whole, unsure || wrong) & left;
+                const unsigned doubted = __ballot_sync(whole, unsure) & left;
+                if (which != 0 && (which & -which & doubted)) {  // the next of them: score it again
+                    const int first = __ffs(which) - 1, i = q * 32 + first;
+                    SCORE exact = warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
+                    if (lane == first) {
+                        mine += exact - own[i];
+                        known = true;
+                    }
+                    continue;
+                }
+            }
+            const unsigned which = __ballot_sync(whole, wrong) & left;
             if (which == 0) break;
             const int first = __ffs(which) - 1, i = q * 32 + first;
-            if (__shfl_sync(whole, (int)unsure, first)) {  // score it again
-                SCORE exact = warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
-                if (lane == first) {
-                    s[q] += exact - own[i];
-                    known = true;
-                }
-                continue;
-            }
             const DATA* g = G + (size_t)i * ldg;
             double pull = 0.0;
             if (lane == first) {
@@ -176,8 +182,8 @@ extern "C" __global__ void walk(
                     if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + i], copies);
                     if (squares) {
                         double self = tau * tau * ((double)g[i] + p.padding);
-                        grown += 2.0 * pull * (double)s[q] + self;
-                        moved += 2.0 * pull * ((double)s[q] - before[(size_t)c * lds + i]) + self;
+                        grown += 2.0 * pull * (double)mine + self;
+                        moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + i]) + self;
                     }
                 }
             }
@@ -186,18 +192,24 @@ extern "C" __global__ void walk(
             if (pull == 0.0) continue;
             made++;
             const SCORE scaled = (SCORE)pull;
-            #pragma unroll
-            for (int r = q; r < ROWS; r++) {
-                int k = r * 32 + lane;
-                if (k > i && k < n) s[r] += scaled * ((SCORE)g[k] + padding);
+            if (lane > first && j < n) mine += scaled * ((SCORE)g[j] + padding);
+            for (int r = q + 1; r * 32 < n; r += 8) {  // loads in flight before the first is used
+                DATA entries[8];
+                #pragma unroll
+                for (int u = 0; u < 8; u++) {
+                    int k = (r + u) * 32 + lane;
+                    entries[u] = k < n ? g[k] : (DATA)0;
+                }
+                #pragma unroll
+                for (int u = 0; u < 8; u++) {
+                    int k = (r + u) * 32 + lane;
+                    if (k < n) s[k] += scaled * ((SCORE)entries[u] + padding);
+                }
             }
         }
+        s[j] = mine;
     }
-    #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        int j = r * 32 + lane;
-        if (j < n) own[j] = s[r];
-    }
+    for (int j = lane; j < n; j += 32) own[j] = s[j];
     if (answered) atomicAdd(&updates[c], answered);
     if (lane == 0) {
         count[c] = made;
@@ -230,7 +242,7 @@ static __device__ int strongest_but(const SCORE* scores, size_t stride, int clas
 // All classes jointly: one thread block per model, one row per thread. An update moves the right class up
 // and the best wrong one down; each copy of a weighted row may meet another rival. `moves` (models, 3,
 // classes) is scratch.
-extern "C" __global__ void walk_joint(
+extern "C" __global__ void __launch_bounds__(1024) walk_joint(
     const DATA* G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int classes, const int* codes,
     const double* omega, long long weights_stride, const double* etas, long long etas_stride,
     const double* bias, double* clock, int* count, int* place, double* pulls, double* lates, int cap,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.gpu import decide
-from rosenblatt.gpu.blocks import Blocks, Settings
+from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import in_plain_words
+from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import Problems

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu.blocks import Blocks, Settings
+from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import in_plain_words
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array, Limits, Tally
 

@@ -284,7 +284,8 @@ def parse_fasttext(data, prefix, labels, offsets, starts, faults):
     prefix : uint8 array
         What labels begin with.
     labels, offsets : uint8 array, uint64 array
-        The names, one after the other, and where each begins. No name: an empty one.
+        The names, one after the other, and where each begins. No name: an empty one. Several are
+        separated by blanks.
     starts : uint64 array
         Where each row begins.
     faults : uint8 array
@@ -314,8 +315,11 @@ def parse_fasttext(data, prefix, labels, offsets, starts, faults):
                 i += 1
             if i - word > len(prefix) and _starts_with(data, word, prefix):
                 found += 1
+                if found > 1:
+                    labels[size] = _SPACE
+                    size += np.uint64(1)
                 for j in range(word, i):
-                    if found == 1 and j >= word + len(prefix):
+                    if j >= word + len(prefix):
                         labels[size] = data[j]
                         size += np.uint64(1)
                     data[j] = _SPACE

@@ -312,5 +312,9 @@ class Family:
         for part in self.parts:
             part.book[CLOCK, 0] += weight
 
+    def on_host(self) -> Family:
+        """A learner on the processor that goes on from here: this one."""
+        return self
+
     def settle(self) -> None:
         """Averaging sums are always up to date here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +36,9 @@ class Calibration:
     rows : int
         How many held-out rows it was fitted to.
     scale, offset, power : float
+    several : bool
+        Whether a row may have several of the classes: each has a probability of its own, by one
+        sigmoid for all.
     knots : two tuples of float
         The step function of ``"isotonic"``, linear between the knots.
 
@@ -54,6 +57,7 @@ class Calibration:
     offset: float = 0.0
     power: float = 1.0
     knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+    several: bool = False
 
     @classmethod
     def fit(
@@ -87,9 +91,32 @@ class Calibration:
             found = cls(method, n_classes, len(codes), scale, 0.0, power)
         return found if method == "sigmoid" else found._with_steps(plain, codes, ones)
 
+    @classmethod
+    def fit_labels(
+        cls, scores: Array, truth: Array, method: str = "sigmoid", weights: Array | None = None
+    ) -> Calibration | None:
+        """The map where a row may have several of the classes; `truth` (rows, classes) says which.
+
+        >>> scores = np.array([[1.0, -1.0, 0.5], [-1.0, 2.0, -0.5]] * 9)
+        >>> round(Calibration.fit_labels(scores, scores > 0).probabilities(scores)[0, 0], 2)
+        0.97
+        """
+        n, k = truth.shape
+        found = cls.fit(
+            scores.reshape(-1), truth.reshape(-1).astype(np.int64), 2, method,
+            None if weights is None else np.repeat(weights, k),
+        )  # fmt: skip
+        if found is None or n < FEWEST_ROWS:
+            return None
+        return replace(found, n_classes=k, rows=n, several=True)
+
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class, (rows, classes), from the scores of rows."""
-        found = self._smooth(np.asarray(scores, np.float64))
+        plain = np.asarray(scores, np.float64)
+        if self.several:
+            found = _logistic(self.scale * plain + self.offset)
+            return np.interp(found, *self.knots) if self.knots[0] else found
+        found = self._smooth(plain)
         if not self.knots[0]:
             return found
         if self.n_classes == 2:
@@ -139,6 +166,7 @@ class Calibration:
             and type(made.n_classes) is int
             and made.n_classes >= 2
             and type(made.rows) is int
+            and type(made.several) is bool
             and made.rows >= 0
             and len(xs) == len(ys) <= _MOST_KNOTS
             and (len(xs) > 0) == (made.method == "isotonic")
@@ -152,7 +180,9 @@ class Calibration:
         if not sound:
             raise ValueError(f"the calibration makes no sense: {plain!r:.200}")
         scale, offset, power = numbers
-        return cls(made.method, made.n_classes, made.rows, scale, offset, power, (xs, ys))
+        return cls(
+            made.method, made.n_classes, made.rows, scale, offset, power, (xs, ys), made.several
+        )
 
 
 def _logistic(z: Array) -> Array:

@@ -126,6 +126,8 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are strings")
     features = Features.from_json(about["features"])
+    if features.separator is not None and len(classes) < 3:
+        raise ValueError("at least three labels are needed where a row may have several")
     columns, bias = unpack_columns(arrays, features.ngrams.bits), arrays["bias"]
     n, problems = len(columns), 1 if len(classes) == 2 else len(classes)
     if n * problems > _MOST_PER_BYTE * size_of(arrays):
@@ -171,6 +173,7 @@ def _decision(about: dict[str, Any]) -> tuple[Calibration | None, float]:
     if plain is None:
         return None, float(threshold)
     calibration = Calibration.from_json(plain)
-    if calibration.n_classes != len(about["classes"]):
+    several = about["features"].get("separator") is not None
+    if calibration.n_classes != len(about["classes"]) or calibration.several != several:
         raise ValueError("the calibration is of another number of classes")
     return calibration, float(threshold)

@@ -105,6 +105,15 @@ class Model:
             return (scores[:, 0] > self.threshold).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
 
+    @property
+    def has_several_labels(self) -> bool:
+        """Whether a row may have several of the classes, or none."""
+        return self.features.separator is not None
+
+    def decide_labels(self, scores: Array) -> Array:
+        """Which classes (rows, classes) a row has, where it may have several: positive scores."""
+        return scores > self.threshold
+
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class (rows, classes) where :meth:`scores` gave these scores.
 
@@ -133,8 +142,13 @@ class Model:
         return scores[:, 0] if len(self.classes) == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """The labels predicted for rows, given as for :meth:`decision_function`."""
+        """The labels predicted for rows, given as for :meth:`decision_function`.
+
+        Where a row may have several labels, an indicator matrix (rows, classes) as scikit-learn's.
+        """
         scores = self.scores(self.features.rows(self._table(X)))
+        if self.has_several_labels:
+            return self.decide_labels(scores).astype(np.int64)
         return self.classes_[self.decide(scores)]
 
     def predict_proba(self, X: Any) -> Array:
@@ -155,7 +169,12 @@ class Model:
         return self.probabilities(self.scores(self.features.rows(self._table(X))))
 
     def score(self, X: Any, y: Any) -> float:
-        """The accuracy: the share of rows whose label is predicted; labels compare as strings."""
+        """The accuracy: the share of rows whose label is predicted; labels compare as strings.
+
+        Where a row may have several labels, y is an indicator matrix, and all must be predicted.
+        """
+        if self.has_several_labels:
+            return float(np.mean(np.all(self.predict(X) == np.asarray(y), axis=1)))
         return float(np.mean(self.predict(X) == np.array([str(label) for label in y])))
 
     def explain(self, row: Any) -> Explanation:

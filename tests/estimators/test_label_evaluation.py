@@ -1,0 +1,193 @@
+"""Several labels per row, from files to files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from typer.testing import CliRunner
+
+from rosenblatt import Perceptron, data, load, train
+from rosenblatt.cli import app
+from rosenblatt.errors import DataError, ModelFormatError, OptionError
+from rosenblatt.estimators.label_evaluation import evaluate_labels
+
+LABELS = ["big", "blue", "green", "red"]
+
+
+def rows(n, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        has = rng.random(4) < 0.35
+        has[rng.integers(4)] = True
+        own = [label for label, yes in zip(LABELS, has, strict=True) if yes]
+        words = [f"{label}{rng.integers(3)}" for label in own for _ in range(2)]
+        words += [f"{LABELS[rng.integers(4)]}{rng.integers(3)}"]
+        words += [f"w{w}" for w in rng.integers(30, size=3)]
+        yield own, " ".join(words)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("labels")
+    for name, n in (("train", 900), ("test", 300)):
+        made = list(rows(n, n))
+        lines = ["tags,text", *(f"{';'.join(reversed(own))},{text}" for own, text in made)]
+        (path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        lines = [" ".join(f"__label__{x}" for x in own) + f" {text}" for own, text in made]
+        (path / f"{name}.ft").write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return train(folder / "train.csv", label="tags", text="text", label_separator=";")
+
+
+def run(*arguments, given=None):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], input=given)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def judged(model, path):
+    return evaluate_labels(model, data.open(path, features=model.features, classes=model.classes))
+
+
+def test_a_separator_and_fasttext_lines_give_the_same_model(folder, model):
+    other = train(folder / "train.ft")
+    assert other.classes == model.classes == tuple(LABELS)
+    assert np.array_equal(model.weights, other.weights)
+    assert (model.features.separator, other.features.separator) == (";", " ")
+
+
+def test_measures_are_those_of_scikit_learn(folder, model):
+    made = list(rows(300, 300))
+    truth = np.array([[label in own for label in LABELS] for own, _ in made])
+    texts = [text for _, text in made]
+    said, scores = model.predict(texts), model.decision_function(texts)
+    result = judged(model, folder / "test.csv")
+    assert result.micro_f1 == pytest.approx(f1_score(truth, said, average="micro"))
+    assert result.macro_f1 == pytest.approx(f1_score(truth, said, average="macro"))
+    best = np.argsort(-scores, axis=1)[:, :3]
+    right = np.take_along_axis(truth, best, axis=1)
+    assert result.at_rank[1][0] == right[:, 0].mean()
+    assert result.at_rank[3] == pytest.approx((right.mean(), right.sum() / truth.sum()))
+    assert model.score(texts, truth.astype(int)) == np.mean(np.all(said == truth, axis=1))
+    assert result.micro_f1 > 0.85
+
+
+def test_each_label_has_a_probability_of_its_own(model):
+    P = model.predict_proba([text for _, text in rows(300, 300)])
+    truth = np.array([[label in own for label in LABELS] for own, _ in rows(300, 300)])
+    assert P.shape == (300, 4)
+    assert P.sum(axis=1).max() > 1.2
+    sure = P > 0.5
+    assert abs(P[sure].mean() - truth[sure].mean()) < 0.05
+
+
+def test_predict_writes_the_labels_of_each_row(folder, model):
+    model.save(folder / "a.model")
+    found = run("predict", folder / "a.model", folder / "test.csv", "--only", "predicted")
+    wanted = [
+        ";".join(label for label, yes in zip(LABELS, row, strict=True) if yes)
+        for row in model.predict([text for _, text in rows(300, 300)])
+    ]
+    assert (
+        found.splitlines()[1:] == [cell if cell else '""' for cell in wanted]
+        or found.splitlines()[1:] == wanted
+    )
+    kept = run("predict", folder / "a.model", folder / "test.csv", "--only", "predicted",
+               "--keep-if", "label=red")  # fmt: skip
+    assert kept.splitlines()[1:] == [cell for cell in wanted if "red" in cell.split(";")]
+    top = json.loads(run("predict", folder / "a.model", "-", "--json", "--top", 2, given="red1\n"))
+    assert top["predicted"] == "red"
+
+
+def test_evaluate_prints_and_tells_all_measures(folder, model):
+    model.save(folder / "a.model")
+    text = run("evaluate", folder / "a.model", folder / "test.csv")
+    assert "micro F1" in text
+    assert "P@3" in text
+    told = json.loads(run("evaluate", folder / "a.model", folder / "test.csv", "--json"))
+    assert told["micro_f1"] == judged(model, folder / "test.csv").micro_f1
+    assert {"precision_at_1", "recall_at_3", "macro_f1"} <= set(told)
+
+
+def test_files_keep_what_several_labels_need(folder, model, tmp_path):
+    model.save(tmp_path / "a.model")
+    other = load(tmp_path / "a.model")
+    texts = [text for _, text in rows(20, 1)]
+    assert np.array_equal(other.predict(texts), model.predict(texts))
+    assert np.array_equal(other.predict_proba(texts), model.predict_proba(texts))
+    object.__setattr__(model.features, "separator", "")
+    try:
+        model.save(tmp_path / "b.model")
+        with pytest.raises(ModelFormatError, match="makes no sense"):
+            load(tmp_path / "b.model")
+    finally:
+        object.__setattr__(model.features, "separator", ";")
+
+
+def test_a_run_resumes_to_the_same_model(folder, tmp_path):
+    class StopError(Exception):
+        pass
+
+    def stop(run):
+        if run.progress.epoch == 1 and run.progress.position > 0:
+            raise StopError
+
+    options = {"label": "tags", "text": "text", "label_separator": ";", "epochs": 3}
+    whole = train(folder / "train.csv", **options)
+    run = {"checkpoint": tmp_path / "run", "checkpoint_rows": 1, **options}
+    with pytest.raises(StopError):
+        train(folder / "train.csv", report=stop, **run)
+    resumed = train(folder / "train.csv", resume=True, **run)
+    assert np.array_equal(resumed.weights, whole.weights)
+
+
+def test_validation_files_may_have_other_sets_of_labels(folder, tmp_path):
+    path = tmp_path / "valid.csv"
+    path.write_text("tags,text\n" + "big;blue;green;red,big1 blue1 green1 red1\nred,red1\n" * 20)
+    options = {"label": "tags", "text": "text", "label_separator": ";"}
+    found = train(folder / "train.csv", valid=path, **options)
+    assert found.history[-1]["validation_error"] < 0.2
+    path.write_text("tags,text\nbig;huge,big1\n")
+    with pytest.raises(DataError, match="the label 'huge' is not a class"):
+        train(folder / "train.csv", valid=path, **options)
+
+
+@pytest.mark.parametrize(
+    "given", [{"class_weight": "balanced"}, {"target": "f1"}, {"multiclass": "joint"}]
+)
+def test_what_is_for_one_label_is_refused(folder, given):
+    with pytest.raises(OptionError, match="here a row may have several"):
+        train(folder / "train.csv", label="tags", text="text", label_separator=";", **given)
+
+
+def test_two_labels_are_too_few_and_late_ones_are_named(folder, tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("tags,text\n" + "a;b,one\na,two\n" * 9)
+    with pytest.raises(DataError, match="at least three labels"):
+        train(path, label="tags", text="text", label_separator=";", epochs=1)
+    late = tmp_path / "late.ft"
+    late.write_text("__label__a one two\n" * 5000 + "__label__a __label__b x\n")
+    with pytest.raises(DataError, match=r"line 5001: .*--label-separator"):
+        train(late, epochs=1)
+    with pytest.raises(OptionError, match="separated by blanks"):
+        train(folder / "train.ft", label_separator=",")
+    with pytest.raises(DataError, match="cannot be cached"):
+        data.write_cache(data.open(folder / "train.ft"), tmp_path / "a.cache")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_indicator_matrices_are_learned_through_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    Y = (X[:, :3] + 0.3 * rng.normal(size=(300, 3)) > 0).astype(int)
+    model = OneVsRestClassifier(Perceptron(calibrate="sigmoid", random_state=0)).fit(X, Y)
+    assert f1_score(Y, model.predict(X), average="micro") > 0.8
+    assert model.predict_proba(X).shape == (300, 3)
