@@ -83,7 +83,15 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
         "partial_fit, one sparse row, 2^22 columns": lambda: online.partial_fit(row, [1]),
         "2,000 examples one by one, 784 features": one_by_one,
         "kernel perceptron, 3,000 digits, 2 epochs": lambda: KernelPerceptron(
-            kernel="poly", degree=2, gamma=1, coef0=1, tol=None, max_iter=2, random_state=0
+            kernel="poly",
+            degree=2,
+            gamma=1,
+            coef0=1,
+            keep="vote",
+            threshold=0.0,
+            tol=None,
+            max_iter=2,
+            random_state=0,
         ).fit(X[:3000], y[:3000]),
         "certify MNIST 0 and 1": lambda: certify(X[y < 2][:4000], y[y < 2][:4000]),
     }

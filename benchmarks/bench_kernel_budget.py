@@ -23,11 +23,11 @@ def main() -> None:
     console.print(machine(), "\n")
     (X, y), (X_test, y_test) = mnist(), mnist("t10k")
     X, y = X[:ROWS], y[:ROWS]
-    KernelPerceptron(kernel="rbf", keep="last").fit(X[:300], y[:300])  # compile
+    KernelPerceptron.textbook(kernel="rbf", keep="last").fit(X[:300], y[:300])  # compile
     table = Table("rows per class", "forget", "updates", "support", "error %", "seconds", box=None)
     runs = [(budget, forget) for budget in (50, 100, 200) for forget in POLICIES]
     for budget, forget in [*runs, (None, "random")]:
-        model = KernelPerceptron(
+        model = KernelPerceptron.textbook(
             kernel="rbf",
             gamma=0.02,
             keep="last",

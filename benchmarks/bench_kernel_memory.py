@@ -24,10 +24,10 @@ def main() -> None:
     console.print(machine(), "\n")
     X, y = mnist()
     X, y = X[:20_000], y[:20_000]
-    KernelPerceptron(max_iter=1, tol=None).fit(X[:300], y[:300])  # compile
+    KernelPerceptron.textbook(max_iter=1, tol=None).fit(X[:300], y[:300])  # compile
     table = Table("budget MiB", "peak MiB", "of it Gram entries", "updates", box=None)
     for budget in (10, 25, 100, 400):
-        model = KernelPerceptron(
+        model = KernelPerceptron.textbook(
             degree=2, gamma=1, coef0=1 / 255**2, max_iter=2, tol=None, random_state=0,
             cache_size=budget,
         )  # fmt: skip

@@ -36,14 +36,14 @@ def main() -> None:
     console = Console(width=130)
     console.print(machine("scikit-learn"), "\n")
     (X, y), (X_test, y_test) = mnist(), mnist("t10k")
-    KernelPerceptron(max_iter=1, tol=None).fit(X[:300], y[:300]).predict(X[:10])  # compile
+    KernelPerceptron.textbook(max_iter=1, tol=None).fit(X[:300], y[:300]).predict(X[:10])  # compile
     table = Table(
         "kernel", "rows", "model", "train s", "ratio", "test s", "error %", "support", box=None
     )
     for rows in options.rows:
         for name in options.kernels:
             kernel = KERNELS[name]
-            ours = KernelPerceptron(
+            ours = KernelPerceptron.textbook(
                 **kernel, max_iter=options.epochs, tol=None, cache_size=MEGABYTES, random_state=0
             )
             theirs = SVC(**kernel, C=10.0, cache_size=MEGABYTES)

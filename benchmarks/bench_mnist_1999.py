@@ -62,7 +62,7 @@ KEEPS = ("vote", "average", "last")
 
 def voted(degree: int, epochs: float, seed: int = SEED, verbose: int = 0) -> KernelPerceptron:
     order = np.random.default_rng(seed).permutation(60_000)
-    return KernelPerceptron(
+    return KernelPerceptron.textbook(
         degree=degree, gamma=1, coef0=1 if degree == 1 else COEF0, shuffle=order,
         max_iter=int(epochs), tol=None, cache_size=1000, verbose=verbose,
     )  # fmt: skip
@@ -204,7 +204,7 @@ def clocks() -> np.ndarray:
 
 def compare_times(console: Console, train, test, degree: int = 2, epochs: int = 10) -> None:
     (X, y), (X_test, y_test) = train, test
-    KernelPerceptron(max_iter=1, tol=None).fit(X[:200], y[:200]).predict(X[:10])  # compile
+    KernelPerceptron.textbook(max_iter=1, tol=None).fit(X[:200], y[:200]).predict(X[:10])  # compile
     began = clocks()
     model = voted(degree, epochs).fit(X, y)
     fitted = clocks() - began

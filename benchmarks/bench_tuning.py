@@ -1,6 +1,6 @@
 """`train(tune=...)` beside fastText's autotune: the same rows and seconds, the error on test rows.
 
-    python benchmarks/bench_tuning.py [SECONDS]
+    python benchmarks/bench_tuning.py [SECONDS] [imdb 20news rt_polarity]
 
 Both get nine tenths of the training rows to learn from and one tenth to validate with; fastText
 trains its final model in addition to the time it is given. The test rows are looked at once.
@@ -17,10 +17,11 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
-from bench_text import prepare
+from bench_text import table_of
 from common import data_folder, machine
 from rosenblatt import data, train
 from rosenblatt.estimators.evaluation import evaluate
+from rosenblatt.kernels.text import words
 
 FASTTEXT = """
 import sys, time, fasttext
@@ -34,54 +35,52 @@ print(1 - model.test(test)[1], time.perf_counter() - began)
 
 
 def main() -> None:
-    """Tune both on two collections and print one table."""
+    """Tune both on each collection and print a table of it."""
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     console = Console(width=110)
     console.print(machine("fasttext-numpy2-wheel"), "\n")
-    table = Table(f"{seconds} s", "test error", "took", "what was tried", box=None)
     folder = data_folder() / "text"
-    for title, stem, suffix in (
-        ("IMDB", "imdb", "tsv"),
-        ("20 newsgroups", "20news", "jsonl"),
-    ):
+    for title in sys.argv[2:] or ["imdb", "20news", "rt_polarity"]:
+        table = Table(f"{title}, {seconds} s", "test error", "took", "", box=None)
         with tempfile.TemporaryDirectory() as name:
-            scratch = Path(name)
-            files = {
-                part: prepare(folder / f"{stem}_{part}.{suffix}.zst", scratch, part)
-                for part in ("train", "test")
-            }
-            learn, valid = _split(files["train"]["ft"])
-            began, tried = perf_counter(), []
-            model = train(
-                learn, format="fasttext", valid=valid, tune=seconds, report_trial=tried.append
-            )
-            took = perf_counter() - began
-            rows = data.open(
-                files["test"]["ft"], format="fasttext", features=model.features,
-                classes=model.classes,
-            )  # fmt: skip
-            error = 1 - evaluate(model, rows).accuracy
-            row = [f"{100 * error:.2f} %", f"{took:.0f} s", f"{len(tried)} settings"]
-            table.add_row(f"{title}: rosenblatt", *row)
-            command = [sys.executable, "-c", FASTTEXT, str(learn), str(valid)]
-            done = subprocess.run(
-                [*command, str(files["test"]["ft"]), str(seconds)],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            theirs, seconds_taken = map(float, done.stdout.split())
-            table.add_row(
-                f"{title}: fastText autotune", f"{100 * theirs:.2f} %", f"{seconds_taken:.0f} s", ""
-            )
-    console.print(table)
+            train_lines, test_lines = _lines(folder, title)
+            learn, valid, test = (Path(name) / f"{part}.ft" for part in ("learn", "valid", "test"))
+            learn.write_text("".join(line for i, line in enumerate(train_lines) if i % 10))
+            valid.write_text("".join(train_lines[::10]))
+            test.write_text("".join(test_lines))
+            table.add_row("rosenblatt", *_ours(learn, valid, test, seconds))
+            table.add_row("fastText autotune", *_theirs(learn, valid, test, seconds))
+        console.print(table, "\n")
 
 
-def _split(path: Path) -> tuple[Path, Path]:
-    """Every tenth line to validate with, the others to learn from."""
-    lines = path.read_text().splitlines(keepends=True)
-    learn, valid = path.with_suffix(".learn.ft"), path.with_suffix(".valid.ft")
-    learn.write_text("".join(line for i, line in enumerate(lines) if i % 10))
-    valid.write_text("".join(lines[::10]))
-    return learn, valid
+def _ours(learn: Path, valid: Path, test: Path, seconds: int) -> list[str]:
+    began, tried = perf_counter(), []
+    model = train(learn, format="fasttext", valid=valid, tune=seconds, report_trial=tried.append)
+    took = perf_counter() - began
+    rows = data.open(test, format="fasttext", features=model.features, classes=model.classes)
+    error = 1 - evaluate(model, rows).accuracy
+    return [f"{100 * error:.2f} %", f"{took:.0f} s", f"{len(tried)} trials"]
+
+
+def _theirs(learn: Path, valid: Path, test: Path, seconds: int) -> list[str]:
+    command = [sys.executable, "-c", FASTTEXT, str(learn), str(valid), str(test), str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    error, took = map(float, done.stdout.split())
+    return [f"{100 * error:.2f} %", f"{took:.0f} s", ""]
+
+
+def _lines(folder: Path, title: str) -> tuple[list[str], list[str]]:
+    """The lines to learn from and to test on; of a collection in one file, every fifth to test."""
+    parts = sorted(folder.glob(f"{title}_t*.zst")) or [folder / f"{title}.tsv.gz"]
+    found = {}
+    for path in parts:
+        rows = table_of(path).to_pylist()
+        lines = [f"__label__{row['label']} {' '.join(words(row['text']))}\n" for row in rows]
+        found["test" if "_test" in path.name else "train"] = lines
+    if "test" in found:
+        return found["train"], found["test"]
+    lines = found["train"]
+    return [line for i, line in enumerate(lines) if i % 5], lines[::5]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from rosenblatt.estimators._calibrated import MOST_RECENT
 ESTIMATORS = [
     Perceptron(keep="average", random_state=0),
     Perceptron(keep="average", multiclass="ovo", random_state=0),
-    KernelPerceptron(kernel="linear", keep="average", random_state=0),
+    KernelPerceptron.textbook(kernel="linear", keep="average", random_state=0),
 ]
 
 
@@ -93,7 +93,7 @@ def test_only_recent_scores_count_and_new_classes_begin_again():
 
 def test_kernel_perceptron_goes_on_by_partial_fit():
     X, y = rows(2, 200)
-    model = KernelPerceptron(kernel="linear", keep="last", calibrate="sigmoid")
+    model = KernelPerceptron.textbook(kernel="linear", keep="last", calibrate="sigmoid")
     model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     assert model.calibration_.rows == 150
 

@@ -24,7 +24,7 @@ X, Y = load_digits(return_X_y=True)
 )
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_a_model_comes_back_the_same_and_goes_on_learning(tmp_path, options, form):
-    model = KernelPerceptron(random_state=0, **({"max_iter": 1} | options))
+    model = KernelPerceptron.textbook(random_state=0, **({"max_iter": 1} | options))
     model.fit(form(X[:300]), Y[:300].astype(str))
     save(model, tmp_path / "a.model")
     again = load(tmp_path / "a.model")
@@ -40,15 +40,15 @@ def test_a_model_comes_back_the_same_and_goes_on_learning(tmp_path, options, for
 
 def test_a_model_of_a_gram_matrix_comes_back(tmp_path):
     gram = X[:100] @ X[:100].T
-    model = KernelPerceptron(kernel="precomputed", max_iter=2).fit(gram, Y[:100] > 4)
+    model = KernelPerceptron.textbook(kernel="precomputed", max_iter=2).fit(gram, Y[:100] > 4)
     save(model, tmp_path / "a.model")
     assert np.array_equal(load(tmp_path / "a.model").predict(gram), model.predict(gram))
 
 
 def test_what_cannot_be_saved_is_said(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
-        save(KernelPerceptron(), tmp_path / "a.model")
-    model = KernelPerceptron(kernel=lambda a, b: a @ b.T).fit(X[:50], Y[:50])
+        save(KernelPerceptron.textbook(), tmp_path / "a.model")
+    model = KernelPerceptron.textbook(kernel=lambda a, b: a @ b.T).fit(X[:50], Y[:50])
     with pytest.raises(ValueError, match="hold no code"):
         save(model, tmp_path / "a.model")
     assert not (tmp_path / "a.model").exists()
@@ -57,7 +57,9 @@ def test_what_cannot_be_saved_is_said(tmp_path):
 @pytest.mark.parametrize("multiclass", ["ovr", "joint"])
 def test_votes_are_counted_for_a_bounded_number_of_copies(tmp_path, multiclass):
     """Each copy of an update votes: a weight of 10^9 would be 10^9 steps per row scored."""
-    model = KernelPerceptron(keep="vote", multiclass=multiclass, max_iter=1).fit(X[:60], Y[:60])
+    model = KernelPerceptron.textbook(keep="vote", multiclass=multiclass, max_iter=1).fit(
+        X[:60], Y[:60]
+    )
     before = model.predict(X[:60])
     with pytest.raises(ValueError, match=r"divide sample_weight .*keep='average'"):
         model.fit(X[:60], Y[:60], sample_weight=np.full(60, 1e9))

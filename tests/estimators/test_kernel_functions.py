@@ -47,8 +47,8 @@ def test_gamma_is_that_of_svc_for_dense_and_sparse_rows(kind):
     X, y = (part[:100] for part in load_digits(return_X_y=True))
     theirs = SVC(gamma="scale").fit(X, y)._gamma
     for rows in (X, kind(X)):
-        assert KernelPerceptron(kernel="rbf", max_iter=1, tol=None).fit(
+        assert KernelPerceptron.textbook(kernel="rbf", max_iter=1, tol=None).fit(
             rows, y
         )._fixed.gamma == pytest.approx(theirs)
-    constant = KernelPerceptron(kernel="rbf").fit(np.ones((4, 2)), [0, 1, 0, 1])
+    constant = KernelPerceptron.textbook(kernel="rbf").fit(np.ones((4, 2)), [0, 1, 0, 1])
     assert constant._fixed.gamma == 1.0

@@ -65,7 +65,7 @@ def same_run(dual, primal):
 def test_the_linear_kernel_takes_the_steps_of_the_perceptron(data, options, keep, weighted):
     X, y = data
     weights = np.arange(len(y)) % 4 + 1 if weighted else None
-    dual = KernelPerceptron(kernel="linear", keep=keep, **options).fit(X, y, weights)
+    dual = KernelPerceptron.textbook(kernel="linear", keep=keep, **options).fit(X, y, weights)
     primal = Perceptron.textbook(fit_intercept=False, keep=keep, **options)
     primal.fit(X, y, sample_weight=weights)
     if (
@@ -88,7 +88,7 @@ def test_the_polynomial_kernel_is_the_perceptron_on_explicit_features(data, opti
     for _ in range(degree):  # all ordered products: their inner product is (1 + x·y)^degree
         features = np.einsum("ni,nj->nij", features, padded).reshape(len(X), -1)
     options = {**options, "shuffle": False}
-    dual = KernelPerceptron(**POLY, degree=degree, keep="last", **options).fit(X, y)
+    dual = KernelPerceptron.textbook(**POLY, degree=degree, keep="last", **options).fit(X, y)
     primal = Perceptron.textbook(fit_intercept=False, **options).fit(features, y)
     assert dual.n_updates_ == primal.n_updates_
     assert dual.stop_reason_ == primal.stop_reason_
@@ -98,7 +98,7 @@ def test_the_polynomial_kernel_is_the_perceptron_on_explicit_features(data, opti
 @given(several, options, st.sampled_from([1, 2, 5]), st.sampled_from([1, 3, 8]))
 def test_neither_block_size_nor_memory_changes_the_result(data, options, block, pending):
     X, y = data
-    plain = KernelPerceptron(**POLY, degree=2, **options).fit(X, y)
+    plain = KernelPerceptron.textbook(**POLY, degree=2, **options).fit(X, y)
     with pytest.MonkeyPatch.context() as patch:
 
         class Small(GramBlocks):
@@ -108,7 +108,7 @@ def test_neither_block_size_nor_memory_changes_the_result(data, options, block, 
                 self.cache = self.cache[:pending]
 
         patch.setattr("rosenblatt.estimators._dual_model.GramBlocks", Small)
-        blocked = KernelPerceptron(**POLY, degree=2, **options).fit(X, y)
+        blocked = KernelPerceptron.textbook(**POLY, degree=2, **options).fit(X, y)
     for name in ("problems", "rows", "taus", "times"):
         assert np.array_equal(getattr(plain.state_.log, name), getattr(blocked.state_.log, name))
     assert same_run(blocked, plain)
@@ -120,7 +120,7 @@ def test_vote_and_average_are_what_brute_force_says(data, mistake, weighted):
     X, y = data
     copies = (np.arange(len(y)) % 3 + 1).tolist() if weighted else None
     options = {"kernel": "linear", "shuffle": False, "max_iter": 4, "tol": None}
-    model = KernelPerceptron(mistake=mistake, **options).fit(X, y, copies)
+    model = KernelPerceptron.textbook(mistake=mistake, **options).fit(X, y, copies)
     steps = list(
         reference.online(
             X.tolist(), (2 * y - 1).tolist(), padding=None, mistake=mistake, sample_weight=copies,
@@ -130,7 +130,9 @@ def test_vote_and_average_are_what_brute_force_says(data, mistake, weighted):
     weights = np.array([s.weights_after for s in steps])
     votes = np.where(X @ weights.T > 0, 1, -1).mean(axis=1)
     assert np.allclose(model.decision_function(X), votes, rtol=1e-12, atol=1e-12)
-    average = KernelPerceptron(mistake=mistake, keep="average", **options).fit(X, y, copies)
+    average = KernelPerceptron.textbook(mistake=mistake, keep="average", **options).fit(
+        X, y, copies
+    )
     assert np.allclose(average.decision_function(X), X @ weights.mean(axis=0))
 
 
@@ -142,7 +144,7 @@ def test_the_vote_after_one_pass_errs_as_seldom_as_was_proven(data, n):
     options = {"kernel": "linear", "keep": "vote"}
     errors, mistakes = [], []
     for drawn in product(range(len(y)), repeat=n):
-        model = KernelPerceptron(**options).partial_fit(X[[*drawn]], y[[*drawn]], [0, 1])
+        model = KernelPerceptron.textbook(**options).partial_fit(X[[*drawn]], y[[*drawn]], [0, 1])
         errors.append((model.predict(X) != y).mean())
         for last in range(len(y)):
             longer = clone(model).partial_fit(X[[*drawn, last]], y[[*drawn, last]], [0, 1])
@@ -159,8 +161,8 @@ def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named, mult
     options = {**POLY, "degree": 2, "multiclass": multiclass}
     lay_out = sparse.csr_array if as_sparse else np.asarray
     classes = np.unique(y) if named else None
-    whole = KernelPerceptron(**options).partial_fit(X, y, classes)
-    parts = KernelPerceptron(**options)
+    whole = KernelPerceptron.textbook(**options).partial_fit(X, y, classes)
+    parts = KernelPerceptron.textbook(**options)
     edges = [0, *sorted(min(cut, len(y)) for cut in cuts), len(y)]
     for start, end in pairwise(edges):
         if start < end:
@@ -174,8 +176,8 @@ def test_partial_fit_on_any_split_is_the_same(data, cuts, as_sparse, named, mult
 @given(several)
 def test_partial_fit_is_one_epoch_in_order(data):
     X, y = data
-    fitted = KernelPerceptron(**POLY, shuffle=False, max_iter=1).fit(X, y)
-    fed = KernelPerceptron(**POLY).partial_fit(X, y, np.unique(y))
+    fitted = KernelPerceptron.textbook(**POLY, shuffle=False, max_iter=1).fit(X, y)
+    fed = KernelPerceptron.textbook(**POLY).partial_fit(X, y, np.unique(y))
     assert np.array_equal(fitted.dual_coef_, fed.dual_coef_)
     assert np.array_equal(fitted.problem_updates_, fed.problem_updates_)
     assert fitted.n_updates_ == fed.n_updates_ == fed.problem_updates_.sum()
@@ -185,8 +187,8 @@ def test_partial_fit_is_one_epoch_in_order(data):
 def test_a_model_rewound_is_the_model_of_that_time(data, epochs):
     X, y = data
     options = {**POLY, "shuffle": False, "tol": None}
-    long = KernelPerceptron(max_iter=6, **options).fit(X, y)
-    short = KernelPerceptron(max_iter=epochs, **options).fit(X, y)
+    long = KernelPerceptron.textbook(max_iter=6, **options).fit(X, y)
+    short = KernelPerceptron.textbook(max_iter=epochs, **options).fit(X, y)
     assume(long.t_ >= short.t_)
     back = long.rewound(short.t_)
     assert np.array_equal(back.dual_coef_, short.dual_coef_)
@@ -199,8 +201,8 @@ def test_a_model_rewound_is_the_model_of_that_time(data, epochs):
 def test_a_warm_start_goes_on(data, first, second):
     X, y = data
     options = {**POLY, "shuffle": False, "tol": None}
-    once = KernelPerceptron(max_iter=first + second, **options).fit(X, y)
-    twice = KernelPerceptron(max_iter=first, warm_start=True, **options).fit(X, y)
+    once = KernelPerceptron.textbook(max_iter=first + second, **options).fit(X, y)
+    twice = KernelPerceptron.textbook(max_iter=first, warm_start=True, **options).fit(X, y)
     assume(once.stop_reason_ == twice.stop_reason_ == "budget")
     twice.set_params(max_iter=second).fit(X, y)
     assert np.array_equal(once.decision_function(X), twice.decision_function(X))
@@ -218,8 +220,8 @@ def digits(n=300, dtype=np.float64):
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])
 def test_sparse_and_dense_rows_give_the_same_model(keep, dtype):
     X, y = digits(dtype=dtype)
-    dense = KernelPerceptron(**POLY, degree=2, keep=keep, random_state=0).fit(X, y)
-    kept_sparse = KernelPerceptron(**POLY, degree=2, keep=keep, random_state=0)
+    dense = KernelPerceptron.textbook(**POLY, degree=2, keep=keep, random_state=0).fit(X, y)
+    kept_sparse = KernelPerceptron.textbook(**POLY, degree=2, keep=keep, random_state=0)
     kept_sparse.fit(sparse.csr_matrix(X), y)
     assert sparse.issparse(kept_sparse.support_vectors_)
     assert np.array_equal(dense.support_, kept_sparse.support_)
@@ -229,8 +231,10 @@ def test_sparse_and_dense_rows_give_the_same_model(keep, dtype):
 def test_single_precision_gives_the_model_of_double_on_whole_numbers():
     X, y = digits()
     for degree in (1, 2, 3):
-        double = KernelPerceptron(**POLY, degree=degree, shuffle=False).fit(X, y)
-        single = KernelPerceptron(**POLY, degree=degree, shuffle=False).fit(X.astype(np.float32), y)
+        double = KernelPerceptron.textbook(**POLY, degree=degree, shuffle=False).fit(X, y)
+        single = KernelPerceptron.textbook(**POLY, degree=degree, shuffle=False).fit(
+            X.astype(np.float32), y
+        )
         assert np.array_equal(double.problem_updates_, single.problem_updates_)
     assert single._fixed.dtype == np.float64
 
@@ -238,13 +242,13 @@ def test_single_precision_gives_the_model_of_double_on_whole_numbers():
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])
 def test_a_precomputed_or_callable_kernel_gives_the_model_of_the_named_one(keep):
     X, y = digits(200)
-    named = KernelPerceptron(kernel="rbf", gamma=0.01, keep=keep, shuffle=False).fit(
+    named = KernelPerceptron.textbook(kernel="rbf", gamma=0.01, keep=keep, shuffle=False).fit(
         X[:150], y[:150]
     )
     K = rbf_kernel(X, gamma=0.01)
-    precomputed = KernelPerceptron(kernel="precomputed", keep=keep, shuffle=False)
+    precomputed = KernelPerceptron.textbook(kernel="precomputed", keep=keep, shuffle=False)
     precomputed.fit(K[:150, :150], y[:150])
-    called = KernelPerceptron(
+    called = KernelPerceptron.textbook(
         kernel=lambda A, B: rbf_kernel(A, B, gamma=0.01), keep=keep, shuffle=False
     )
     called.fit(X[:150], y[:150])
@@ -257,7 +261,9 @@ def test_a_precomputed_or_callable_kernel_gives_the_model_of_the_named_one(keep)
 def test_a_cycle_is_found_where_the_features_do_not_separate():
     X, y = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
     for max_iter in (100, 2, 3, 4):
-        dual = KernelPerceptron(**POLY, degree=1, shuffle=False, tol=None, max_iter=max_iter)
+        dual = KernelPerceptron.textbook(
+            **POLY, degree=1, shuffle=False, tol=None, max_iter=max_iter
+        )
         primal = Perceptron.textbook(shuffle=False, tol=None, max_iter=max_iter).fit(X, y)
         assert dual.fit(X, y).stop_reason_ == primal.stop_reason_
         assert dual.n_iter_ == primal.n_iter_
@@ -265,14 +271,14 @@ def test_a_cycle_is_found_where_the_features_do_not_separate():
 
 def test_early_stopping_returns_the_best_epoch():
     X, y = digits(600)
-    model = KernelPerceptron(
+    model = KernelPerceptron.textbook(
         degree=2, early_stopping=True, tol=None, keep="last", random_state=0, max_iter=30,
         n_iter_no_change=3,
     ).fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])  # fmt: skip
     errors = model.history_["validation_error"]
     assert model.stop_reason_ in ("validation", "separated")
     assert 1 - model.score(X[400:], y[400:]) == pytest.approx(errors.min())
-    held = KernelPerceptron(early_stopping=True, random_state=0).fit(X, y)
+    held = KernelPerceptron.textbook(early_stopping=True, random_state=0).fit(X, y)
     assert np.isfinite(held.history_["validation_error"]).all()
 
 
@@ -281,7 +287,9 @@ def test_early_stopping_returns_the_best_epoch():
 def test_the_norm_is_that_of_the_weights_in_feature_space(seed):
     random = np.random.default_rng(seed)
     X, y = random.normal(size=(60, 3)), random.integers(0, 3, 60)
-    model = KernelPerceptron(kernel="rbf", gamma=0.5, keep="last", max_iter=5, random_state=0)
+    model = KernelPerceptron.textbook(
+        kernel="rbf", gamma=0.5, keep="last", max_iter=5, random_state=0
+    )
     model.fit(X, y)
     K = rbf_kernel(model.support_vectors_, gamma=0.5)
     squares = np.einsum("ps,st,pt->", model.dual_coef_, K, model.dual_coef_)
@@ -293,7 +301,7 @@ def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
     X, y = data
     copies = np.arange(len(y)) % 3 + 1 if weighted else np.ones(len(y), int)
     options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 3}
-    model = KernelPerceptron(kernel="linear", **options).fit(X, y, copies)
+    model = KernelPerceptron.textbook(kernel="linear", **options).fit(X, y, copies)
     W, votes = np.zeros((3, X.shape[1])), np.zeros((len(y), 3))
     steps = np.tile(np.repeat(np.arange(len(y)), copies), model.n_iter_)
     for i in steps:
@@ -312,7 +320,7 @@ def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
 def test_partial_fit_is_that_of_the_perceptron_when_labels_come_up(data, multiclass, named):
     X, y = data
     classes = np.unique(y) if named else None
-    dual = KernelPerceptron(kernel="linear", keep="last", multiclass=multiclass)
+    dual = KernelPerceptron.textbook(kernel="linear", keep="last", multiclass=multiclass)
     primal = Perceptron.textbook(fit_intercept=False, multiclass=multiclass)
     for i in range(len(y)):
         dual.partial_fit(X[i : i + 1], y[i : i + 1], classes)
@@ -325,7 +333,7 @@ def test_a_row_of_great_weight_may_need_many_copies():
     X, y = np.array([[1.0, 0], [0, 1], [300, 305]]), np.array([0, 1, 2])
     options = {"multiclass": "joint", "shuffle": False, "tol": None, "max_iter": 20}
     weights = [3000.0, 3000.0, 0.5]
-    dual = KernelPerceptron(kernel="linear", keep="last", **options).fit(X, y, weights)
+    dual = KernelPerceptron.textbook(kernel="linear", keep="last", **options).fit(X, y, weights)
     primal = Perceptron.textbook(fit_intercept=False, **options).fit(X, y, sample_weight=weights)
     assert same_run(dual, primal)
     assert dual.n_updates_ > 400

@@ -54,7 +54,7 @@ def forgetron(K, y, budget):
 def test_no_class_keeps_more_rows_than_its_budget(forget, n_classes):
     X, y = load_digits(return_X_y=True)
     y = y % n_classes
-    model = KernelPerceptron(**POLY, max_support=20, forget=forget, random_state=0)
+    model = KernelPerceptron.textbook(**POLY, max_support=20, forget=forget, random_state=0)
     model.partial_fit(X, y, np.unique(y))
     assert (np.count_nonzero(model.dual_coef_, axis=1) <= 20).all()
     assert model.support_.size <= 20 * len(model.dual_coef_)
@@ -65,8 +65,8 @@ def test_no_class_keeps_more_rows_than_its_budget(forget, n_classes):
 @pytest.mark.parametrize("forget", ["random", "oldest", "project"])
 def test_a_budget_that_is_never_full_changes_nothing(forget):
     X, y = stream(0)
-    free = KernelPerceptron(**POLY, shuffle=False, max_iter=3, tol=None).fit(X, y)
-    bound = KernelPerceptron(
+    free = KernelPerceptron.textbook(**POLY, shuffle=False, max_iter=3, tol=None).fit(X, y)
+    bound = KernelPerceptron.textbook(
         **POLY, shuffle=False, max_iter=3, tol=None, max_support=10**6, forget=forget
     ).fit(X, y)
     assert np.array_equal(free.problem_updates_, bound.problem_updates_)
@@ -80,7 +80,7 @@ def test_a_budget_that_is_never_full_changes_nothing(forget):
 @settings(max_examples=8)
 def test_removing_the_oldest_is_the_forgetron_of_the_paper(seed, budget):
     X, y = stream(seed, 200)
-    model = KernelPerceptron(
+    model = KernelPerceptron.textbook(
         kernel="rbf", gamma=1.0, keep="last", max_support=budget, forget="oldest"
     )
     model.partial_fit(X, y, np.unique(y))
@@ -100,7 +100,7 @@ def test_the_forgetrons_bound_holds_whatever_the_scale_of_the_kernel(scale):
     for seed in range(3):
         X, y = stream(seed, 1500)
         K = scale * rbf_kernel(X, gamma=0.5)
-        model = KernelPerceptron(
+        model = KernelPerceptron.textbook(
             kernel=lambda A, B: scale * rbf_kernel(A, B, gamma=0.5), keep="last", forget="oldest",
             max_support=budget,
         ).partial_fit(X, y, [-1, 1])  # fmt: skip
@@ -128,7 +128,7 @@ def replacing_at_random(K, y, budget, seed):
 @settings(max_examples=10)
 def test_removing_at_random_is_what_brute_force_says(seed, budget):
     X, y = stream(seed, 200)
-    model = KernelPerceptron(
+    model = KernelPerceptron.textbook(
         kernel="rbf", gamma=1.0, keep="last", max_support=budget, random_state=seed
     ).partial_fit(X, y, [-1, 1])  # fmt: skip
     mistaken, members = replacing_at_random(rbf_kernel(X, gamma=1.0), y, budget, seed)
@@ -142,7 +142,9 @@ def test_the_bound_of_random_removal_holds_on_average():
     K = rbf_kernel(X, gamma=0.5)
     norm, losses = comparison(K, y, 0.002 * y)
     counts = [
-        KernelPerceptron(kernel="rbf", gamma=0.5, keep="last", max_support=100, random_state=seed)
+        KernelPerceptron.textbook(
+            kernel="rbf", gamma=0.5, keep="last", max_support=100, random_state=seed
+        )
         .partial_fit(X, y, [-1, 1])
         .n_updates_
         for seed in range(5)
@@ -166,7 +168,9 @@ def perceptron_in_a_span(K, y, kept):
 @settings(max_examples=8)
 def test_projection_is_a_perceptron_in_the_span_of_the_rows_kept(seed):
     X, y = stream(seed, 200)
-    model = KernelPerceptron(kernel="rbf", gamma=1.0, keep="last", max_support=10, forget="project")
+    model = KernelPerceptron.textbook(
+        kernel="rbf", gamma=1.0, keep="last", max_support=10, forget="project"
+    )
     model.partial_fit(X, y, [-1, 1])
     features, w, mistaken = perceptron_in_a_span(rbf_kernel(X, gamma=1.0), y, model.support_)
     assert model.support_.max() < 200
@@ -179,10 +183,10 @@ def test_projection_bears_equal_rows_in_single_precision_and_refuses_what_is_no_
     X = np.repeat(X[:60], 5, axis=0).astype(np.float32)
     options = {"keep": "last", "max_support": 40, "forget": "project", "random_state": 0}
     for kernel in ("rbf", "poly"):
-        model = KernelPerceptron(kernel=kernel, shuffle=False, **options).fit(X, y)
+        model = KernelPerceptron.textbook(kernel=kernel, shuffle=False, **options).fit(X, y)
         assert np.isfinite(model.dual_coef_).all()
     with pytest.raises(ValueError, match="inner product"):
-        KernelPerceptron(kernel="sigmoid", gamma=1.0, **options).fit(X, y)
+        KernelPerceptron.textbook(kernel="sigmoid", gamma=1.0, **options).fit(X, y)
 
 
 @given(st.integers(0, 20), st.sampled_from([0.02, 0.1, 0.5]))
@@ -190,7 +194,9 @@ def test_projection_bears_equal_rows_in_single_precision_and_refuses_what_is_no_
 def test_the_bound_of_projection_holds(seed, size):
     X, y = stream(seed, 300)
     K = rbf_kernel(X, gamma=0.1)
-    model = KernelPerceptron(kernel="rbf", gamma=0.1, keep="last", max_support=25, forget="project")
+    model = KernelPerceptron.textbook(
+        kernel="rbf", gamma=0.1, keep="last", max_support=25, forget="project"
+    )
     model.partial_fit(X, y, [-1, 1])
     features, _, mistaken = perceptron_in_a_span(K, y, model.support_)
     error = np.sqrt(np.maximum(0.0, 1.0 - (features[:, mistaken] ** 2).sum(axis=0))).max()
@@ -204,7 +210,9 @@ def test_the_bound_of_projection_holds(seed, size):
 def test_no_budget_can_follow_one_direction_more_than_it_has_rows(forget):
     """B + 1 orthogonal rows: the one that is not remembered comes next, and scores zero."""
     budget = 4
-    model = KernelPerceptron(kernel="linear", keep="last", max_support=budget, forget=forget)
+    model = KernelPerceptron.textbook(
+        kernel="linear", keep="last", max_support=budget, forget=forget
+    )
     rows = np.eye(budget + 1)
     for _ in range(60):
         remembered = model.support_vectors_ if hasattr(model, "support_vectors_") else rows[:0]
@@ -219,8 +227,8 @@ def test_any_split_of_the_stream_gives_the_same_model(seed, cuts):
     X, y = np.rint(stream(seed, 150)[0] * 2), stream(seed, 150)[1]
     for forget in ("random", "oldest"):
         options = {**POLY, "max_support": 8, "forget": forget, "random_state": 3}
-        whole = KernelPerceptron(**options).partial_fit(X, y, [-1, 1])
-        parts = KernelPerceptron(**options)
+        whole = KernelPerceptron.textbook(**options).partial_fit(X, y, [-1, 1])
+        parts = KernelPerceptron.textbook(**options)
         edges = [0, *sorted(cuts), 150]
         for start, end in zip(edges, edges[1:], strict=False):  # noqa: RUF007
             if start < end:
@@ -242,10 +250,10 @@ def test_what_a_budget_cannot_give_is_said():
     X, y = stream(0, 50)
     for options in ({"keep": "vote"}, {"keep": "last", "early_stopping": True}):
         with pytest.raises(ValueError, match="max_support"):
-            KernelPerceptron(max_support=5, **options).fit(X, y)
-    model = KernelPerceptron(max_support=5, keep="last").fit(X, y)
+            KernelPerceptron.textbook(max_support=5, **options).fit(X, y)
+    model = KernelPerceptron.textbook(max_support=5, keep="last").fit(X, y)
     with pytest.raises(ValueError, match="forgotten"):
         model.rewound(3)
-    limited = KernelPerceptron(max_support=5, keep="last", max_updates=7).fit(X, y)
+    limited = KernelPerceptron.textbook(max_support=5, keep="last", max_updates=7).fit(X, y)
     assert limited.n_updates_ == 7
     assert limited.stop_reason_ == "budget"

@@ -17,7 +17,7 @@ from rosenblatt.viz import BoundaryDisplay
 X, y = make_moons(200, noise=0.25, random_state=0)
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 for ax, keep in zip(axes, ("last", "vote"), strict=True):
-    model = KernelPerceptron(
+    model = KernelPerceptron.textbook(
         kernel="rbf", gamma=2.0, keep=keep, random_state=0, max_iter=10, tol=None
     )
     model.fit(X, y)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
@@ -17,6 +18,7 @@ from rosenblatt.estimators._calibrated import calibrates
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
+from rosenblatt.estimators._units import threshold_of
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
@@ -98,6 +100,11 @@ class DualModel:
             return _device.predicted(self.classes_, scores, X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
 
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of rows, by weight, whose label is predicted right."""
+        labels, y = _device.to_host(self.predict(X)), _device.to_host(y)
+        return float(accuracy_score(y, labels, sample_weight=sample_weight))
+
     def rewound(self, steps: float) -> Self:
         """The model as it stood after that many steps (examples looked at).
 
@@ -117,7 +124,8 @@ class DualModel:
         --------
         >>> from rosenblatt import KernelPerceptron
         >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-        >>> model = KernelPerceptron(degree=2, gamma=1, shuffle=False, keep="last").fit(X, y)
+        >>> model = KernelPerceptron.textbook(degree=2, gamma=1, shuffle=False, keep="last")
+        >>> model = model.fit(X, y)
         >>> model.rewound(4).dual_coef_
         array([[-1.,  1.,  1., -1.]])
         """
@@ -155,8 +163,12 @@ class DualModel:
         return checked
 
     def _problems(self) -> Problems:
-        thresholds = rules.thresholds(self.mistake, self.threshold)
-        return Problems(len(self.classes_), self.multiclass, thresholds)
+        threshold, n_classes = 0.0, len(self.classes_)
+        if self.mistake == "margin":
+            joint = self.multiclass == "joint" and n_classes > 2
+            threshold = threshold_of(self.threshold, self._fixed.unit, 0.0, 1.0, joint)
+        thresholds = rules.thresholds(self.mistake, threshold)
+        return Problems(n_classes, self.multiclass, thresholds)
 
     def _scores(self, X, log, clock, support) -> np.ndarray:
         """Scores by what is kept; support is the rows, or their numbers if precomputed."""
@@ -236,6 +248,8 @@ class DualModel:
             learner = Budget(problems, gram, self.max_support, self.forget, self.state_)
         else:
             learner = Dual(problems, gram, self.state_, epochs=epochs)
+            if epochs > 1:  # each entry is needed again
+                gram.make_all()
         return learner, examples
 
     def _take(

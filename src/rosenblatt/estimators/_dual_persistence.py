@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ def to_file(model: KernelPerceptron) -> tuple[dict[str, np.ndarray], dict[str, A
         **names_of(model),
         "n_features": model.n_features_in_,
         "gamma": float(model._fixed.gamma),
+        "unit": float(model._fixed.unit),
         "precision": model._fixed.dtype.name,
         "rows_seen": model._rows_seen,
         "marked": state.marked,
@@ -78,7 +79,10 @@ def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> KernelPer
     give_names(model, about, int(about["n_features"]))
     if about["precision"] not in ("float32", "float64"):
         raise ValueError(f"{about['precision']!r} is not a precision of this package")
-    model._fixed = FixedKernel.of(model, float(about["gamma"]), about["precision"])
+    fixed = FixedKernel.of(model, float(about["gamma"]), about["precision"])
+    model._fixed = replace(fixed, unit=float(about.get("unit", 1.0)))
+    if not 0 < model._fixed.unit < np.inf:
+        raise ValueError(f"{about['unit']!r} is not a mean of Gram entries")
     model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
     if model.support_.ndim != 1 or model.support_.dtype != np.int64:
         raise ValueError("the support is not a list of rows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,16 +14,28 @@ from sklearn.utils.extmath import safe_sparse_dot
 Kernel = Callable[[Any, Any], np.ndarray]
 
 EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
+_DIAGONAL_ROWS = 32  # rows whose entries with each other are made to have those on the diagonal
 SAFE_EXPONENT = 64.0  # exponents made of terms up to this are good to 1e-4 in single precision
 
 
 @dataclass(frozen=True)
 class FixedKernel:
-    """The kernel of a model, with the gamma and the precision that its first rows decided."""
+    """The kernel of a model, with what its first rows decided.
+
+    Attributes
+    ----------
+    options : dict
+        The parameters that it is made of.
+    gamma, dtype
+        Its gamma, and the precision of its entries.
+    unit : float
+        The mean entry of a row with itself: what an update by a typical row adds to its own score.
+    """
 
     options: dict[str, Any]
     gamma: float
     dtype: Any
+    unit: float = 1.0
 
     @classmethod
     def of(cls, model: Any, gamma: float, dtype: Any) -> FixedKernel:
@@ -33,11 +45,13 @@ class FixedKernel:
 
     @classmethod
     def by_rows(cls, model: Any, X: Any, weights: np.ndarray) -> FixedKernel:
-        """The same, with gamma and precision decided by rows and their weights."""
+        """The same, with all else decided by rows and their weights."""
         gamma = gamma_of(model.gamma, X, weights)
-        return cls.of(
-            model, gamma, working_dtype(X, model.kernel, gamma, model.coef0, model.degree)
-        )
+        dtype = working_dtype(X, model.kernel, gamma, model.coef0, model.degree)
+        found = cls.of(model, gamma, dtype)
+        if model.threshold != "auto" or model.kernel == "rbf":
+            return found
+        return replace(found, unit=_mean_of_diagonal(found.function, X.astype(dtype, copy=False)))
 
     @property
     def function(self) -> Kernel | None:
@@ -61,6 +75,22 @@ class FixedKernel:
                 f"What was learned with {was} cannot go on with {now}. Set it back, or fit a new "
                 "model."
             )
+
+
+def _mean_of_diagonal(function: Kernel | None, X: Any) -> float:
+    """The mean entry of a row with itself; 1 where that is not positive.
+
+    >>> _mean_of_diagonal(_linear, np.array([[3.0, 4.0], [1.0, 0.0]]))
+    13.0
+    """
+    if function is None:
+        diagonal = np.asarray(X.diagonal(), dtype=np.float64)
+    else:
+        some = range(0, X.shape[0], _DIAGONAL_ROWS)
+        blocks = [function(X[i : i + _DIAGONAL_ROWS], X[i : i + _DIAGONAL_ROWS]) for i in some]
+        diagonal = np.concatenate([np.diag(block) for block in blocks]).astype(np.float64)
+    mean = float(diagonal.mean())
+    return mean if 0 < mean < np.inf else 1.0
 
 
 def kernel_of(

@@ -75,12 +75,23 @@ class GramBlocks:
         capacity = int(spare // (self.n * X.dtype.itemsize))
         self.slots = np.full(self.n, -1, np.int32)
         self.cache = np.empty((min(capacity, self.n), self.n), X.dtype)
-        self.cached = 0
+        self.cached, self._is_whole = 0, False
+
+    def make_all(self) -> None:
+        """Make all entries now, if there is room for them, as for a few thousand rows."""
+        if self.kernel is None or self.cached or len(self.cache) < self.n:
+            return
+        for chunk in self._chunks(None):
+            self.cache[chunk] = self.kernel(self.X[chunk], self.X)
+        self.slots[:] = np.arange(self.n)
+        self.cached, self._is_whole = self.n, True
 
     def block(self, rows: Array, columns: Array) -> Array:
         """The entries between some rows and some others."""
         if self.kernel is None:
             return self.X[np.ix_(rows, columns)]
+        if self._is_whole:
+            return self.cache[np.ix_(rows, columns)]
         return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
     def take(self, X: Any) -> Any:
