@@ -20,7 +20,7 @@ import numpy as np
 from common import machine, mnist
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
 from rosenblatt.gpu.blocks import Blocks
-from rosenblatt.gpu.device import current_device
+from rosenblatt.gpu.device import current_device, is_usable
 from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
@@ -240,6 +240,9 @@ def bench_peers() -> None:
 def main() -> None:
     parts = {"mnist": bench_mnist, "big": bench_big, "many": bench_many, "kernel": bench_kernel,
              "peers": bench_peers}  # fmt: skip
+    if not is_usable():
+        print("No CUDA device, or CuPy is not installed: nothing to measure.")
+        return
     xp = current_device().xp
     name = xp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(machine(), f"CuPy {xp.__version__}, {name}")

@@ -116,6 +116,16 @@ def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
 
 
 @needs_compiler
+def test_probabilities_of_rows_on_the_device_are_those_of_the_processor(standin):
+    X, y = digits(n=400)
+    options = {"random_state": 0, "calibrate": "sigmoid", "early_stopping": True}
+    here = Perceptron.textbook(**options, device="cpu").fit(X, y)
+    there = Perceptron.textbook(**options).fit(on_device(X), y)
+    probabilities = there.predict_proba(on_device(X))
+    np.testing.assert_allclose(probabilities, here.predict_proba(X), rtol=1e-6)
+
+
+@needs_compiler
 def test_the_defaults_are_the_same_in_units_of_rows_on_the_device(standin):
     X, y = digits(n=400)
     here = Perceptron(random_state=0, device="cpu").fit(X, y)
@@ -223,6 +233,7 @@ def test_kernel_models_are_the_same_on_both_devices(standin, multiclass, keep):
     scores = there.decision_function(on_device(X))
     np.testing.assert_allclose(scores, here.decision_function(X), rtol=1e-12)
     np.testing.assert_array_equal(there.predict(on_device(X)), here.predict(X))
+    assert there.score(on_device(X), y) == here.score(X, y)
     for model in (here, there):
         model.partial_fit(X[:30], y[:30])
     np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)

@@ -18,8 +18,9 @@ from rosenblatt.cluster.part_reader import Reading, detect_reading
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_frame
-from rosenblatt.data.open import Source, mentioned_names
+from rosenblatt.data.open import mentioned_names
 from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators.file_run import FileRun, Settings

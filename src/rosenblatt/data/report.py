@@ -14,7 +14,7 @@ from rosenblatt.counts import counted
 from rosenblatt.data.cells import to_numbers, valid_strings
 from rosenblatt.data.column_kinds import name_speaks_of
 from rosenblatt.data.dates import to_times
-from rosenblatt.data.open import Source
+from rosenblatt.data.source import Source
 from rosenblatt.data.strings import label_strings
 from rosenblatt.errors import shown
 

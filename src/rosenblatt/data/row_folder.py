@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import LabelSets
-from rosenblatt.data.open import Batch, Made, Source
+from rosenblatt.data.source import Batch, Made, Source
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
 from rosenblatt.kernels.text import Rows

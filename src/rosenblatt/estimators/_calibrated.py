@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.estimators import _device
 from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
 
 MOST_RECENT = 10_000  # rows whose scores are remembered
@@ -61,7 +62,7 @@ class Calibrated:
         ([0, 0, 0], [0, 0, 0])
         """
         check_is_fitted(self)
-        scores = self.decision_function(X)
+        scores = _device.to_host(self.decision_function(X))
         return self.calibration_.probabilities(scores)
 
     @property
@@ -101,7 +102,7 @@ class Calibrated:
         """The scores of rows that are about to be learned from, where that is of use."""
         if not calibrates(self) or len(getattr(self, "classes_", ())) < 2:
             return None
-        return np.asarray(self.decision_function(X))  # type: ignore[attr-defined]
+        return np.asarray(_device.to_host(self.decision_function(X)))  # type: ignore[attr-defined]
 
 
 def recent_arrays(model: Calibrated) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
@@ -98,6 +99,11 @@ class DualModel:
         if _device.is_on_cuda(X):
             return _device.predicted(self.classes_, scores, X)
         return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of rows, by weight, whose label is predicted right."""
+        labels, y = _device.to_host(self.predict(X)), _device.to_host(y)
+        return float(accuracy_score(y, labels, sample_weight=sample_weight))
 
     def rewound(self, steps: float) -> Self:
         """The model as it stood after that many steps (examples looked at).

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.open import Source
+from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.kernels.text import Rows
 from rosenblatt.models.files import file_size

@@ -1,0 +1,356 @@
+"""Batches of sparse rows with their labels, from the pieces of a reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.checks import check_chunk, weights_of
+from rosenblatt.data.column_kinds import Column, guess_columns
+from rosenblatt.data.features import Features
+from rosenblatt.data.files import STDIN, last_change
+from rosenblatt.data.labels import LabelSets, sorted_labels, split_labels
+from rosenblatt.data.parallel import in_order
+from rosenblatt.data.readers import Piece, Reader
+from rosenblatt.data.sparse_lines import Lines
+from rosenblatt.data.strings import label_strings
+from rosenblatt.errors import DataError, listed, shown
+from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels.text import Rows
+
+Made = TypeVar("Made")
+
+_MOST_CLASSES = 1000
+_TOO_MANY = (
+    f"there are more than {_MOST_CLASSES:,} different labels, and a model holds a weight for each "
+    "feature and label; if this column holds names or amounts rather than classes, name another "
+    "one as the label, else put rare labels together, or train one model per group of labels"
+)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: sparse features, labels as codes into ``Source.classes``, and the table itself.
+
+    Attributes
+    ----------
+    rows : Rows
+        The features, in CSR form.
+    labels : int32 array or None
+        None if the file has no label column (and none was asked for).
+    weights : float array or None
+        Importances, from Vowpal Wabbit files.
+    table : pyarrow.Table or None
+        The columns that were read, for tables.
+    size : int
+        About how many bytes of input the batch stands for.
+    """
+
+    rows: Rows
+    labels: np.ndarray | None
+    weights: np.ndarray | None
+    table: pa.Table | None
+    size: int
+
+    def __len__(self) -> int:
+        return len(self.rows.indptr) - 1
+
+
+class _Prepared(NamedTuple):
+    """A batch as a thread leaves it: the labels are still names, coded here in order.
+
+    The rows of a table have yet to be hashed.
+    """
+
+    found: Chunk | Lines
+    size: int
+    names: list[str]
+    codes: np.ndarray | None
+    missing: dict[str, int]
+
+
+class Source:
+    """Batches of files; made by :func:`open`. Iterating again reads the files again.
+
+    Attributes
+    ----------
+    features : Features
+        How rows become features.
+    classes : list of str
+        The labels, in the order in which batches brought them, sorted within a batch.
+    labelled : bool
+        Whether the file has the label column.
+    kept_columns : collection of str, or None
+        Columns of a table to have in ``Batch.table``, as they stand in the file, besides those
+        needed; None for all.
+    rows, bad : int
+        Rows read and rows left out by the latest pass.
+    missing : Counter
+        Missing values by column, of the latest pass.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        features: Features,
+        labelled: bool,
+        classes: Iterable[str] | None,
+        skip: bool,
+    ) -> None:
+        self.features, self.labelled = features, labelled
+        self.classes: list[str] = list(classes) if classes is not None else []
+        self.kept_columns: Collection[str] | None = ()
+        self.label_sets = LabelSets()
+        self._weight: str | None = None
+        self.rows = self.bad = 0
+        self.missing: Counter[str] = Counter()
+        self._reader, self._skip = reader, skip
+        self._closed = classes is not None
+
+    @property
+    def files(self) -> list[str]:
+        """The files, in order."""
+        return self._reader.files
+
+    @property
+    def format(self) -> str:
+        """The format of the files."""
+        return self._reader.format
+
+    def expect(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
+        """From now on take these classes, in this order, and no others."""
+        self.classes, self._closed = list(classes), True
+        self.label_sets = self.label_sets if label_sets is None else label_sets
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Which files these are: their names, sizes and samples of what is in them."""
+        return self._reader.fingerprint()
+
+    def last_changes(self) -> list[int | None]:
+        """When files were written that are too large for their fingerprints to cover them."""
+        return [last_change(path) for path in self.files]
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.rows, self.bad, self.missing = 0, 0, Counter()
+        return self.batches()
+
+    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+        """The batches from number `start` on; the counts go on from where they are.
+
+        Rows that are only lent are good until the next batch is asked for, which may come to lie
+        in the same memory: memory that was touched before is the faster.
+        """
+        rooms: list[Room] = []
+        pieces = islice(self._pieces(), start, None)
+        # Hashed rows are large: few of them are made at a time.
+        for whole, batch, room in in_order(pieces, partial(self._hashed, rooms), 2, 0):
+            yield replace(batch, labels=self._finish(whole, len(batch)))
+            del whole, batch
+            if lent:
+                rooms.append(room)
+
+    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+        """What `work` makes of each batch, without labels, in order; threads do the work.
+
+        The rows of a batch are only lent: they are good until `work` returns.
+        """
+        self.rows, self.bad, self.missing = 0, 0, Counter()
+        rooms: list[Room] = []
+
+        def worked(piece: Piece) -> tuple[_Prepared, int, Made]:
+            whole, batch, room = self._hashed(rooms, piece)
+            made = work(batch)
+            rooms.append(room)
+            return whole, len(batch), made
+
+        for whole, rows, made in in_order(self._pieces(), worked):
+            self._finish(whole, rows)
+            yield made
+
+    def _pieces(self) -> Iterator[Piece]:
+        # Labels that nobody asks for may be as many as they like.
+        self._reader.several = self.features.separator is not None or not self.labelled
+        kept, numbers = self.kept_columns, self._numbers(self.features.columns)
+        typed = set() if kept is None else numbers.difference(kept)
+        return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
+
+    def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Prepared, Batch, Room]:
+        """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
+        try:
+            room = rooms.pop()
+        except IndexError:
+            room = Room()
+        whole = self._prepare(*piece())
+        if isinstance(whole.found, Lines):
+            lines = whole.found
+            return whole, Batch(lines.rows, None, lines.weights, None, whole.size), room
+        table = whole.found.table
+        rows = self.features.rows(table, room)
+        weights = None if self._weight is None else weights_of(whole.found, self._weight)
+        return whole, Batch(rows, None, weights, table, whole.size), room
+
+    def weigh_by(self, name: str) -> None:
+        """Take a column, which is then not a feature, for the weights of the rows."""
+        if self.features.origin != "table":
+            message = f"{self.features.origin} rows bring their own weights or have none"
+            raise DataError(message, path=self.files[0])
+        if name not in self.column_names or name == self.features.label:
+            what = "is the label" if name == self.features.label else "is not a column"
+            message = f"the weight {shown(name)} {what}; the columns are "
+            raise DataError(message + listed(self.column_names), path=self.files[0])
+        left = tuple(c for c in self.features.columns if c.name != name)
+        if not left:
+            raise DataError("no column is left to learn from", path=self.files[0])
+        self.features, self._weight = replace(self.features, columns=left), name
+
+    def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
+        """The rows as they stand in the file, all columns, and what each column is."""
+        head, known = self._reader.head(), self.features.columns
+        names = {c.name for c in known}
+        words = self.features.missing_words
+        columns = known + guess_columns(head.drop_columns(names), None, missing=words)
+        kinds = {c.name: c.kind for c in columns}
+        pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
+
+        def checked(piece: Piece) -> Chunk:
+            found, _ = piece()
+            assert not isinstance(found, Lines), "sparse formats have no columns"
+            return check_chunk(found, columns, None, self._skip, words)
+
+        # Arrow unpacks Parquet by threads of its own, and little is left to be checked.
+        most = 1 if self.format == "parquet" else 8
+        return ((chunk, kinds) for chunk in in_order(pieces, checked, most))
+
+    @staticmethod
+    def _numbers(columns: Iterable[Column]) -> set[str]:
+        return {c.name for c in columns if c.kind == "number"}
+
+    def first_table(self) -> pa.Table | None:
+        """The table of the first batch once more, or its lines; None where there is neither."""
+        if self.features.origin == "svmlight" or STDIN in self.files:
+            return None
+        if self.features.origin == "vw":
+            return self._reader.first_lines()
+        for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
+            found, _ = piece()
+            if isinstance(found, Lines):
+                return None
+            label = self.features.label if self.labelled else None
+            return self._checked(found, label).table
+        return None
+
+    def first_rows(self) -> pa.Table | None:
+        """The first rows with all columns, as they stand; None where there are no columns."""
+        return self._reader.head() if self.features.origin == "table" else None
+
+    def _wanted(self) -> list[str] | None:
+        if self.kept_columns is None or self.features.origin != "table":
+            return None
+        label = [self.features.label] if self.labelled and self.features.label is not None else []
+        weight = [self._weight] if self._weight is not None else []
+        needed = [*label, *weight, *(c.name for c in self.features.columns)]
+        return list(dict.fromkeys([*needed, *self.kept_columns]))
+
+    @property
+    def column_names(self) -> list[str]:
+        """All columns of a table, whether they are features or not; none of sparse rows."""
+        return self._reader.head().column_names if self.features.origin == "table" else []
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the files hold the names of columns."""
+        unnamed = ("text", "fasttext", "svmlight", "vw")
+        return self.format not in unnamed and self._reader.header is not False
+
+    def number_columns(self) -> set[str]:
+        """The columns of a table that hold numbers, whether they are features or not."""
+        if self.features.origin != "table":
+            return set()
+        known = self.features.columns
+        others = self._reader.head().drop_columns([c.name for c in known])
+        return self._numbers(
+            known + guess_columns(others, self.features.label, None, self.features.missing_words)
+        )
+
+    def _checked(self, found: Chunk, label: str | None) -> Chunk:
+        f = self.features
+        return check_chunk(found, f.columns, label, self._skip, f.missing_words)
+
+    def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
+        if isinstance(found, Lines):
+            return self._prepare_lines(found, size)
+        features, names, codes = self.features, [], None
+        label = features.label if self.labelled else None
+        chunk = self._checked(found, label)
+        if label is not None:
+            coded = label_strings(chunk.table[label]).dictionary_encode()
+            names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
+        return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
+
+    def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
+        if not self.labelled:
+            return _Prepared(lines, size, [], None, {})
+        values, codes = np.unique(lines.labels, return_inverse=True)
+        unknown = np.flatnonzero(np.isnan(lines.labels))
+        if len(unknown) and not self._closed:
+            line = lines.line_of(int(unknown[0]))
+            raise DataError("the label is missing", path=lines.path, line=line)
+        names = [_plain_number(value) for value in values]
+        return _Prepared(lines, size, names, None if len(unknown) else codes, {})
+
+    def _finish(self, prepared: _Prepared, rows: int) -> np.ndarray | None:
+        """Code the labels and count: in order, so that codes do not depend on timing."""
+        self.rows += rows
+        self.bad += prepared.found.bad
+        self.missing.update(prepared.missing)
+        if prepared.codes is None:
+            return None
+        table = np.array(self._known(prepared), dtype=np.int32)
+        return table[prepared.codes] if len(table) else np.empty(0, np.int32)
+
+    def _known(self, prepared: _Prepared) -> list[int]:
+        """The code of each name in a batch; new names become classes."""
+        separator = self.features.separator
+        if separator is None:
+            known = self._coded(prepared.names, prepared, prepared.names)
+            return [known[name] for name in prepared.names]
+        split = [split_labels(name, separator) for name in prepared.names]
+        labels, cells = [], []
+        for name, parts in zip(prepared.names, split, strict=True):
+            labels.extend(parts)
+            cells.extend([name] * len(parts))
+        known = self._coded(labels, prepared, cells)
+        return [self.label_sets.number(known[label] for label in parts) for parts in split]
+
+    def _coded(self, names: list[str], prepared: _Prepared, cells: list[str]) -> dict[str, int]:
+        """The code of each name, which stands in one of the cells of a batch."""
+        known = {name: code for code, name in enumerate(self.classes)}
+        for name in sorted_labels(set(names)):
+            if name in known:
+                continue
+            if self._closed:
+                raise self._foreign(name, prepared, cells[names.index(name)])
+            if len(self.classes) >= _MOST_CLASSES:
+                raise DataError(_TOO_MANY, path=self.files[0], column=self.features.label)
+            known[name] = len(self.classes)
+            self.classes.append(name)
+        return known
+
+    def _foreign(self, name: str, prepared: _Prepared, cell: str) -> DataError:
+        assert prepared.codes is not None
+        row = int(np.flatnonzero(prepared.codes == prepared.names.index(cell))[0])
+        message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
+        line = prepared.found.line_of(row)
+        return DataError(message, path=prepared.found.path, line=line, column=self.features.label)
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
