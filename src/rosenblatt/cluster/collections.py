@@ -151,7 +151,7 @@ def first_block(
     """The estimator with all that is decided before the first epoch, and a learner of zeros."""
     made = clone(estimator)
     made._check_parameters()
-    X, y = checked_data(made, X, np.asarray(y), indices=False)
+    X, y = checked_data(made, _sound(X), np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
     made._settle_units(examples, float(rows))
@@ -162,7 +162,7 @@ def first_block(
 def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
     """A block, checked, with the order in which its rows are visited."""
     dtype = template._learner.dtype
-    X, y = checked_data(template, X, np.asarray(y), dtype=dtype, reset=False, indices=False)
+    X, y = checked_data(template, _sound(X), np.asarray(y), dtype=dtype, reset=False, indices=False)
     codes = np.searchsorted(template.classes_, y)
     omega = checks.weighted_by_class(ONE, template.class_weight, template.classes_, codes)
     examples = examples_of(X, codes, omega)
