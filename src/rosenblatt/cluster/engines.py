@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -176,6 +177,8 @@ def local_engine(workers: int, folder: Path) -> Engine:
     def make() -> Executor:
         from joblib.externals.loky import ProcessPoolExecutor
 
+        # loky replaces a process that has grown, and says so; the task is only given to another.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         return ProcessPoolExecutor(workers, env=threads | {"PYTHONPATH": _path()})
 

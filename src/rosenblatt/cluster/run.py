@@ -20,7 +20,7 @@ from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Source
 from rosenblatt.estimators.file_rows import is_held_out
-from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.file_run import EPOCHS_ENOUGH, FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut, Target, check_target, decided, most_scored
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.linear import ONE_RATE
@@ -115,9 +115,11 @@ class ClusterRun(FileRun):
         plan = super().plan()
         # Early weights of a shard know only that shard: an average over all steps suffers.
         late = plan.keep == "average" and self.shards > 1
-        return replace(
-            plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep
-        )  # fmt: skip
+        plan = replace(plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep)
+        if self.shards > 1 and plan.least_visits:
+            # A table needs many steps in a row, and an epoch has no more of them than a shard.
+            plan = replace(plan, least_visits=EPOCHS_ENOUGH * len(self.rows.store))
+        return plan
 
     def visited(self) -> Shards:
         """The shards that have rows to visit in this phase, with their shares."""

@@ -27,7 +27,7 @@ _VISITS_PER_STEP = 1 << 16
 # A table of numbers and categories is visited that often before held-out rows may end a run, or for
 # that many epochs.
 _VISITS_ENOUGH = 20_000
-_EPOCHS_ENOUGH = 16
+EPOCHS_ENOUGH = 16
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class FileRun:
             return best
         # Few held-out rows cannot tell one number of epochs from another: then rather too many.
         enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
-        return max(best, min(enough, _EPOCHS_ENOUGH, self.settings.max_epochs))
+        return max(best, min(enough, EPOCHS_ENOUGH, self.settings.max_epochs))
 
     @property
     def validation_error(self) -> float:
