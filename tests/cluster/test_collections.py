@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from rosenblatt import Perceptron, cluster
+from rosenblatt.cluster.collections import first_block, prepare
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 da = pytest.importorskip("dask.array")
@@ -55,6 +56,22 @@ def test_blocks_of_arrays_frames_and_sparse_rows_are_mixed(client, rows):
     model = cluster.fit(Perceptron(**settings), parts, "label", client=client)
     assert model.feature_names_in_.tolist() == list("abcd")
     assert model.score(frame[list("abcd")], y) > 0.95
+
+
+def test_blocks_that_came_through_a_network_may_lie_anywhere(rows):
+    X, y = sparse.csr_matrix(rows[0][:100]), rows[1][:100]
+
+    def shifted(array):
+        room = np.empty(array.nbytes + 1, np.uint8)
+        room[1:] = array.view(np.uint8)
+        return room[1:].view(array.dtype)
+
+    moved = X.copy()
+    moved.data, moved.indices, moved.indptr = map(shifted, (X.data, X.indices, X.indptr))
+    assert not moved.data.flags.aligned
+    template = first_block(Perceptron(random_state=0), moved, y, np.unique(y), 100)
+    whole, expected = prepare(moved, y, template), prepare(X, y, template)
+    assert np.array_equal(whole.order, expected.order)
 
 
 def test_several_classes_in_blocks_that_do_not_have_all_of_them(client):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,7 +151,7 @@ def first_block(
     """The estimator with all that is decided before the first epoch, and a learner of zeros."""
     made = clone(estimator)
     made._check_parameters()
-    X, y = checked_data(made, X, np.asarray(y), indices=False)
+    X, y = checked_data(made, _sound(X), np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
     made._settle_units(examples, float(rows))
@@ -161,7 +162,7 @@ def first_block(
 def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
     """A block, checked, with the order in which its rows are visited."""
     dtype = template._learner.dtype
-    X, y = checked_data(template, X, np.asarray(y), dtype=dtype, reset=False, indices=False)
+    X, y = checked_data(template, _sound(X), np.asarray(y), dtype=dtype, reset=False, indices=False)
     codes = np.searchsorted(template.classes_, y)
     omega = checks.weighted_by_class(ONE, template.class_weight, template.classes_, codes)
     examples = examples_of(X, codes, omega)
@@ -184,9 +185,28 @@ def block_epoch(
     plan = Plan(
         eta=eta, keep="average" if like.averaging else "last", max_epochs=epoch, tol=None
     )  # fmt: skip
-    for _ in training.run(learner, Drawn(*block, seed), plan, progress):
+    examples = block.examples
+    rows = type(examples.rows)(*(_aligned(array) for array in examples.rows))
+    examples = replace(
+        examples, rows=rows, codes=_aligned(examples.codes), omega=_aligned(examples.omega)
+    )
+    data = Drawn(examples, _aligned(block.order), block.draw, seed)
+    for _ in training.run(learner, data, plan, progress):
         pass
     return moves_of(learner.state(), W, bias, share, like.averaging, progress)
+
+
+def _sound(X: Any) -> Any:
+    """A block whose arrays kernels can take."""
+    if hasattr(X, "indptr"):
+        arrays = (X.data, X.indices, X.indptr)
+        return X if all(array.flags.aligned for array in arrays) else X.copy()
+    return _aligned(X) if isinstance(X, np.ndarray) else X
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """An array as kernels take it: one that came through a network may lie anywhere."""
+    return np.require(array, requirements=("C", "A"))
 
 
 # What can be fitted
