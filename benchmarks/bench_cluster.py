@@ -180,7 +180,7 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
         try:
             from dask_ml.wrappers import Incremental
         except ImportError as error:
-            row(f"dask-ml is not installed ({error})", np.nan, np.array([]))
+            print(f"dask-ml's Incremental is left out: {error}")
             return
         sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
                             average=True)  # fmt: skip
