@@ -67,7 +67,7 @@ def assert_same(here, there):
         {"mistake": "sign", "intercept_scaling": 2.0, "shuffle": "after_first"},
         {"feature_rates": [1, 2, 0.5, 1, 1, 4], "warm_start": True},
     ],
-    ids=str,
+    ids="-".join,  # names of options: what a function is called differs between processes
 )
 def test_both_devices_give_the_same_model(standin, multiclass, options):
     X, y = digits()
