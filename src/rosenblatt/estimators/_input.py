@@ -96,7 +96,7 @@ def refuse_several_labels(estimator: BaseEstimator, y: Any) -> None:
                 f"sklearn.preprocessing, and use OneVsRestClassifier({name}()) of "
                 "sklearn.multiclass."
             )
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has shape {shape}, but {name} learns one label per row: y should be a 1d array. "
