@@ -108,3 +108,27 @@ def test_three_classes_show_the_votes_of_every_pair():
     assert "--multiclass" in str(refused.exception)
     both = ["trace", "--example", "triangle", "--multiclass", "one-vs-all", "--proof"]
     assert run(app, both).exit_code == 2
+
+
+def test_another_rule_shows_its_own_arithmetic():
+    arow = run(app, ["trace", "--example", "movies", "--rule", "arow", "--max-epochs", "3"])
+    assert arow.exit_code == 0
+    assert "v = Σ σ·x² = 2, β = 1/(v + r) = 0.333333, α = ℓ·β = 0.333333" in arow.stdout
+    half = run(app, ["trace", "--example", "movies", "--rule", "pa1:C=0.25", "--style", "steps"])
+    assert half.exit_code == 0
+    assert "τ = min(C, ℓ/‖(x,c)‖² = ℓ/2) = 0.25" in half.stdout
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("scw1", "'scw1' is not one of perceptron, pa, pa1, pa2, arow"),
+        ("arow:C=1", "has the parameters r"),
+        ("pa1:C=-1", "'C'"),
+        ("perceptron:eta0=2", "are options, such as --threshold"),
+    ],
+)
+def test_a_rule_that_does_not_exist_is_bad_usage(rule, words):
+    failed = run(app, ["trace", "--example", "or", "--rule", rule], env={"COLUMNS": "200"})
+    assert failed.exit_code == 2
+    assert words in failed.output

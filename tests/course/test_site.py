@@ -60,6 +60,20 @@ def test_a_course_is_found_again_until_its_chapters_change(chapters, tmp_path):
     assert built(tmp_path / "out") is None
 
 
+@pytest.mark.parametrize("place", ["", "- ", "1. "])
+def test_a_long_formula_scrolls_by_itself_on_a_narrow_screen(chapters, tmp_path, browser, place):
+    formula = "w=" + "+".join(f"y_{{{i}}}x_{{{i}}}" for i in range(40))
+    (chapters / "two.md").write_text(f"# Two\n\n{place}**So**: ${formula}$ holds.\n")
+    entry = build(tmp_path / "out", progress=lambda line: None)
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(entry.with_name("two.html").as_uri())
+    widths = page.evaluate(
+        "() => [document.documentElement.scrollWidth, document.querySelector('math').scrollWidth]"
+    )
+    page.close()
+    assert widths[0] == 390 < widths[1]
+
+
 def test_a_failed_build_leaves_nothing_that_looks_finished(chapters, tmp_path):
     (chapters / "two.md").write_text("# Two\n\n```python\n1 / 0\n```\n")
     with pytest.raises(Exception, match="ZeroDivisionError"):

@@ -44,6 +44,9 @@ def trace(
     weights: Annotated[
         str | None, typer.Option(help="Start from these weights, such as 1,-2,0.5; the bias last.")
     ] = None,
+    rule: Annotated[
+        str, typer.Option(help="What learns: perceptron, pa, pa1, pa2 or arow, as in pa1:C=0.5.")
+    ] = "perceptron",
     update: Annotated[str, typer.Option(help="online or batch.")] = "online",
     mistake: Annotated[
         str | None, typer.Option(help="margin or sign; an example brings the rule of its source.")
@@ -69,6 +72,8 @@ def trace(
 
       rosenblatt trace --example iris --proof --weights 1,1,0
 
+      rosenblatt trace --example or --rule arow:r=0.5
+
       rosenblatt trace flowers.csv --label species --multiclass one-vs-one
     """
     from rosenblatt import tracing
@@ -76,6 +81,9 @@ def trace(
     if (file is None) == (example is None):
         raise typer.BadParameter("give either a FILE or --example NAME")
     rows = _example(example) if example is not None else _read(file, label, header)
+    if rule != "perceptron":
+        rows |= _member(rule)
+        rows.pop("mistake", None)  # the rule that the source of an example has for a perceptron
     if mistake is not None:
         rows["mistake"] = mistake
     if bias is not None:
@@ -102,6 +110,25 @@ def trace(
 def _whole(value: float) -> float:
     """The value as an integer if it is one, so that sums and averages stay exact."""
     return int(value) if value.is_integer() else value
+
+
+def _member(text: str) -> dict[str, Any]:
+    """Another rule than the perceptron's, with the one parameter that it has."""
+    from rosenblatt.estimators.rule_names import estimator_of
+    from rosenblatt.tracing.family_words import RULES
+
+    name = text.partition(":")[0]
+    if name not in RULES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(RULES)}", param_hint="--rule")
+    try:
+        parameters = estimator_of(text).get_params()
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--rule") from None
+    if name == "perceptron":
+        raise typer.BadParameter(
+            "the perceptron's settings are options, such as --threshold", param_hint="--rule"
+        )
+    return {"rule": name} | {key: parameters[key] for key in ("C", "r") if key in parameters}
 
 
 def _start(text: str, features: int, has_bias: bool) -> dict[str, Any]:

@@ -69,7 +69,6 @@ def build(
     if not sources:
         raise FileNotFoundError(f"{chapters()} holds no chapters")
     titles = {path.stem: _title(path.read_text("utf-8")) for path in sources}
-    style = (files("rosenblatt.course") / "style.css").read_text("utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / _key()
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
@@ -82,7 +81,7 @@ def build(
             )  # fmt: skip
             work.mkdir(exist_ok=True)
             whole = _PAGE.format(
-                title=html.escape(titles[source.stem]), style=style, body=render(_plain(page)),
+                title=html.escape(titles[source.stem]), style=_style(), body=render(_plain(page)),
                 navigation=_navigation(titles, source.stem),
             )  # fmt: skip
             (work / f"{source.stem}.html").write_text(whole, "utf-8")
@@ -91,9 +90,13 @@ def build(
     return target / ENTRY
 
 
+def _style() -> str:
+    return (files("rosenblatt.course") / "style.css").read_text("utf-8")
+
+
 def _key() -> str:
-    """A name for what is built: another one for other chapters or another release."""
-    digest = hashlib.sha256()
+    """A name for what is built: another one for other chapters, style or release."""
+    digest = hashlib.sha256(_style().encode())
     for path in sorted(chapters().glob("*.md")):
         digest.update(path.read_bytes())
     return f"{__version__}-{digest.hexdigest()[:12]}"
@@ -132,16 +135,17 @@ def _plain(page: str) -> str:
 
 def _renderer() -> Callable[[str], str]:
     try:
-        from latex2mathml.converter import convert
         from markdown_it import MarkdownIt
         from mdit_py_plugins.anchors import anchors_plugin
         from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+        from rosenblatt.course.formulas import mathml
     except ImportError:
         raise MissingExtraError("the course", "course") from None
 
     def formula(tex: str, options: dict[str, Any]) -> str:
         display = "block" if options.get("display_mode") else "inline"
-        return str(convert(tex, display=display))
+        return mathml(tex, display)
 
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     markdown.use(dollarmath_plugin, renderer=formula, allow_space=False)
