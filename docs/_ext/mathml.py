@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
 from sphinx.errors import ExtensionError
 
-# The converter knows the two strokes of a norm by one name when they are sized.
-_TALL_NORM = re.compile(r"(\\[Bb]igg?[lr]?)\\[lr]Vert")
+from rosenblatt.course import formulas
 
 
 def mathml(tex: str, display: str = "inline") -> str:
     """The MathML element of a formula; a command that is not known is an error, not red text."""
-    element = convert(_TALL_NORM.sub(r"\1‖", tex), display=display)
+    element = formulas.mathml(tex, display)
     if "\\" in element:
         raise ExtensionError(f"the formula {tex!r} has a command without a MathML form: {element}")
     return element

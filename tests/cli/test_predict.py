@@ -230,6 +230,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
             "'never' is not a class of the model: neg, pos",
         ),
         (["--top", "3"], OptionError, "--top is from 1 to 2"),
+        (["--at-least", "1.5"], OptionError, "a probability, from 0 to 1, not 1.5"),
         (
             ["--only", "predicted,nope"],
             DataError,
@@ -244,6 +245,15 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(folder):
         assert words in str(error)
     run(*common, "--keep-if", "good", code=2)
     assert out.read_text() == "before"
+
+
+def test_a_wrong_probability_ends_with_code_2_and_a_sentence(folder):
+    common = "predict", folder / "two.model", folder / "two.csv", "--out", "-"
+    with program(*common, "--at-least", "1.5") as process:
+        said, complaint = process.communicate()
+    assert (process.returncode, said) == (2, "")
+    assert "--at-least is a probability, from 0 to 1, not 1.5" in " ".join(complaint.split())
+    assert "Traceback" not in complaint
 
 
 def test_an_output_that_exists_is_replaced_only_by_a_whole_one(folder):

@@ -8,9 +8,10 @@ import pytest
 from scipy import sparse
 
 from rosenblatt import Perceptron, cluster
-from rosenblatt.cluster.collections import first_block, prepare
+from rosenblatt.cluster.collections import BlockLearner, first_block, prepare
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -69,9 +70,81 @@ def test_blocks_that_came_through_a_network_may_lie_anywhere(rows):
     moved = X.copy()
     moved.data, moved.indices, moved.indptr = map(shifted, (X.data, X.indices, X.indptr))
     assert not moved.data.flags.aligned
-    template = first_block(Perceptron(random_state=0), moved, y, np.unique(y), 100)
+    template = first_block(Perceptron(random_state=0), moved, y, np.unique(y), [100])
     whole, expected = prepare(moved, y, template), prepare(X, y, template)
     assert np.array_equal(whole.order, expected.order)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Rows of rare and frequent words of length 1, many more columns than words: X and y."""
+    generator = np.random.default_rng(5)
+    meaning = generator.normal(size=20_000) * (generator.random(20_000) < 0.2)
+    words = np.minimum((generator.pareto(0.7, (14_000, 40)) * 30).astype(int), 19_999)
+    noise = generator.normal(scale=0.5, size=14_000)
+    y = (meaning[words].sum(axis=1) + noise > 0).astype(int)
+    X = sparse.csr_matrix(
+        (np.full(words.size, 40**-0.5, np.float32), 50 * words.ravel(), np.arange(14_001) * 40),
+        shape=(14_000, 1_000_000),
+    )
+    X.sum_duplicates()
+    return X, y
+
+
+@pytest.mark.parametrize(("settings", "cost"), [({}, 0.01), ({"feature_rates": "idf"}, 0.03)])
+def test_16_blocks_are_nearly_as_good_as_one(client, texts, settings, cost):
+    X, y = texts
+    model = Perceptron(max_iter=10, tol=None, random_state=0, **settings)
+    alone = model.fit(X[:9600], y[:9600]).score(X[9600:], y[9600:])
+    blocks = in_blocks(X[:9600], 600), da.from_array(y[:9600], chunks=600)
+    mixed = cluster.fit(model, *blocks, client=client).score(X[9600:], y[9600:])
+    assert mixed > alone - cost
+
+
+def in_blocks(X, size):
+    """Sparse rows as a Dask array."""
+    parts = [X[i : i + size] for i in range(0, X.shape[0], size)]
+    return da.concatenate([
+        da.from_delayed(dask.delayed(some), some.shape, meta=some[:0]) for some in parts
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_sparse_block_is_the_fit_of_one_process(client, texts, dtype):
+    X, y = texts[0][:500].astype(dtype), texts[1][:500]
+    settings = {"keep": "late_average", "max_iter": 4, "tol": None, "random_state": 3}
+    alone = Perceptron(**settings).fit(X, y)
+    model = cluster.fit(
+        Perceptron(**settings), in_blocks(X, 500), da.from_array(y, chunks=500), client=client
+    )
+    assert np.allclose(model.coef_, alone.coef_, rtol=1e-5, atol=1e-6)
+    assert [e.updates for e in model.history_] == [e.updates for e in alone.history_]
+    assert model.threshold_ == pytest.approx(alone.threshold_)
+    model.partial_fit(X[:9], y[:9])
+
+
+def test_the_weights_of_columns_in_use_travel_alone(client, texts, monkeypatch):
+    X, y = texts[0][:800], texts[1][:800]
+    told = []
+    mix = BlockLearner._mix
+    monkeypatch.setattr(BlockLearner, "_mix", lambda s, moves: told.append(moves) or mix(s, moves))
+    model = Perceptron(max_iter=2, tol=None, random_state=0)
+    cluster.fit(model, in_blocks(X, 100), da.from_array(y, chunks=100), client=client)
+    assert {moves.n_features for moves in told} == {len(np.unique(X.indices))}
+    assert model.coef_.shape == (1, 1_000_000)
+
+
+def test_the_bits_do_not_depend_on_the_workers(client, texts):
+    X, y = texts[0][:800], texts[1][:800]
+    blocks = in_blocks(X, 100), da.from_array(y, chunks=100)
+    model = Perceptron(max_iter=3, tol=None, random_state=0)
+    by_two = cluster.fit(model, *blocks, client=client).coef_.copy()
+    with distributed.Client(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
+        set_as_default=False,
+    ) as alone:  # fmt: skip
+        by_one = cluster.fit(model, *blocks, client=alone).coef_
+    assert np.array_equal(by_one, by_two)
 
 
 def test_several_classes_in_blocks_that_do_not_have_all_of_them(client):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.metrics import f1_score
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from typer.testing import CliRunner
 
-from rosenblatt import Perceptron, data, load, train
+from rosenblatt import AROW, KernelPerceptron, Perceptron, data, load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators.label_evaluation import evaluate_labels
@@ -161,11 +164,22 @@ def test_validation_files_may_have_other_sets_of_labels(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given", [{"class_weight": "balanced"}, {"target": "f1"}, {"multiclass": "joint"}]
-)
+    "given",
+    [
+        {"class_weight": "balanced"}, {"target": "f1"}, {"multiclass": "joint"},
+        {"rule": "arow"}, {"tune": 5}, {"workers": 1},
+    ],
+)  # fmt: skip
 def test_what_is_for_one_label_is_refused(folder, given):
     with pytest.raises(OptionError, match="here a row may have several"):
         train(folder / "train.csv", label="tags", text="text", label_separator=";", **given)
+
+
+def test_workers_refuse_several_labels_that_they_find(folder, model):
+    with pytest.raises(OptionError, match="here a row may have several"):
+        train(folder / "train.csv", start=model, workers=1)
+    with pytest.raises(DataError, match="label"):
+        train(folder / "train.ft", workers=1)
 
 
 def test_two_labels_are_too_few_and_late_ones_are_named(folder, tmp_path):
@@ -183,11 +197,52 @@ def test_two_labels_are_too_few_and_late_ones_are_named(folder, tmp_path):
         data.write_cache(data.open(folder / "train.ft"), tmp_path / "a.cache")
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_indicator_matrices_are_learned_through_scikit_learn():
+def indicators():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
-    Y = (X[:, :3] + 0.3 * rng.normal(size=(300, 3)) > 0).astype(int)
-    model = OneVsRestClassifier(Perceptron(calibrate="sigmoid", random_state=0)).fit(X, Y)
-    assert f1_score(Y, model.predict(X), average="micro") > 0.8
-    assert model.predict_proba(X).shape == (300, 3)
+    return X, (X[:, :3] + 0.3 * rng.normal(size=(300, 3)) > 0).astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_indicator_matrices_are_learned_through_scikit_learn(layout):
+    X, Y = indicators()
+    model = OneVsRestClassifier(Perceptron(calibrate="sigmoid", random_state=0)).fit(X, layout(Y))
+    said = sparse.csr_array(model.predict(X)).toarray()
+    assert f1_score(Y, said, average="micro") > 0.8
+    assert model.score(X, Y) == (said == Y).all(axis=1).mean()
+    assert model.decision_function(X).shape == model.predict_proba(X).shape == (300, 3)
+
+
+def test_indicator_matrices_are_learned_online_through_scikit_learn():
+    X, Y = indicators()
+    whole, parts = (MultiOutputClassifier(Perceptron()) for _ in range(2))
+    whole.partial_fit(X, Y, classes=[[0, 1]] * 3)
+    for start in range(0, 300, 70):
+        parts.partial_fit(X[start : start + 70], Y[start : start + 70], classes=[[0, 1]] * 3)
+    for one, other in zip(whole.estimators_, parts.estimators_, strict=True):
+        assert np.array_equal(one.coef_, other.coef_)
+    assert f1_score(Y, parts.predict(X), average="micro") > 0.8
+
+
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron, AROW])
+@pytest.mark.parametrize("call", ["fit", "partial_fit"])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, np.ndarray.tolist, pd.DataFrame])
+def test_an_estimator_says_what_learns_indicator_matrices(kind, call, layout):
+    X, Y = indicators()
+    model = kind().fit(X, Y[:, 0])
+    before = model.decision_function(X)
+    with pytest.raises(
+        ValueError, match=rf"\(300, 3\).*OneVsRestClassifier\({kind.__name__}\(\)\)"
+    ):
+        getattr(model, call)(X, layout(Y))
+    assert np.array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [[["a", "b"], ["c"]], [("a", "b"), ("c", "d")], [{"a"}, {"b"}], [[0], [1, 2]]],
+)
+def test_an_estimator_says_how_lists_of_labels_become_an_indicator_matrix(pair):
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        Perceptron().fit(np.eye(4), pair * 2)

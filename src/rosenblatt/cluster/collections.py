@@ -16,11 +16,12 @@ from rosenblatt.cluster.engines import Call
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import name_of
 from rosenblatt.cluster.parcels import Parcel, taken
-from rosenblatt.cluster.tasks import Facts, Leaf, moves_of
+from rosenblatt.cluster.tasks import Facts, Leaf, moves_of, touched_moves
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.kernels.rows import Csr
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
@@ -32,8 +33,13 @@ def fit(estimator: Perceptron, X: Any, y: Any, *, client: Any = None) -> Percept
     """Fit a perceptron on a Dask array or data frame, by the workers that hold it.
 
     Each epoch starts on every block from the same weights, which are then mixed, each block
-    counting by its rows. The model depends on the blocks and not on the workers. What is said in
-    units of the data (``threshold="auto"``) is decided by the first block.
+    counting by its rows; a feature of sparse rows is mixed from the blocks that have it. The model
+    depends on the blocks and not on the workers.
+
+    What is said in units of the data is decided by the first block. ``threshold="auto"`` is twice
+    what an update adds to the margin of its own row once it is mixed: with S equal blocks 1/S of
+    what it is on one machine. With several blocks ``keep="average"`` is ``"late_average"``: the
+    early weights of a block know only that block.
 
     Parameters
     ----------
@@ -81,36 +87,73 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
     classes = np.unique(np.concatenate([names for _, names in described]))
     if len(classes) < 2:
         raise ValueError(f"At least two classes are needed; all rows have {classes.tolist()}.")
-    template = client.submit(first_block, estimator, xs[0], ys[0], classes, sum(rows), pure=False)
+    template = client.submit(first_block, estimator, xs[0], ys[0], classes, rows, pure=False)
     prepared = client.map(prepare, xs, ys, template=template, pure=False)
+    places = Places.of(client.gather(client.map(columns_of, prepared, pure=False)), rows)
+    if places is not None:
+        columns = client.scatter(places.columns, broadcast=True)
+        prepared = client.map(numbered, prepared, columns=columns, pure=False)
     made = client.gather(template)
     estimator.__dict__.update(made.__dict__ | estimator.get_params(deep=False))
-    learner: Any = BlockLearner(engine, made, prepared, template)
+    learner: Any = BlockLearner(engine, made, prepared, template, places)
     leaves = shared_out([Leaf((), str(i)) for i in range(len(rows))], [float(n) for n in rows])
     progress, plan = Progress(), estimator._plan()
+    if plan.keep == "average" and len(rows) > 1:
+        plan = replace(plan, keep="late_average")
     random = check_random_state(estimator.random_state)
     learner.seed = checks.seed_of(estimator.random_state, random)
     for _ in training.run(learner, Shards(leaves, sum(rows)), plan, progress):
         pass
-    shown = training.kept_weights(learner, plan, progress)
-    estimator._learner.restore(learner.state())
-    estimator._shown = Weights(np.array(shown.weights), np.array(shown.bias))
-    estimator._progress, estimator._places, estimator._base = progress, None, None
+    shown, last = training.kept_weights(learner, plan, progress), learner.state()
+    estimator._places = None if places is None else places.columns
+    estimator._base = None
+    last = replace(last, weights=estimator._in_columns(last.weights))
+    estimator._shown = Weights(np.array(estimator._in_columns(shown.weights)), np.array(shown.bias))
+    own = made._learner
+    estimator._learner = own.like(last.weights.shape[1], own.dense)
+    estimator._learner.restore(last)
+    estimator._progress, estimator._places = progress, None
     checks.describe_run(estimator, progress)
+
+
+class Places(NamedTuple):
+    """The columns of sparse rows that occur in some block, and the share of the blocks with each.
+
+    Only they have weights that travel.
+    """
+
+    columns: np.ndarray
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, found: list[Any], rows: list[int]) -> Places | None:
+        """From the columns of each block; None if blocks are dense and have all columns."""
+        if any(columns is None for columns in found):
+            return None
+        union = np.unique(np.concatenate(found))
+        shares = np.zeros(len(union))
+        for columns, n in zip(found, rows, strict=True):
+            shares[np.searchsorted(union, columns)] += n / sum(rows)
+        return cls(union, shares)
 
 
 class BlockLearner(MixedLearner):
     """Weights that workers train on blocks of a Dask collection."""
 
+    add = staticmethod(Moves.merged)
     seed = 0
 
-    def __init__(self, engine: Any, made: Perceptron, prepared: list[Any], template: Any) -> None:
+    def __init__(
+        self, engine: Any, made: Perceptron, prepared: list[Any], template: Any,
+        places: Places | None,
+    ) -> None:  # fmt: skip
         own = made._learner
         problems = n_problems(len(made.classes_), own.multiclass)
         about = {"average": own.averaging, "classes": [str(name) for name in made.classes_]}
-        zeros = np.zeros((own.n_features, problems), own.dtype)
+        features = made.n_features_in_ if places is None else len(places.columns)
+        zeros = np.zeros((features, problems), own.dtype)
         super().__init__(engine, Parcel.of({}, about), zeros, np.zeros(problems))
-        self._prepared, self._template = prepared, template
+        self._prepared, self._template, self._places = prepared, template, places
         self._eta = float(made._plan().etas(1, 1)[0])
 
     def calls(self, examples: Shards, start: Parcel, shared: Any) -> list[Call]:
@@ -123,13 +166,22 @@ class BlockLearner(MixedLearner):
             made.append(Call(name, block_epoch, arguments))
         return made
 
+    def _mix(self, moves: Moves) -> None:
+        """Mix each feature from the blocks that have it: others would only hold it back."""
+        super()._mix(moves if self._places is None else moves.over(self._places.shares))
+
 
 class Prepared(NamedTuple):
-    """A block as a learner wants it."""
+    """A block as a learner wants it; sparse rows hold places, whose columns are told.
+
+    Once all blocks are known, these are the places of the columns among those of all blocks.
+    """
 
     examples: Examples
     order: np.ndarray
     draw: str
+    columns: np.ndarray | None
+    rates: np.ndarray
 
 
 # Tasks
@@ -146,16 +198,19 @@ def labels_of(X: Any, y: Any) -> tuple[int, np.ndarray]:
 
 
 def first_block(
-    estimator: Perceptron, X: Any, y: Any, classes: np.ndarray, rows: int
+    estimator: Perceptron, X: Any, y: Any, classes: np.ndarray, rows: list[int]
 ) -> Perceptron:
-    """The estimator with all that is decided before the first epoch, and a learner of zeros."""
+    """The estimator with all that is decided before the first epoch, and a learner of nothing."""
     made = clone(estimator)
     made._check_parameters()
     X, y = checked_data(made, _sound(X), np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
-    made._settle_units(examples, float(rows))
-    made._learner = made._new_learner(examples, len(classes))
+    made._settle_units(examples, float(sum(rows)))
+    if made.threshold == "auto":
+        # What an update by a block adds is mixed in by the block's share.
+        made.threshold = made.threshold_ * sum((n / sum(rows)) ** 2 for n in rows)
+    made._learner = made._new_learner(examples, len(classes)).like(0, examples.is_dense)
     return made
 
 
@@ -167,7 +222,31 @@ def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
     omega = checks.weighted_by_class(ONE, template.class_weight, template.classes_, codes)
     examples = examples_of(X, codes, omega)
     order, draw, merged = checks.order_of(template.shuffle, examples)
-    return Prepared(examples.reweighted(merged), order, draw)
+    examples, rates = _in_places(examples.reweighted(merged)), template._learner.rates
+    if examples.columns is not None:
+        last = np.uint32(len(rates) - 1)
+        rates = np.append(rates[np.minimum(examples.columns, last)], rates[last])
+    return Prepared(replace(examples, numbering=None), order, draw, examples.columns, rates)
+
+
+def _in_places(examples: Examples) -> Examples:
+    """Sparse rows with the columns that occur numbered; dense rows as they are."""
+    if isinstance(examples.rows, Csr) and examples.dtype != np.float32:
+        columns, places = np.unique(examples.rows.columns, return_inverse=True)
+        rows = examples.rows._replace(columns=places.astype(np.uint32).ravel())
+        return replace(examples, rows=rows, n_features=len(columns), columns=columns)
+    return examples.packed()
+
+
+def columns_of(block: Prepared) -> np.ndarray | None:
+    """The columns that occur in a block; None if it is dense."""
+    return block.columns
+
+
+def numbered(block: Prepared, columns: np.ndarray) -> Prepared:
+    """A block that knows the places of its columns among those of all blocks."""
+    assert block.columns is not None, "dense blocks have all columns"
+    return block._replace(columns=np.searchsorted(columns, block.columns).astype(np.uint32))
 
 
 def block_epoch(
@@ -177,10 +256,12 @@ def block_epoch(
     """One epoch over a block."""
     facts.check(expected)
     arrays, like = taken(weights).arrays, template._learner
-    W, bias = arrays["weights"], arrays["bias"]
-    learner = like.like(like.n_features, block.examples.is_dense)
+    W, bias, index = arrays["weights"], arrays["bias"], block.columns
+    before = W if index is None else W[index]
+    learner = like.like(len(before), block.examples.is_dense)
+    learner.rates = _aligned(block.rates)
     zeros = np.zeros(len(bias))
-    learner.restore(State(W.T, bias, np.zeros((0, 0)), zeros, zeros))
+    learner.restore(State(before.T, bias, np.zeros((0, 0)), zeros, zeros))
     progress = Progress(epoch=epoch - 1)
     plan = Plan(
         eta=eta, keep="average" if like.averaging else "last", max_epochs=epoch, tol=None
@@ -193,7 +274,8 @@ def block_epoch(
     data = Drawn(examples, _aligned(block.order), block.draw, seed)
     for _ in training.run(learner, data, plan, progress):
         pass
-    return moves_of(learner.state(), W, bias, share, like.averaging, progress)
+    given = (learner.state(), before, bias, share, like.averaging, progress)
+    return moves_of(*given) if index is None else touched_moves(*given, index, len(W))
 
 
 def _sound(X: Any) -> Any:

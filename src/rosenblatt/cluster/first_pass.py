@@ -16,7 +16,7 @@ from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
 from rosenblatt.data.labels import sorted_labels
-from rosenblatt.errors import DataError, OptionError, listed
+from rosenblatt.errors import DataError, listed
 from rosenblatt.estimators.file_run import rarity_of_model
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.models import Model
@@ -83,8 +83,6 @@ def first_pass(
         for block in engine.blocks(own)
         for shard in block
     ]
-    if reading.features.separator is not None:
-        raise OptionError("workers learn one label per row, and here a row may have several")
     found: list[Survey] = engine.each(calls)
     own, other = found[: len(manifest)], found[len(manifest) :]
     bits = reading.features.ngrams.bits

@@ -69,6 +69,7 @@ class MixedLearner:
     """
 
     batch = True
+    add = staticmethod(Moves.__add__)  # of what tasks tell
     averaging = False  # no sums over steps that a run on one machine could go on with
 
     def __init__(self, engine: Engine, common: Parcel, weights: Array, bias: Array) -> None:
@@ -90,7 +91,7 @@ class MixedLearner:
         shared = self.engine.share(start)
         calls = self.calls(examples, start, shared)
         try:
-            moves = self.engine.total(calls, Moves.__add__)
+            moves = self.engine.total(calls, self.add)
         finally:
             self.engine.drop(shared)
         self._mix(moves)

@@ -195,16 +195,25 @@ def _epoch(leaf: Leaf, common: Parcel, weights: Parcel, epoch: int, folder: str 
     for _ in run(learner, data, plan, progress):
         if rows.store.size > data.memory:
             learner.settle()
-    state = learner.state()
+    n_features = len(common.arrays["columns"])
+    given = (before, bias, leaf.share, about["average"], progress)
+    return touched_moves(learner.state(), *given, place.index, n_features)
+
+
+def touched_moves(
+    state: State, before: np.ndarray, bias: np.ndarray, share: float, average: bool,
+    progress: Progress, index: np.ndarray, n_features: int,
+) -> Moves:  # fmt: skip
+    """What :func:`moves_of` tells, of the features alone that moved; `index` are their places."""
     moved = (state.weights != before.T).any(axis=0)
-    if about["average"]:
+    if average:
         moved |= (state.sums != 0).any(axis=0)
     chosen = np.flatnonzero(moved)
     few = replace(state, weights=state.weights[:, chosen], before=None)
-    if about["average"]:
+    if average:
         few = replace(few, sums=state.sums[:, chosen])
-    moves = moves_of(few, before[chosen], bias, leaf.share, about["average"], progress)
-    return replace(moves, n_features=len(common.arrays["columns"]), index=place.index[chosen])
+    moves = moves_of(few, before[chosen], bias, share, average, progress)
+    return replace(moves, n_features=n_features, index=index[chosen])
 
 
 def moves_of(

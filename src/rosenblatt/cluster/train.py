@@ -63,6 +63,9 @@ def train_on_shards(job: Job) -> Model:
     for name, usual in (("rule", "perceptron"), ("class_weight", None), ("weight", None)):
         if getattr(job.settings, name) != usual:
             raise OptionError(f"{name} cannot be had with workers; leave one of them out")
+    started = None if job.start is None else job.start.features.separator
+    if job.reading.get("label_separator") is not None or started is not None:
+        raise OptionError("workers learn one label per row, and here a row may have several")
     if job.shards is not None and job.shards < 1:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None

@@ -135,16 +135,17 @@ def _plain(page: str) -> str:
 
 def _renderer() -> Callable[[str], str]:
     try:
-        from latex2mathml.converter import convert
         from markdown_it import MarkdownIt
         from mdit_py_plugins.anchors import anchors_plugin
         from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+        from rosenblatt.course.formulas import mathml
     except ImportError:
         raise MissingExtraError("the course", "course") from None
 
     def formula(tex: str, options: dict[str, Any]) -> str:
         display = "block" if options.get("display_mode") else "inline"
-        return str(convert(tex, display=display))
+        return mathml(tex, display)
 
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     markdown.use(dollarmath_plugin, renderer=formula, allow_space=False)

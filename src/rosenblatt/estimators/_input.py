@@ -74,10 +74,37 @@ def checked_data(
             estimator.n_features_in_ = X.shape[1]
         return X if labels is None else (X, labels)
     check_sparse(X)
+    refuse_several_labels(estimator, y)
     return validate_data(
         estimator, X, y, order="C", accept_sparse=accept_sparse, dtype=dtype, reset=reset,
         ensure_all_finite=finite,
     )  # fmt: skip
+
+
+def refuse_several_labels(estimator: BaseEstimator, y: Any) -> None:
+    """Say what learns from rows that have several labels each."""
+    name = type(estimator).__name__
+    if type(y) is list and any(isinstance(labels, list | tuple | set) for labels in y):
+        try:
+            y = np.asarray(y)
+        except ValueError:  # lists of different lengths
+            y = np.array(y, dtype=object)
+        if y.ndim == 1 or (y.shape[1] > 1 and y.dtype.kind not in "biuf"):
+            raise ValueError(
+                f"y holds a list of labels per row, but {name} learns one label per row. Make a "
+                "column of 0 and 1 per label by MultiLabelBinarizer().fit_transform(y) of "
+                f"sklearn.preprocessing, and use OneVsRestClassifier({name}()) of "
+                "sklearn.multiclass."
+            )
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}, but {name} learns one label per row: y should be a 1d array. "
+            "Where rows have several labels, a column of 0 and 1 for each, use "
+            f"OneVsRestClassifier({name}()) of sklearn.multiclass, or for partial_fit "
+            f"MultiOutputClassifier({name}()) of sklearn.multioutput. Where each row has exactly "
+            "one, give y.argmax(axis=1)."
+        )
 
 
 def _is_plain(X: Any, dtypes: list[Any], accept_sparse: bool) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rosenblatt import theory
 
 
-def mixed_run(shards, shares, threshold, epochs):
+def mixed_run(shards, shares, threshold, epochs, by_presence=False):
     """Iterative parameter mixing of premultiplied rows: updates per epoch and shard."""
     w = np.zeros(shards[0].shape[1])
     updates = np.zeros((epochs, len(shards)))
@@ -23,7 +23,11 @@ def mixed_run(shards, shares, threshold, epochs):
                     own += z
                     updates[epoch, i] += 1
             ends.append(own)
-        w = sum(share * end for share, end in zip(shares, ends, strict=True))
+        present = sum(
+            share * (rows != 0).any(axis=0) for share, rows in zip(shares, shards, strict=True)
+        )
+        moved = sum(share * (end - w) for share, end in zip(shares, ends, strict=True))
+        w = w + moved / (np.where(present > 0, present, 1.0) if by_presence else 1.0)
     return updates
 
 
@@ -55,6 +59,22 @@ def test_updates_by_shares_stay_below_the_bound_where_rows_can_be_separated(prob
     bound = theory.mixing_bound(radius, margin, shares, threshold=threshold)
     assert (updates @ shares).sum() <= bound.mixed * (1 + 1e-9)
     assert updates.sum() <= bound.total * (1 + 1e-9)
+
+
+@given(problems(noise=False), st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_the_bound_holds_where_features_are_mixed_from_the_shards_that_have_them(problem, seed):
+    shards, shares, _, threshold = problem
+    generator, own = np.random.default_rng(seed), []
+    for rows in shards:  # each shard lacks some features
+        kept = rows * (generator.random(rows.shape[1]) < 0.5)
+        kept[:, 0] = np.abs(rows[:, 0]) + 0.1  # so that the first axis separates
+        own.append(kept)
+    Z = np.vstack(own)
+    radius, margin = float(np.linalg.norm(Z, axis=1).max()), float(Z[:, 0].min())
+    updates = mixed_run(own, shares, threshold, epochs=15, by_presence=True)
+    bound = theory.mixing_bound(radius, margin, shares, threshold=threshold)
+    assert (updates @ shares).sum() <= bound.mixed * (1 + 1e-9)
 
 
 @given(problems(noise=True), st.floats(0.1, 10.0))
