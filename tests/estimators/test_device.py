@@ -221,8 +221,8 @@ def test_kernel_models_are_the_same_on_both_devices(standin, multiclass, keep):
     X, y = digits(n=90)
     options = {"degree": 2, "gamma": 1, "multiclass": multiclass, "keep": keep, "random_state": 1}
     options |= {"early_stopping": True, "max_iter": 4, "tol": 0}
-    here = KernelPerceptron(**options, device="cpu").fit(X, y)
-    there = KernelPerceptron(**options, device="cuda").fit(X, y)
+    here = KernelPerceptron.textbook(**options, device="cpu").fit(X, y)
+    there = KernelPerceptron.textbook(**options, device="cuda").fit(X, y)
     assert {"walk_joint" if multiclass == "joint" else "walk", "apply_dual"} <= {*standin.launched}
     np.testing.assert_array_equal(here.support_, there.support_)
     np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)

@@ -20,8 +20,7 @@ FOUND = [
 
 # The check asks that a class of weight 1000 be predicted nearly everywhere.
 WEIGHTS = {
-    "ALMA": "the weight of an example multiplies a step that is projected into the unit ball",
-    "OnlineGradient": "the weight of an example multiplies its step, so that 1000 overshoots",
+    "ConfidenceWeighted": "its constraint is met or not, so that the weight of an example is nothing",
     "ROMMA": "copies of an example change nothing once it is learned, so that weights do not count",
 }
 

@@ -42,7 +42,7 @@ RESULTS = {
     "CertificateSet": lambda: certify([[0], [1], [2]], ["a", "b", "c"]),
     "MarginInterval": lambda: max_margin(*LINE),
     "ErrorBracket": lambda: error_bracket(*XOR),
-    "RiskReport": lambda: risk_report(Perceptron.textbook().fit(*LINE), *LINE, *LINE),
+    "RiskReport": lambda: risk_report(Perceptron().fit(*LINE), *LINE, *LINE),
     "RunCertificate": lambda: run_certificate(*LINE, [1.0], -2.0, updates=3),
 }
 

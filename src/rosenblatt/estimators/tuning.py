@@ -284,6 +284,7 @@ class _KeptBatches(Source):
         self.kept, self._like = kept, like
         self.rows = self.bad = 0
         self.missing = like.missing.__class__()
+        self.label_sets = like.label_sets
 
     @property
     def files(self) -> list[str]:

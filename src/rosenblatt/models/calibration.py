@@ -98,8 +98,8 @@ class Calibration:
         """The map where a row may have several of the classes; `truth` (rows, classes) says which.
 
         >>> scores = np.array([[1.0, -1.0, 0.5], [-1.0, 2.0, -0.5]] * 9)
-        >>> round(Calibration.fit_labels(scores, scores > 0).probabilities(scores)[0, 0], 2)
-        0.97
+        >>> Calibration.fit_labels(scores, scores > 0).probabilities(scores)[0].round(2).tolist()
+        [0.97, 0.02, 0.86]
         """
         n, k = truth.shape
         found = cls.fit(

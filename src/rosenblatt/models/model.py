@@ -164,7 +164,7 @@ class Model:
         >>> from rosenblatt import train
         >>> frame = {"label": ["pos", "neg"] * 200, "text": ["good and fun", "bad and dull"] * 200}
         >>> train(frame, text="text").predict_proba(["good fun", "and"]).round(2).tolist()
-        [[0.02, 0.98], [0.5, 0.5]]
+        [[0.11, 0.89], [0.45, 0.55]]
         """
         return self.probabilities(self.scores(self.features.rows(self._table(X))))
 
