@@ -246,7 +246,9 @@ def patience(console: Console, folder: Path) -> None:
         table.add_row(name, *cells)
     run.EPOCHS_ENOUGH = usual
     console.print(table)
-    console.print("In brackets: the epochs of the last phase.", highlight=False)
+    console.print(
+        "In brackets: the epochs until the held-out tenth ended the run.", highlight=False
+    )
 
 
 def _tables() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
