@@ -1,4 +1,4 @@
-"""`rosenblatt explain`: which words and columns of a row spoke for and against a class."""
+"""`rosenblatt explain`: which words and columns of a row count for and against a class."""
 
 from __future__ import annotations
 
