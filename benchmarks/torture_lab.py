@@ -11,6 +11,7 @@ memory at the end must not be above that after a quarter of the time by more tha
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import subprocess
 import sys
@@ -49,25 +50,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Visit the lab until the time is over; the exit code."""
-    from rosenblatt.lab.component import Lab  # needs the extra "lab", the other commands do not
-
-    Lab().get_root()  # defines the Bokeh class of the component, which a visitor's document needs
     generator, seen, port = random.Random(options.seed), Counter[str](), free_port()
     memory: list[tuple[float, float]] = []
     slowest = 0.0
     with tempfile.TemporaryFile() as log:
         command = [sys.executable, "-m", "rosenblatt", "lab", "--no-show", "--port", str(port)]
-        with subprocess.Popen(command, stdout=log, stderr=log) as lab:
+        # Bokeh's client keeps the descriptors of a closed session: visitors live for 50 visits.
+        context = multiprocessing.get_context("spawn")
+        with (
+            context.Pool(1, initializer=_begin, maxtasksperchild=50) as pool,
+            subprocess.Popen(command, stdout=log, stderr=log) as lab,
+        ):
             try:
                 _wait(port)
                 began = time.monotonic()
                 while (now := time.monotonic() - began) < 60 * options.minutes:
-                    try:
-                        slowest = max(slowest, _visit(port, generator, seen))
-                    except OSError:  # a session that took longer to answer than the lab keeps it
-                        seen["visits that lost their session"] += 1
-                        if lab.poll() is not None:
-                            raise SystemExit(f"the lab ended with {lab.poll()}") from None
+                    answer = pool.apply(_visit, (port, generator.randrange(2**32)))
+                    slowest = max(slowest, answer.pop("slowest"))
+                    seen.update(answer)
+                    if lab.poll() is not None:
+                        raise SystemExit(f"the lab ended with {lab.poll()}")
                     memory.append((now, _resident_megabytes(lab.pid)))
                     time.sleep(options.pause)
             finally:
@@ -101,42 +103,52 @@ def _wait(port: int) -> None:
     raise SystemExit("the lab did not start")
 
 
-def _visit(port: int, generator: random.Random, seen: Counter[str]) -> float:
-    """One visit: a page alone, or a session with a few requests; the time of the slowest answer."""
+def _begin() -> None:
+    """Define the Bokeh class of the component, which a visitor's document needs."""
+    from rosenblatt.lab.component import Lab  # needs the extra "lab", the other commands do not
+
+    Lab().get_root()
+
+
+def _visit(port: int, seed: int) -> dict[str, Any]:
+    """One visit: a page alone, or a session with a few requests; counts and the slowest answer."""
+    from bokeh.client import pull_session
+
+    generator, seen, slowest = random.Random(seed), Counter[str](), 0.0
     if generator.random() < 0.3:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60).read()
-        seen["pages fetched"] += 1
-        return 0.0
-    from bokeh.client import pull_session
+        return {"pages fetched": 1, "slowest": 0.0}
+    try:
+        # Each request comes over a connection of its own, which pulled the view that it answers.
+        session = pull_session(url=f"http://127.0.0.1:{port}/")
+        for _ in range(generator.randrange(1, 12)):
+            malformed = generator.random() < 0.3
+            began, before = time.monotonic(), _page(session).data.view["reply"]
+            _send(session, generator.choice(_MALFORMED if malformed else _REQUESTS))
+            answered = False
+            while not answered and time.monotonic() - began < 30:
+                session.close()
+                session = pull_session(session_id=session.id, url=f"http://127.0.0.1:{port}/")
+                answered = _page(session).data.view["reply"] != before
+            seen["requests answered" if answered else "WRONG: not answered"] += 1
+            seen["malformed among them"] += malformed
+            slowest = max(slowest, time.monotonic() - began)
+        session.close()
+        seen["sessions"] += 1
+    except OSError:  # a session that took longer to answer than the lab keeps it
+        seen["visits that lost their session"] += 1
+    return {**seen, "slowest": slowest}
+
+
+def _send(session: Any, request: Any) -> None:
     from bokeh.document.events import MessageSentEvent
     from panel.models.esm import DataEvent
 
-    def connected(name: str | None = None) -> Any:
-        return pull_session(session_id=name, url=f"http://127.0.0.1:{port}/")
-
-    slowest = 0.0
-    # Each request comes over a connection of its own, which pulled the view that it answers.
-    session = connected()
-    for _ in range(generator.randrange(1, 12)):
-        malformed = generator.random() < 0.3
-        request = generator.choice(_MALFORMED if malformed else _REQUESTS)
-        began, document = time.monotonic(), session.document
-        before = _page(session).data.view["reply"]
-        document.models.flush_synced()  # the server has all that was pulled from it
-        event = DataEvent(_page(session), data=request)
-        document.callbacks.trigger_on_change(MessageSentEvent(document, "bokeh_event", event))
-        session.force_roundtrip()
-        answered = False
-        while not answered and time.monotonic() - began < 30:
-            last, session = session, connected(session.id)
-            last.close()
-            answered = _page(session).data.view["reply"] != before
-        seen["requests answered" if answered else "WRONG: not answered"] += 1
-        seen["malformed among them"] += malformed
-        slowest = max(slowest, time.monotonic() - began)
-    session.close()
-    seen["sessions"] += 1
-    return slowest
+    document = session.document
+    document.models.flush_synced()  # the server has all that was pulled from it
+    event = DataEvent(_page(session), data=request)
+    document.callbacks.trigger_on_change(MessageSentEvent(document, "bokeh_event", event))
+    session.force_roundtrip()
 
 
 def _page(session: Any) -> Any:
