@@ -183,12 +183,14 @@ class RiskReport:
             f"{e.name:<18}{e.shown():>8}{e.shown_interval()}  {'VACUOUS: ' * e.vacuous}{e.remark}"
             for e in self.estimates
         ]
-        if any(e.vacuous for e in self.estimates):
-            lines.append(
-                f"VACUOUS: not below {self.guessing:.2%}, the error of always predicting the most "
-                "frequent class."
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._legend()])
+
+    def _legend(self) -> list[str]:
+        """What "vacuous" compares with, if an estimate is."""
+        return [
+            f"VACUOUS: not below {self.guessing:.2%}, the error of always predicting the most "
+            "frequent class."
+        ] * any(e.vacuous for e in self.estimates)
 
     def __str__(self) -> str:
         return self.report()
@@ -199,10 +201,11 @@ class RiskReport:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th>{escape(e.name)}</th><td>{e.shown()}</td><td>{e.shown_interval().strip()}</td>"
-            f"<td>{'vacuous' * e.vacuous}</td><td>{escape(e.remark)}</td></tr>"
+            f"<td>{'VACUOUS' * e.vacuous}</td><td>{escape(e.remark)}</td></tr>"
             for e in self.estimates
         )
-        return f"<table>{rows}</table>"
+        legend = "".join(f"<p>{escape(line)}</p>" for line in self._legend())
+        return f"<table>{rows}</table>{legend}"
 
 
 def risk_report(
