@@ -4,6 +4,7 @@
     python benchmarks/bench_cluster.py scaling       # epochs with 1 and with 2 local processes
     python benchmarks/bench_cluster.py peers         # dask-ml's Incremental, SGDClassifier
     python benchmarks/bench_cluster.py bytes         # what an epoch sends, and would send
+    python benchmarks/bench_cluster.py patience      # how many epochs a table on shards waits
     python benchmarks/bench_cluster.py large [GB]    # a generated file, 3 GB by default
 
 Each model is trained with its defaults: a held-out tenth decides the number of epochs, and the
@@ -19,6 +20,7 @@ import itertools
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -143,7 +145,10 @@ def peers(console: Console, folder: Path) -> None:
     batches = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
     table = Table("16 batches of IMDB, 5 epochs", "s per epoch", "test accuracy, %")
 
-    def row(name: str, seconds: float, predicted: np.ndarray) -> None:
+    def row(name: str, seconds: float, predicted: np.ndarray | None) -> None:
+        if predicted is None:
+            table.add_row(name, "", "")
+            return
         table.add_row(name, f"{seconds / 5:.2f}", f"{100 * np.mean(predicted == y_test):.2f}")
 
     sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
@@ -180,7 +185,7 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
         try:
             from dask_ml.wrappers import Incremental
         except ImportError as error:
-            row(f"dask-ml is not installed ({error})", np.nan, np.array([]))
+            row(f"dask-ml is not installed ({error})", np.nan, None)
             return
         sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
                             average=True)  # fmt: skip
@@ -217,6 +222,48 @@ def sent(console: Console, folder: Path) -> None:
         "Each worker gets the weights once per epoch and sends one sum of moves; for 64 and 1,000 "
         "workers, one shard each, computed from the sizes measured.", highlight=False,
     )  # fmt: skip
+
+
+def patience(console: Console, folder: Path) -> None:
+    """What :class:`rosenblatt.cluster.run.ClusterRun` is to wait for, by rows of training parts."""
+    from rosenblatt.cluster import run
+
+    usual, waits = run.EPOCHS_ENOUGH, (1, 4, 8, 16, 32)
+    table = Table("table", "serial", *(f"{n} epochs" for n in waits),
+                  title="accuracy on held-out training rows, %; 16 shards")  # fmt: skip
+    for name, X, y in _tables():
+        cut, header = len(y) * 4 // 5, ",".join(["label", *(f"c{j}" for j in range(X.shape[1]))])
+        paths = folder / "patience_train.csv", folder / "patience_held_out.csv"
+        for path, rows in zip(paths, (slice(0, cut), slice(cut, None)), strict=True):
+            lines = np.column_stack([y[rows], X[rows]])
+            np.savetxt(path, lines, "%.6g", ",", header=header, comments="")
+        cells = [f"{100 * accuracy_of(rosenblatt.train(paths[0]), paths[1]):.2f}"]
+        with ThreadPoolExecutor(2) as pool:
+            for run.EPOCHS_ENOUGH in waits:
+                mixed = rosenblatt.train(paths[0], workers=pool, shards=16)
+                accuracy = 100 * accuracy_of(mixed, paths[1])
+                cells.append(f"{accuracy:.2f} ({len(mixed.history)})")
+        table.add_row(name, *cells)
+    run.EPOCHS_ENOUGH = usual
+    console.print(table)
+    console.print(
+        "In brackets: the epochs until the held-out tenth ended the run.", highlight=False
+    )
+
+
+def _tables() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """The training rows of covtype, and generated tables: clusters, and a noisy linear rule."""
+    found = np.load(data_folder() / "tabular" / "covtype_120k.npz")
+    order = np.random.default_rng(0).permutation(len(found["y"]))[:100_000]
+    yield "covtype, training part", found["X"][order], found["y"][order]
+    generator = np.random.default_rng(1)
+    y = generator.integers(0, 5, 40_000)
+    centres = generator.normal(size=(5, 3, 12))
+    kinds = generator.integers(0, 3, len(y))
+    yield "5 classes of 3 clusters", centres[y, kinds] + generator.normal(size=(len(y), 12)), y
+    X = generator.normal(size=(40_000, 20)) * np.geomspace(0.1, 10.0, 20)
+    rule = X / X.std(axis=0) @ generator.normal(size=20)
+    yield "noisy linear rule", X, (rule + 2.0 * generator.normal(size=len(X)) > 0).astype(int)
 
 
 def generated(path: Path, gigabytes: float) -> int:
@@ -266,9 +313,8 @@ def main() -> None:
         if what == "large":
             large(console, folder, float(rest[0]) if rest else 3.0)
         else:
-            {"accuracy": accuracy, "scaling": scaling, "peers": peers, "bytes": sent}[what](
-                console, folder, *rest
-            )
+            {"accuracy": accuracy, "scaling": scaling, "peers": peers, "bytes": sent,
+             "patience": patience}[what](console, folder, *rest)  # fmt: skip
 
 
 if __name__ == "__main__":
