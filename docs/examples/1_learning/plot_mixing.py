@@ -16,6 +16,7 @@ import numpy as np
 
 import rosenblatt
 from rosenblatt import theory
+from rosenblatt.viz import style
 
 warnings.simplefilter("ignore", rosenblatt.cluster.ShardWarning)  # these shards are tiny
 generator = np.random.default_rng(0)
@@ -36,7 +37,7 @@ path.write_text(
 )
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-for shards, color in ((1, "#444444"), (4, "#1F77B4"), (16, "#D62728")):
+for shards, color, marker in zip((1, 4, 16), style.PALETTE, style.MARKERS, strict=False):
     updates = {}
 
     def note(run, updates=updates):
@@ -49,8 +50,8 @@ for shards, color in ((1, "#444444"), (4, "#1F77B4"), (16, "#D62728")):
             workers=workers, shards=shards,
         )  # fmt: skip
     label = "1 shard" if shards == 1 else f"{shards} shards"
-    ax.plot(list(updates), list(updates.values()), "o-", color=color, label=label)
+    ax.plot(list(updates), list(updates.values()), f"{marker}-", color=color, label=label)
 bound = theory.mixing_bound(radius, margin, 1).mixed
-ax.axhline(bound, color="#8A8A8A", linestyle="--", label=f"(R/γ)² = {bound:,.0f}")
+ax.axhline(bound, color=style.INK, linestyle="--", label=f"(R/γ)² = {bound:,.0f}")
 ax.set(xlabel="epochs", ylabel="updates by shares, Σ μ k", yscale="log")
 _ = ax.legend()
