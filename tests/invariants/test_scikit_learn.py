@@ -20,7 +20,7 @@ FOUND = [
 
 # The check asks that a class of weight 1000 be predicted nearly everywhere.
 WEIGHTS = {
-    "ConfidenceWeighted": "its constraint is met or not, so that the weight of an example is nothing",
+    "ConfidenceWeighted": "its constraint is met or not, so that weights do not count",
     "ROMMA": "copies of an example change nothing once it is learned, so that weights do not count",
 }
 
