@@ -28,10 +28,10 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def interrupts(all_signals: bool = True) -> Iterator[list[int]]:
-    """A list that is no longer empty once Ctrl-C was pressed; a second time it interrupts.
+    """Catch the first Ctrl-C: its number is appended to the list; the second one interrupts.
 
-    So it is with SIGTERM and SIGHUP, unless these are ignored (as after ``nohup``) or only Ctrl-C
-    is to be heard.
+    SIGTERM and SIGHUP are caught in the same way with `all_signals`, unless the process ignores
+    them (as after ``nohup``).
     """
     asked: list[int] = []
 
@@ -46,7 +46,7 @@ def interrupts(all_signals: bool = True) -> Iterator[list[int]]:
         for number in _ENDINGS if all_signals else ():
             if signal.getsignal(number) is signal.SIG_DFL:
                 before[number] = signal.signal(number, note)
-    except ValueError:  # not in the main thread, which alone hears signals
+    except ValueError:  # only the main thread receives signals
         yield asked
         return
     try:

@@ -73,12 +73,13 @@ static __device__ SCORE warp_dot(const DATA* w, const DATA* x, int features, int
 }
 
 // One warp per problem, at most four to a thread block; lane j % 32 holds the score of row j in shared
-// memory. See the learner for what the arrays are. A correction at row i changes the scores of later rows at once; no row is looked at
-// before its turn.
+// memory. See the learner for what the arrays are. A correction at row i updates the scores of all later
+// rows before the next row is visited.
 //
 // If the scores are made by products of less precision (`screen`: features, rows X, weights W and the
-// lengths of both), a score is only known up to `error` times the lengths. A margin that exceeds the
-// threshold by more is no mistake, one that falls short by more is one; in between the row is scored again.
+// lengths of both), a score has an error of at most `error` times the lengths. A margin above the threshold
+// plus this bound is correct, a margin below the threshold minus it is a mistake; any other row is scored
+// again in full precision.
 extern "C" __global__ void walk(
     const DATA* G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total, const int* codes,
     const double* omega, long long weights_stride, const double* etas, long long etas_stride,
