@@ -38,7 +38,7 @@ def test_each_label_is_learned_as_if_it_were_alone(threads):
 
 
 def test_a_restored_learner_goes_on_to_the_same_weights():
-    examples, sets = problem()
+    examples, _ = problem()
     order = np.arange(60, dtype=np.uint64)
     whole = LabelLearner(Linear(2, 5, **OPTIONS), 4)
     whole.walk(examples, order)
@@ -63,7 +63,7 @@ def test_the_error_is_one_minus_the_micro_f1():
 
 
 def test_rows_that_no_label_would_correct_are_separated():
-    examples, sets = problem(4, 3)
+    examples, _ = problem(4, 3)
     order = np.arange(4, dtype=np.uint64)
     learner = LabelLearner(Linear(2, 5, dense=True), 3)
     assert not learner.is_separating(examples, order)

@@ -74,8 +74,9 @@ def checked_data(
         if reset:
             estimator.n_features_in_ = X.shape[1]
         return X if labels is None else (X, labels)
-    matrix = indicators(estimator, y) if several else refuse_indicators(estimator, y)
-    if matrix is not None:
+    if not several:
+        refuse_indicators(estimator, y)
+    elif (matrix := indicators(estimator, y)) is not None:
         check_consistent_length(X, matrix)
         return checked_data(estimator, X, accept_sparse=accept_sparse, dtype=dtype, reset=reset,
                             finite=finite, indices=indices), matrix  # fmt: skip

@@ -105,7 +105,7 @@ def indicators(estimator: BaseEstimator, y: Any) -> np.ndarray | None:
 
 def _array_of(y: Any) -> Any:
     """A list of rows as an array; lists of labels are refused."""
-    if type(y) is not list or not y or np.ndim(y[0]) != 1 and not isinstance(y[0], set):
+    if type(y) is not list or not y or not (np.ndim(y[0]) == 1 or isinstance(y[0], set)):
         return y
     try:
         found = np.asarray(y)
@@ -121,7 +121,8 @@ def _array_of(y: Any) -> Any:
 
 def refuse_indicators(estimator: BaseEstimator, y: Any) -> None:
     """Say how a model of one label per row learns from rows of several."""
-    shape, name = getattr(_array_of(y), "shape", ()), type(estimator).__name__
+    name = type(estimator).__name__
+    shape: tuple[int, ...] = getattr(_array_of(y), "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has shape {shape}, but {name} learns one label per row: y should be a 1d array. "

@@ -76,7 +76,7 @@ class MeanSquare:
         Row 1, 2, 4, ..., 256 renews the mean, which is that of all rows up to it: a function of the
         rows in their order, however they are divided into calls.
         """
-        if self.rows is None:
+        if self.rows is None or not len(order):
             yield order, self
             return
         first, value = self.rows, self.value

@@ -67,16 +67,18 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
             Where X lies on a CUDA device, there too, unless the labels are not numbers.
         """
         check_is_fitted(self)
-        on_device, several = _device.is_on_cuda(X), self.multiclass_ == "labels"
-        if not on_device:
-            return (self.decision_function(X) > 0).astype(np.int64) if several else super().predict(X)
+        several = self.multiclass_ == "labels"
+        if not _device.is_on_cuda(X):
+            if several:
+                return (self.decision_function(X) > 0).astype(np.int64)
+            return super().predict(X)
         scores = self._scores_on_device(X)
         if several:
             return _device.like((scores > 0).astype(np.int64), X)
         return _device.predicted(self.classes_, scores, X)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """The share of rows, by weight, whose label, or all of whose labels, are predicted right."""
+        """The share of rows, by weight, whose label, or all of whose labels, is predicted right."""
         return super().score(_device.to_host(X), _device.to_host(y), sample_weight)
 
     def _scores_on_device(self, X) -> Any:

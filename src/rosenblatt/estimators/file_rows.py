@@ -180,10 +180,8 @@ class FileRows:
                 self._settle()
             else:
                 yield from self._hand_out()
-        several = self.source.features.separator is not None
-        if len(self.source.classes) < (3 if several else 2):
-            fewest = "three labels, where rows may have several," if several else "two classes"
-            message = f"at least {fewest} are needed, but {self._what_was_found()}"
+        if len(self.source.classes) < 2:
+            message = f"at least two classes are needed, but {self._what_was_found()}"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)
         self._is_ready(ended=True)
         yield from self._hand_out()
@@ -318,8 +316,8 @@ class FileRows:
 
 
 def known_classes(source: Source) -> int:
-    """How many classes a learner of a source has by now: two at least, or three labels."""
-    return max(2 if source.features.separator is None else 3, len(source.classes))
+    """How many classes a learner of a source has by now: two at least."""
+    return max(2, len(source.classes))
 
 
 def near_rows(rows: Packed) -> int:

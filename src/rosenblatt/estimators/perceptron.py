@@ -124,7 +124,8 @@ class Perceptron(LinearTraining):
         The labels, sorted; of an indicator matrix the numbers of its columns.
     coef_, intercept_ : arrays (n_problems, n_features) and (n_problems,)
         One row for two classes, one per class for ``"ovr"`` and ``"joint"``, one per pair for
-        ``"ovo"``, one per column of an indicator matrix. Views of the weights in use: `partial_fit` changes them in place.
+        ``"ovo"``, one per column of an indicator matrix. Views of the weights in use:
+        `partial_fit` changes them in place.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps of the last fit; `t_` goes on counting
         through `partial_fit`.
@@ -173,7 +174,11 @@ class Perceptron(LinearTraining):
     >>> from sklearn.datasets import make_multilabel_classification
     >>> X, Y = make_multilabel_classification(400, n_classes=4, random_state=0)
     >>> model = Perceptron(random_state=0).fit(X[:300], Y[:300])
-    >>> model.predict(X[300:302]), model.coef_.shape
+    >>> model.predict(X[300:302])
+    array([[1, 1, 1, 1],
+           [0, 0, 1, 0]])
+    >>> model.coef_.shape, model.score(X[300:], Y[300:])
+    ((4, 20), 0.34)
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)

@@ -147,10 +147,14 @@ class LabelLearner:
         """The weight of the rows with a label on the wrong side, beyond `enough` not all."""
         assert examples.sets is not None
         signs = np.where(examples.sets, 1, -1)
-        return weight_where(
-            lambda scores, codes: (signs[codes] * scores <= 0).any(axis=1),
-            lambda chunk: self.scores(examples, chunk), examples, rows, enough,
-        )  # fmt: skip
+
+        def is_wrong(scores: Array, codes: Array) -> Array:
+            return np.asarray((signs[codes] * scores <= 0).any(axis=1))
+
+        def scored(chunk: Array) -> Array:
+            return self.scores(examples, chunk)
+
+        return weight_where(is_wrong, scored, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether no label of the rows would be corrected."""
