@@ -38,7 +38,7 @@ def detect_features(
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
-    name = label_name(joined_name(label), names, path)
+    name = label_names(joined_name(label), names, path)
     parts = indicator_columns(name, names)
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = (
@@ -138,13 +138,25 @@ def fit_features(reader: Reader, features: Features) -> bool:
     return features.label in names or bool(indicator_columns(features.label, names))
 
 
+def label_names(label: str | int | None, names: list[str], path: str) -> str:
+    """The label's column, or several with commas between them: of 0 and 1, one per label.
+
+    >>> label_names("1,kind", ["a", "kind"], "a.csv")
+    'a,kind'
+    """
+    if not isinstance(label, str) or label in names or SEPARATOR not in label:
+        return label_name(label, names, path)
+    parts = [label_name(part.strip(), names, path) for part in label.split(SEPARATOR)]
+    for part in parts:
+        if parts.count(part) > 1 or SEPARATOR in part:
+            why = "twice" if parts.count(part) > 1 else "but its name has a comma: rename it"
+            raise OptionError(f"the column {shown(part)} is given as a label, {why}")
+    return SEPARATOR.join(parts)
+
+
 def label_name(label: str | int | None, names: list[str], path: str) -> str:
     """The label's column: given by name, or by place from 1, negative from the end.
 
-    Several, with commas between them, are columns of 0 and 1, one per label.
-
-    >>> label_name("1,kind", ["a", "kind"], "a.csv")
-    'a,kind'
     >>> label_name("kind", ["a", "kind"], "a.csv"), label_name("-1", ["a", "kind"], "a.csv")
     ('kind', 'kind')
     >>> label_name(None, ["a", "kind"], "a.csv")
@@ -159,13 +171,6 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
         raise DataError(message, path=path)
     if isinstance(label, str) and label in names:
         return label
-    if isinstance(label, str) and SEPARATOR in label:
-        parts = [label_name(part.strip(), names, path) for part in label.split(SEPARATOR)]
-        for part in parts:
-            if parts.count(part) > 1 or SEPARATOR in part:
-                why = "twice" if parts.count(part) > 1 else "but its name has a comma: rename it"
-                raise OptionError(f"the column {shown(part)} is given as a label, {why}")
-        return SEPARATOR.join(parts)
     try:
         place = int(label)
     except ValueError:

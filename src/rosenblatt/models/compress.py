@@ -191,9 +191,9 @@ class _Test:
         for rows, known in self.batches:
             scores = model.scores(rows)
             if model.has_several_labels:
-                right += np.count_nonzero((model.decide_labels(scores) == known).all(axis=1))
+                right += int((model.decide_labels(scores) == known).all(axis=1).sum())
             else:
-                right += np.count_nonzero(model.decide(scores) == known)
+                right += int((model.decide(scores) == known).sum())
         return right / self.count
 
     def rows_with(self, model: Model) -> Array:
