@@ -8,6 +8,7 @@ from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
+from rosenblatt.data.indicators import joined_name
 from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.text import Ngrams
@@ -27,7 +28,7 @@ class Reading:
     3
     """
 
-    label: str | int | None = None
+    label: str | int | Iterable[str] | None = None
     text: str | Iterable[str] | None = None
     columns: Iterable[str] | Mapping[str, str] | None = None
     ngrams: int | tuple[int, int] | None = None
@@ -82,7 +83,7 @@ class Reading:
     def _check_start(self, start: Model) -> None:
         """Refuse options that the model to go on from decides about."""
         given = [name for name in _OF_FEATURES if getattr(self, name) is not None]
-        if self.label == start.features.label and "label" in given:
+        if joined_name(self.label) == start.features.label and "label" in given:
             given.remove("label")
         if given:
             raise OptionError(f"the model to go on from decides about {', '.join(given)}")
