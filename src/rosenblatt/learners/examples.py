@@ -264,7 +264,8 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if they are known.
     Returns the row numbers and the weights, in which each of these rows carries the weight of all
     its copies. So a model that draws its order from this one depends on the examples as a weighted
-    set, not on how a file happened to be sorted.
+    set, not on how a file happened to be sorted. Multiplying all rows by a power of two leaves the
+    order as it is.
     """
     n, codes, omega = len(examples), examples.codes, examples.omega
     chosen = np.arange(n, dtype=np.uint64)
@@ -274,7 +275,7 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         examples.n_features, np.dtype(f"u{examples.dtype.itemsize}")
     )  # fmt: skip
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
-    key = (_keys(examples, chosen, first) if keys is None else keys[chosen]) ^ labels
+    key = (_keys(examples, chosen, first)[0] if keys is None else keys[chosen]) ^ labels
     by_key = np.argsort(key)
     chosen, key = chosen[by_key], key[by_key]
     tied = key[1:] == key[:-1]
@@ -282,8 +283,9 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         return chosen, omega
 
     suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    finer = _keys(examples, chosen[suspects], second)
-    chosen[suspects] = chosen[suspects[np.lexsort((finer, codes[chosen[suspects]], key[suspects]))]]
+    finer, tops = _keys(examples, chosen[suspects], second)
+    ranks = np.lexsort((tops, finer, codes[chosen[suspects]], key[suspects]))
+    chosen[suspects] = chosen[suspects[ranks]]
     close = chosen[suspects]
     same = np.zeros(chosen.size, bool)
     same[suspects[1:]] = _same_as_next(examples, close) & (codes[close[1:]] == codes[close[:-1]])
@@ -293,15 +295,16 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     return chosen[~same], merged
 
 
-def _keys(examples: Examples, chosen: Array, multipliers: Array) -> Array:
-    rows, out = examples.rows, np.empty(chosen.size, multipliers.dtype)
+def _keys(examples: Examples, chosen: Array, multipliers: Array) -> tuple[Array, Array]:
+    """A number for each row that tells rows apart but for a power of two, and one for that."""
+    rows, (out, tops) = examples.rows, np.empty((2, chosen.size), multipliers.dtype)
     if isinstance(rows, Dense):
         words: Any = Dense(rows.X.reshape(-1).view(multipliers.dtype))
     else:
         assert isinstance(rows, Csr), "rows are told apart before they are packed"
         words = rows._replace(data=rows.data.view(multipliers.dtype))
-    row_keys.keys(words, chosen, multipliers, out)
-    return out
+    row_keys.keys(words, chosen, multipliers, out, tops)
+    return out, tops
 
 
 def _same_as_next(examples: Examples, chosen: Array) -> Array:
