@@ -32,7 +32,7 @@ from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
-from rosenblatt.learners.examples import Examples, examples_of, meanwhile
+from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -132,11 +132,9 @@ class LinearTraining(
             examples = examples_of(X, codes, omega_in)
             given = checks.check_weights(sample_weight, len(y))
             rows = float(np.broadcast_to(given, len(y)).sum())
-            threads = threads_of(self.n_jobs)
-            with meanwhile(partial(self._packed, examples), examples.keeps_busy(threads)) as packed:
-                found = surveyed(self, examples, X, rows, threads)
-                order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
-                examples = replace(packed(), omega=merged, screened=found.screened)
+            found = surveyed(self, examples, X, rows, threads_of(self.n_jobs))
+            order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
+            examples = replace(self._packed(examples), omega=merged, screened=found.screened)
             self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
@@ -286,8 +284,9 @@ class LinearTraining(
         return bool(self.update == "online")
 
     def _packed(self, examples: Examples) -> Examples:
-        """The rows of fit in the layout that the learner walks over fastest."""
-        return examples.packed()
+        """The rows of fit; packed where there would be more weights than numbers in the rows."""
+        weights = len(self.classes_) * examples.n_features
+        return examples.packed() if weights > examples.stored else examples
 
     def _check_parameters(self) -> None:
         check_parameters(self, checks.check_options)

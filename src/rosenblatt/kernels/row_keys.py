@@ -11,7 +11,6 @@ import numpy as np
 
 from rosenblatt.kernels.jit import by_layout, kernel
 
-
 # Added to the bits of numbers: those of 1.0 end in zeros, which no odd multiplier moves.
 _ODD = 0x9E3779B9
 

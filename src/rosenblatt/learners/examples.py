@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 ONE = np.ones(1)
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C is heard
 _COMPARED = 4096  # rows compared at a time
-_LONG = 1 << 18  # stored numbers that take longer to pack than a thread to start
 
 
 @dataclass(frozen=True)
@@ -76,15 +72,18 @@ class Examples:
         return self.rows.data.dtype if isinstance(self.rows, Csr) else np.dtype(np.float32)
 
     @property
+    def stored(self) -> int:
+        """How many numbers the rows hold."""
+        if isinstance(self.rows, Dense):
+            return int(self.rows.X.size)
+        if isinstance(self.rows, Csr):
+            return len(self.rows.data)
+        return len(self.rows.near) + len(self.rows.far) + len(self.rows.columns)
+
+    @property
     def rows_per_call(self) -> int:
         """How many rows a kernel call may visit before Python is asked for interrupts."""
-        if isinstance(self.rows, Dense):
-            stored = self.rows.X.size
-        elif isinstance(self.rows, Csr):
-            stored = len(self.rows.data)
-        else:
-            stored = len(self.rows.near) + len(self.rows.far) + len(self.rows.columns)
-        return max(1024, _ENTRIES_PER_CALL // max(1, stored // max(1, len(self.codes))))
+        return max(1024, _ENTRIES_PER_CALL // max(1, self.stored // max(1, len(self.codes))))
 
     def weights_of(self, order: Array) -> Array:
         """The weight of each row of an order."""
@@ -104,12 +103,8 @@ class Examples:
         """The same rows with other classes and weights."""
         return replace(self, codes=codes, omega=omega)
 
-    def keeps_busy(self, threads: int) -> bool:
-        """Whether packing is worth a thread of its own, if there are several."""
-        return threads > 1 and isinstance(self.rows, Csr) and self.rows.data.size >= _LONG
-
     def packed(self) -> Examples:
-        """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
+        """Sparse rows of float32 packed, with weights for what occurs; others as they are."""
         if not isinstance(self.rows, Csr) or self.rows.data.dtype != np.float32:
             return self
         return _pack(self, Numbering(self.n_features))
@@ -118,16 +113,6 @@ class Examples:
         """Other rows in the same layout: columns that are new get places of their own."""
         others = examples_of(X, codes)
         return others if self.numbering is None else _pack(others, self.numbering)
-
-
-@contextmanager
-def meanwhile(work: Callable[[], Any], apart: bool) -> Iterator[Callable[[], Any]]:
-    """What gives the result of some work, which is done meanwhile in a thread if `apart`."""
-    if not apart:
-        yield work
-        return
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(work).result
 
 
 def _pack(examples: Examples, numbering: Numbering) -> Examples:
