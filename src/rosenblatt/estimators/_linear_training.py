@@ -135,10 +135,11 @@ class LinearTraining(
             found = surveyed(self, examples, X, rows, threads_of(self.n_jobs))
             order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
             examples = replace(self._packed(examples), omega=merged, screened=found.screened)
+            examples, validate = self._validation(X, examples, omega, out, X_val, y_val)
             self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
-            plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
+            plan = self._plan(validate)
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
             run = Run(learner, data, plan, Progress())
             yield run
@@ -364,8 +365,8 @@ class LinearTraining(
             codes = checks.validation_codes(y_val, self.classes_)
         self._calibrate_by(self._scores_of(X), codes)
 
-    def _validation(self, X, examples, omega, out, X_val, y_val) -> Any:
-        """The error of a learner on held-out examples, or None if there are none."""
+    def _validation(self, X, examples, omega, out, X_val, y_val) -> tuple[Examples, Any]:
+        """The examples with room for the features of held-out ones, and the error on these."""
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
@@ -374,9 +375,10 @@ class LinearTraining(
             )
             held = examples.alike(X_val, checks.validation_codes(y_val, self.classes_))
             rows = np.arange(len(held), dtype=np.uint64)
+            examples = replace(examples, n_features=held.n_features, columns=held.columns)
         else:
-            return None
-        return lambda learner, averaged: learner.error(held, rows, averaged)
+            return examples, None
+        return examples, lambda learner, averaged: learner.error(held, rows, averaged)
 
     def _plan(self, validate=None) -> Plan:
         eta: float | Callable[[int], float] = float(self.eta0)
