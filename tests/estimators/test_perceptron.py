@@ -193,8 +193,9 @@ def test_the_held_out_tenth_is_not_learned_from():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(300, 400)), random.integers(0, 2, 300)
     model = Perceptron.textbook(early_stopping=True, random_state=0, n_iter_no_change=30).fit(X, y)
-    right = model.predict(X) == y
-    assert 0.85 < right.mean() < 0.98
+    last = model.state_  # separates the others; which epoch was best is chance, as labels are
+    right = (X @ last.weights[0] + last.bias > 0) == y
+    assert 0.9 <= right.mean() < 0.98
     assert model.history_["validation_error"].min() > 0.2
 
 
