@@ -44,6 +44,10 @@ def _falling(eta0: float, power: float, t: int) -> float:
     return eta0 / t**power
 
 
+def _unless_auto(given: Any, otherwise: Any) -> Any:
+    return otherwise if given == "auto" else given
+
+
 def _learns_online(estimator: LinearTraining) -> bool:
     """Learning row by row has no use for what looks at all examples together."""
     together = (
@@ -391,8 +395,8 @@ class LinearTraining(
             keep=self.keep,
             max_epochs=self.max_iter,
             max_updates=self.max_updates,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
+            tol=_unless_auto(self.tol, 1e-3 if self.early_stopping else 5e-3),
+            patience=_unless_auto(self.n_iter_no_change, 5 if self.early_stopping else 3),
             early_stopping=self.early_stopping,
             validate=validate,
             callbacks=checks.callbacks_of(self),

@@ -50,7 +50,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """What :meth:`decision_function` gives for rows that are checked already."""
         scores = linear_scores(X, *self._predicting())
         is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
-        return votes(scores, len(self.classes_)) if is_pairwise else scores
+        return votes(scores, self._learner.problems) if is_pairwise else scores
 
     def predict(self, X):
         """The class of each row.
@@ -80,7 +80,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if len(self.classes_) <= 2:
             return scores[:, 0]
         if self.multiclass_ == "ovo":
-            return _device.device_votes(scores, len(self.classes_))
+            return _device.device_votes(scores, self._learner.problems)
         return scores
 
     @property

@@ -11,9 +11,6 @@ import numpy as np
 
 from rosenblatt.kernels.jit import by_layout, kernel
 
-# Added to the bits of numbers: those of 1.0 end in zeros, which no odd multiplier moves.
-_ODD = 0x9E3779B9
-
 
 @kernel
 def folded(words, j, exponent):
@@ -22,7 +19,8 @@ def folded(words, j, exponent):
     Zero for both signs of zero.
     """
     half = words.dtype.type(4 * words.itemsize)
-    word = words.dtype.type(words[j] - exponent + words.dtype.type(_ODD))
+    # One more: the bits of 1.0 end in zeros, which no odd multiplier moves.
+    word = words.dtype.type(words[j] - exponent + words.dtype.type(1))
     return word ^ (word >> half) if without_sign(words, j) != 0 else words.dtype.type(0)
 
 
