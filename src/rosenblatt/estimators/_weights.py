@@ -13,6 +13,7 @@ from rosenblatt.estimators import _device
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators._scores import linear_scores
 from rosenblatt.kernels.family_cells import SCALE
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -25,7 +26,8 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
     n_features_in_: int
     multiclass_: str
     keep: str
-    _learner: Linear
+    feature_rates: Any
+    _learner: Linear | LabelLearner
     _shown: Weights | None  # None: those in use are those to predict with
     _places: np.ndarray | None  # the columns of packed rows
     _base: np.ndarray | None  # weights of columns that no packed row had
@@ -40,6 +42,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         Returns
         -------
         scores : array (n,) for two classes, else (n, n_classes)
+            One column per label, where rows have several.
         """
         check_is_fitted(self)
         if _device.is_on_cuda(X):
@@ -53,7 +56,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         return votes(scores, self._learner.problems) if is_pairwise else scores
 
     def predict(self, X):
-        """The class of each row.
+        """The class of each row, or which labels it has.
 
         Parameters
         ----------
@@ -61,15 +64,22 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
         Returns
         -------
-        labels : array (n,)
+        labels : array (n,), or indicator matrix (n, labels) of int
             Where X lies on a CUDA device, there too, unless the labels are not numbers.
         """
+        check_is_fitted(self)
+        several = self.multiclass_ == "labels"
         if not _device.is_on_cuda(X):
+            if several:
+                return (self.decision_function(X) > 0).astype(np.int64)
             return super().predict(X)
-        return _device.predicted(self.classes_, self._scores_on_device(X), X)
+        scores = self._scores_on_device(X)
+        if several:
+            return _device.like((scores > 0).astype(np.int64), X)
+        return _device.predicted(self.classes_, scores, X)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """The share of rows, by weight, whose label is predicted right."""
+        """The share of rows, by weight, whose label, or all of whose labels, is predicted right."""
         return super().score(_device.to_host(X), _device.to_host(y), sample_weight)
 
     def _scores_on_device(self, X) -> Any:
@@ -77,7 +87,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         weights, bias = self._predicting()
         X = _device.checked_on_device(self, X, dtype=weights.dtype, reset=False)
         scores = _device.device_scores(X, weights, bias)
-        if len(self.classes_) <= 2:
+        if len(bias) == 1:
             return scores[:, 0]
         if self.multiclass_ == "ovo":
             return _device.device_votes(scores, self._learner.problems)
@@ -131,6 +141,26 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         full[:, self._places] = weights
         return full
 
+    def _rates_in_columns(self, rates: np.ndarray) -> np.ndarray:
+        """The learning rates of packed rows by the columns of X."""
+        if len(rates) == 1:  # all are the same
+            return rates
+        if not isinstance(self.feature_rates, str):
+            return self._given_rates()
+        full = np.full(self.n_features_in_ + 1, rates[-1])
+        full[self._places] = rates[:-1]
+        return full
+
+    def _given_rates(self) -> np.ndarray:
+        """The learning rates that were given as an array, checked."""
+        rates = np.asarray(self.feature_rates, dtype=np.float32)
+        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
+            raise ValueError(
+                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
+                f"an array of shape {rates.shape}."
+            )
+        return rates
+
     def _unpack(self, dense: bool | None = None) -> None:
         """Let the learner have the columns of X as features, for rows that are not packed."""
         learner = self._learner
@@ -148,5 +178,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
             cells[:, self._places] = state.cells
         state = replace(state, weights=weights, sums=sums, cells=cells, before=None)
         self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
+        if self._places is not None:
+            self._learner.rates = self._rates_in_columns(learner.rates)
         self._learner.restore(state)
         self._places = self._base = None

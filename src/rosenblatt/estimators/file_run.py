@@ -42,7 +42,7 @@ class Settings:
     padding: float | None = None
     average: bool = True
     holdout: float | None = None
-    max_epochs: int = 20
+    max_epochs: int | None = None
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
@@ -61,6 +61,7 @@ class Settings:
         usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
         if features.is_plain_table:
             usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+        usual["max_epochs"] = 20
         return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
 
     def held_out(self, has_validation: bool) -> float:
@@ -163,7 +164,7 @@ class FileRun:
             return best
         # Few held-out rows cannot tell one number of epochs from another: then rather too many.
         enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
-        return max(best, min(enough, EPOCHS_ENOUGH, self.settings.max_epochs))
+        return max(best, min(enough, EPOCHS_ENOUGH, self._most_epochs()))
 
     @property
     def validation_error(self) -> float:
@@ -199,7 +200,7 @@ class FileRun:
         return Plan(
             eta=self._eta(),
             keep=keep,
-            max_epochs=s.epochs or s.max_epochs,
+            max_epochs=s.epochs or self._most_epochs(),
             tol=None,
             patience=s.epochs or s.patience,
             early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
@@ -207,6 +208,11 @@ class FileRun:
             most_visits=_VISITS_PER_STEP,
             least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
+
+    def _most_epochs(self) -> int:
+        """How many epochs there are at most, where held-out rows decide."""
+        assert self.settings.max_epochs is not None, "settings are for the features by now"
+        return self.settings.max_epochs
 
     def _eta(self) -> Any:
         """The learning rate, for rules that have one."""
@@ -226,17 +232,18 @@ class FileRun:
             "dtype": np.float32,
             "threads": self.threads,
         }
-        n_classes, source = n_classes or known_classes(self.source), self.source
+        n_classes = n_classes or known_classes(self.source)
         learner: Any
-        if source.features.separator is not None:
-            shared |= {"multiclass": "ovr", "thresholds": (s.threshold, s.threshold)}
-            learner = LabelLearner(
-                n_classes, 0, lambda: source.label_sets.matrix(known_classes(source)), **shared
-            )
-        elif self._member is None:
-            learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
+        several = self.source.features.separator is not None
+        problem = 2 if several else n_classes
+        if several:
+            shared |= {"multiclass": "ovr", "threads": 1}
+        if self._member is None:
+            learner = Linear(problem, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
-            learner = Family(self._member._member_rule(), n_classes, 0, **shared)
+            learner = Family(self._member._member_rule(), problem, 0, **shared)
+        if several:
+            learner = LabelLearner(learner, n_classes, self.threads)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
