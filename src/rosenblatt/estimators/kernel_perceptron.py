@@ -19,9 +19,10 @@ from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals
 from rosenblatt.estimators._dual_model import DualModel
-from rosenblatt.estimators._input import QuickParameters, check_parameters, classes_and_codes
+from rosenblatt.estimators._input import QuickParameters, check_parameters
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._progress import progress_bar
+from rosenblatt.estimators._targets import classes_and_codes
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
