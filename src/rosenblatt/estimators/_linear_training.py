@@ -147,9 +147,13 @@ class LinearTraining(
         return bool(self.update == "online")
 
     def _packed(self, examples: Examples) -> Examples:
-        """The rows of fit; packed where there would be more weights than numbers in the rows."""
-        weights = len(self.classes_) * examples.n_features
-        return examples.packed() if weights > examples.stored else examples
+        """The rows of fit; packed where there would be more weights than numbers in the rows.
+
+        Packing takes the time of several epochs and saves a part of each. An order of the caller's
+        own may be that of a file, whose rows are packed: then the sums are made as there.
+        """
+        wide = len(self.classes_) * examples.n_features > examples.stored
+        return examples.packed() if wide or self.shuffle is not True else examples
 
     def _check_parameters(self) -> None:
         check_parameters(self, checks.check_options)

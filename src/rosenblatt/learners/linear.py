@@ -25,6 +25,7 @@ _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at 
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
 _WORTH_A_THREAD = 16
+_WORTH_STARTING = 1 << 20  # products that take longer than threads to start
 _MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
@@ -146,7 +147,8 @@ class Linear:
              *part.scratch)
             for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
         ]  # fmt: skip
-        if self.threads == 1 or len(calls) == 1:
+        numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
+        if self.threads == 1 or len(calls) == 1 or numbers < _WORTH_STARTING:
             for call in calls:
                 kernel(*call)
         else:
