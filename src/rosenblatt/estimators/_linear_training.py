@@ -37,6 +37,9 @@ from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
 
+_CACHED_WEIGHTS = 1 << 21  # weights that the caches of a processor hold
+
+
 def _falling(eta0: float, power: float, t: int) -> float:
     return eta0 / t**power
 
@@ -147,13 +150,14 @@ class LinearTraining(
         return bool(self.update == "online")
 
     def _packed(self, examples: Examples) -> Examples:
-        """The rows of fit; packed where there would be more weights than numbers in the rows.
+        """The rows of fit; packed where there are many weights, for the caches or the rows.
 
         Packing takes the time of several epochs and saves a part of each. An order of the caller's
         own may be that of a file, whose rows are packed: then the sums are made as there.
         """
-        wide = len(self.classes_) * examples.n_features > examples.stored
-        return examples.packed() if wide or self.shuffle is not True else examples
+        weights = n_problems(len(self.classes_), "ovr") * examples.n_features
+        many = weights > min(examples.stored, _CACHED_WEIGHTS)
+        return examples.packed() if many or self.shuffle is not True else examples
 
     def _check_parameters(self) -> None:
         check_parameters(self, checks.check_options)

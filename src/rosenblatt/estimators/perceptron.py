@@ -98,8 +98,9 @@ class Perceptron(LinearTraining):
         Weights of classes, relative to the largest of them (or to 1, if that is larger): the rows
         of a class with half of it are learned from at half the learning rate.
     n_jobs : int or None, default=None
-        Threads over which the classes (or pairs) are spread; with two classes a second thread
-        scores rows ahead. The model is the same for any number. None is 1, -1 all cores.
+        Threads over which the look at all rows before training and the classes (or pairs) are
+        spread, where there is enough to do. The model is the same for any number. None is 1, -1
+        all cores that the process may use.
     random_state : int, RandomState or None, default=None
         Seed of the orders and of the validation split; the order of an epoch is a function of the
         seed and the number of the epoch.
