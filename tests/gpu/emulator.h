@@ -8,6 +8,7 @@
 #include <vector>
 
 using std::ceil;
+using std::fma;
 using std::fabs;
 using std::floor;
 using std::sqrt;
@@ -18,25 +19,31 @@ using std::fmin;
 #define __device__
 #define __launch_bounds__(...)
 #define __shared__ static
+#define __syncwarp()
 #define __CUDA_ARCH__ 0
 
 struct Index { int x, y; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 static std::vector<ucontext_t> fibers;
-static std::vector<char> finished;
+static std::vector<char> finished, waiting;
 static std::vector<std::vector<char>> stacks;
 static ucontext_t scheduler;
 static int running;
 static double exchanged[1024];
 
-static void __syncthreads() { swapcontext(&fibers[running], &scheduler); }
-
 // Each context goes on to its next switch in turn, so that the lanes of a warp stay together.
+static void hand_on() { swapcontext(&fibers[running], &scheduler); }
+
+static void __syncthreads() {
+    waiting[running] = 1;
+    hand_on();
+}
+
 template <class T> static T exchange(T value, int other) {
     exchanged[running] = (double)value;
-    __syncthreads();
+    hand_on();
     T there = other < (int)fibers.size() ? (T)exchanged[other] : value;
-    __syncthreads();
+    hand_on();
     return there;
 }
 
@@ -49,11 +56,11 @@ template <class T> static T __shfl_up_sync(unsigned, T value, int k) {
 static unsigned __ballot_sync(unsigned, bool vote) {
     exchanged[running] = vote;
     int first = running & ~31;
-    __syncthreads();
+    hand_on();
     unsigned votes = 0;
     for (int lane = 0; lane < 32 && first + lane < (int)fibers.size(); lane++)
         votes |= (unsigned)(exchanged[first + lane] != 0) << lane;
-    __syncthreads();
+    hand_on();
     return votes;
 }
 
@@ -77,6 +84,7 @@ static void begin() {
 static void run_block(int threads, int width) {
     fibers.resize(threads);
     finished.assign(threads, 0);
+    waiting.assign(threads, 0);
     if ((int)stacks.size() < threads) stacks.resize(threads, std::vector<char>(1 << 16));
     for (int t = 0; t < threads; t++) {
         getcontext(&fibers[t]);
@@ -86,12 +94,15 @@ static void run_block(int threads, int width) {
         makecontext(&fibers[t], begin, 0);
     }
     for (int left = threads; left > 0;) {
+        int going = 0;
         for (running = 0; running < threads; running++)
-            if (!finished[running]) {
+            if (!finished[running] && !waiting[running]) {
                 threadIdx = {running % width, running / width};
                 swapcontext(&scheduler, &fibers[running]);
                 left -= finished[running];
+                going += !finished[running] && !waiting[running];
             }
+        if (!going) waiting.assign(threads, 0);  // all who are left have reached the barrier
     }
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rosenblatt.gpu
+from rosenblatt.gpu.device import problems_together
 
 HERE = Path(__file__).parent
 SOURCE = Path(rosenblatt.gpu.__file__).parent / "kernels.cu"
@@ -81,6 +82,7 @@ def library(score, data, block_rows):
     source.write_text(
         f'#include "{HERE / "emulator.h"}"\n#define SCORE {names[score]}\n'
         f"#define DATA {names[data]}\n#define ROWS {-(-block_rows // 32)}\n"
+        f"#define TOGETHER {problems_together(score, data, block_rows)}\n"
         f'#include "{SOURCE}"\n' + "\n".join(f"EMULATED({name})" for name in KERNELS)
     )
     target = folder / "kernels.so"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu.device import NO_POINTER
+from rosenblatt.gpu.device import NO_POINTER, WALKERS, problems_together
 from rosenblatt.gpu.rows import Chunk, Resident, Streamed, rows_of
 from rosenblatt.gpu.table import Settings, screen_error, table_of
 from rosenblatt.learners.examples import Examples
@@ -89,7 +89,7 @@ class Blocks:
         with self.device.main:
             weighted = self._bring(examples, order, codes, etas, omega, buffers)
             if self.screens:
-                buffers.norms[...] = self.device.xp.sqrt((self.W * self.W).sum(axis=1)) * 1.00001
+                self._measure_weights(NO_POINTER, buffers)
             visits = self._visit(rows, order, etas.shape[1], weighted, limits, buffers)
             counts = self.device.host(buffers.counts)
         return self._told(examples, order[:visits], counts, omega)
@@ -245,10 +245,11 @@ class Blocks:
             )  # fmt: skip
             return
         timed = int32(weighted > 0 or self.is_pairwise)
-        warps = 4 if self.n >= MANY else 1  # a few problems are spread over the device
+        # A few problems are spread over the device, many share Gram entries.
+        together = problems_together(self.dtype, self.dtype, size) if self.n >= MANY else 1
         self._launch(
-            "walk", (-(-self.n // warps), 1), (32 * warps, 1),
-            (*block, int32(self.n), codes, *shared, timed, *lists, *counted,
+            "walk", (-(-self.n // together), 1), WALKERS,
+            (*block, int32(self.n), int32(together), codes, *shared, timed, *lists, *counted,
              *self._doubt(X, buffers)),
         )  # fmt: skip
 
@@ -272,16 +273,20 @@ class Blocks:
              self.bias, self.bias_sums),
         )  # fmt: skip
         if self.screens:
-            self._launch(
-                "lengths_of", (self.n, 1), (128, 1),
-                (self.W, np.int32(self.n_features), buffers.count, buffers.norms),
-            )  # fmt: skip
+            self._measure_weights(buffers.count, buffers)
         self._launch(
             "count_mistakes", (-(-n // 32), len(self.models)), (32, 8),
             (buffers.S, int32(self.size), int32(n), int32(self.per_model), self.table,
              buffers.codes[at:], buffers.omega[:, at:] if weighted else NO_POINTER,
              np.int64(buffers.omega.strides[0] // 8 if weighted else 0), buffers.row_updates,
              int32(self.size), int32(not self.is_pairwise), buffers.mistakes, buffers.updated),
+        )  # fmt: skip
+
+    def _measure_weights(self, changed: Any, buffers: Any) -> None:
+        """The lengths of all weights, or of those that were corrected."""
+        self._launch(
+            "lengths_of", (self.n, 1), (128, 1),
+            (self.W, np.int32(self.n_features), changed, buffers.norms),
         )  # fmt: skip
 
     def _launch(self, name: str, grid: Any, threads: Any, arguments: tuple[Any, ...]) -> None:

@@ -1,7 +1,8 @@
 // The steps of the perceptron within a block of rows, in CUDA C++. Compiled by NVRTC for one choice of
 //   SCORE   the type of scores (that of the weights; double in the dual form)
 //   DATA    the type of rows and Gram entries
-//   ROWS    rows per lane of a walk: a block holds at most 32 * ROWS rows
+//   ROWS    a block holds at most 32 * ROWS rows
+//   TOGETHER  the most problems that share a thread block of a walk: 1, 2, 4 or 8
 // The same source compiles with a C++ compiler for tests (tests/gpu/emulator.h).
 //
 // A block of n rows was scored with one product, S (problems, lds) = W X', and its Gram matrix
@@ -11,6 +12,11 @@
 // block, what was added, and what it adds to the averaging sum; in the dual form, with `squares`, its time.
 
 #define NONE 0x7fffffff
+#define WHOLE 0xffffffffu      // all lanes of a warp
+#define SUB 64                 // rows whose Gram entries a walk holds in shared memory
+#define CREW 8                 // warps of a thread block that walks
+#define ROUNDING 1.2e-7f       // twice the error of one addition in single precision, and a little more
+#define LEAST 1.2e-38f         // what a product of less than the smallest normal number may be off by
 
 struct Problem {
     double below, above;  // the largest margins that are corrected, for y = -1 and +1, as SCOREs
@@ -72,150 +78,209 @@ static __device__ SCORE warp_dot(const DATA* w, const DATA* x, int features, int
     return (SCORE)warp_sum((double)((a + b) + (c + d)));
 }
 
-// One warp per problem, at most four to a thread block; lane j % 32 holds the score of row j in shared
-// memory. See the learner for what the arrays are. A correction at row i updates the scores of all later
-// rows before the next row is visited.
-//
-// If the scores are made by products of less precision (`screen`: features, rows X, weights W and the
-// lengths of both), a score has an error of at most `error` times the lengths. A margin above the threshold
-// plus this bound is correct, a margin below the threshold minus it is a mistake; any other row is scored
-// again in full precision.
-extern "C" __global__ void walk(
-    const DATA* G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total, const int* codes,
-    const double* omega, long long weights_stride, const double* etas, long long etas_stride,
-    const double* bias, double* clock, int timed, int* count, int* place, double* pulls, double* lates,
-    int cap, unsigned long long* updates, unsigned* row_updates, int rows_stride, double* squares,
-    const double* before, double error, int features, const DATA* X, const DATA* W, const float* lengths,
-    const float* norms)
+// The Gram entries between the rows b .. b + SUB of a block, and their classes: this thread's share.
+static __device__ void fetch_part(
+    const DATA* __restrict__ G, int ldg, const int* codes, int b, int n, DATA* entries, int* label)
 {
-    const int lane = threadIdx.x & 31, c = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
-    __shared__ SCORE held[4][32 * ROWS];
-    if (c >= total) return;
-    SCORE* s = held[threadIdx.x >> 5];
-    const unsigned whole = 0xffffffffu;
-    const Problem p = problems[c];
-    if (!p.active) {
-        if (lane == 0) count[c] = 0;
-        return;
+    const int t = threadIdx.x;
+    #pragma unroll
+    for (int u = 0; u < SUB * SUB / (32 * CREW); u++) {
+        const int k = t + u * 32 * CREW, i = b + k / SUB, j = b + k % SUB;
+        entries[u] = i <= j && j < n ? G[(size_t)i * ldg + j] : (DATA)0;
     }
+    *label = t < SUB && b + t < n ? codes[b + t] : -1;
+}
+
+// Add corrections to the scores s of the rows first, first + width .. n of a block, in their order.
+static __device__ void add_later(
+    const DATA* __restrict__ G, int ldg, int first, int width, int n, SCORE padding, int corrections,
+    const int* rows, const SCORE* pulls, SCORE* s)
+{
+    for (; first < n; first += 4 * width) {
+        SCORE scores[4];
+        #pragma unroll
+        for (int k = 0; k < 4; k++) scores[k] = first + k * width < n ? s[first + k * width] : (SCORE)0;
+        #pragma unroll 4
+        for (int e = 0; e < corrections; e++) {
+            const DATA* g = G + (size_t)rows[e] * ldg;
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const int j = first + k * width;
+                const DATA entry = j < n ? g[j] : (DATA)0;
+                scores[k] = fma(pulls[e], (SCORE)entry + padding, scores[k]);
+            }
+        }
+        #pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (first + k * width < n) s[first + k * width] = scores[k];
+    }
+}
+
+// One warp per problem walks through the rows, in parts of SUB rows whose Gram entries lie in shared memory:
+// a correction updates the scores of the later rows of its part at once, those of the rest of the block when
+// the part is over, in the same order. `together` problems share a thread block of CREW warps; the warps that
+// do not walk help to copy and to add. See the learner for what the arrays are.
+//
+// If the scores are made by products of less precision (`error` > 0; rows X, weights W and the lengths of
+// both), they are a screen: `doubt` bounds how far a score may be from the one that starts with w·x in full
+// precision. A margin further from the threshold decides as that one would; any other row is scored again,
+// with all corrections of the block in their order, and so is a mistake whose size matters (weight > 1).
+extern "C" __global__ void __launch_bounds__(32 * CREW) walk(
+    const DATA* __restrict__ G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total,
+    int together, const int* codes, const double* omega, long long weights_stride, const double* etas,
+    long long etas_stride, const double* bias, double* clock, int timed, int* count, int* place,
+    double* pulls, double* lates, int cap, unsigned long long* updates, unsigned* row_updates,
+    int rows_stride, double* squares, const double* before, double error, int features, const DATA* X,
+    const DATA* W, const float* lengths, const float* norms)
+{
+    __shared__ SCORE held[TOGETHER][32 * ROWS];
+    __shared__ DATA gram[SUB][SUB];
+    __shared__ int labels[SUB];
+    __shared__ int added[TOGETHER];  // corrections of this part: how many, where, and what was added
+    __shared__ int added_rows[TOGETHER][SUB];
+    __shared__ SCORE added_pulls[TOGETHER][SUB];
+    const int t = threadIdx.x, lane = t & 31, team = CREW / together, own = (t >> 5) / team;
+    const int member = t - own * team * 32, width = team * 32;  // of those that work for one problem
+    const int c = blockIdx.x * together + own;
+    const bool exists = c < total;
+    const Problem p = problems[exists ? c : total - 1];
+    const bool active = exists && p.active, walks = active && member < 32;
     const double* weight_of = omega + p.weights * weights_stride;
     const double* eta_of = etas + p.rates * etas_stride;
-    const double one_eta = eta_of[0];
-    const SCORE below = (SCORE)p.below, above = (SCORE)p.above, offset = (SCORE)bias[c];
-    const SCORE padding = (SCORE)p.padding;
+    const double one_eta = active ? eta_of[0] : 0.0, start = active ? clock[c] : 0.0;
+    const SCORE below = (SCORE)p.below, above = (SCORE)p.above, padding = (SCORE)p.padding;
+    const SCORE offset = active ? (SCORE)bias[c] : (SCORE)0;
     const bool screened = error > 0.0;
-    const float slack = screened ? (float)error * norms[c] : 0.0f;
-    SCORE* own = S + (size_t)c * lds;
-    unsigned positive = 0, visited = 0;
-    for (int r = 0; r < ROWS; r++) {
-        int j = r * 32 + lane;
-        s[j] = 0;
-        if (j < n) {
-            int code = codes[j];
-            bool is_positive = code == p.positive, is_own = is_positive || p.negative < 0 || code == p.negative;
-            if (weights_stride && weight_of[j] == 0.0) is_own = false;
-            positive |= (unsigned)is_positive << r;
-            visited |= (unsigned)is_own << r;
-            s[j] = own[j] + offset;
-        }
-    }
-    const double start = clock[c];
+    const float norm = screened && active ? norms[c] : 0.0f;
+    SCORE* s = held[own];
+    SCORE* mine_of = S + (size_t)c * lds;
+    if (active)
+        for (int j = member; j < n; j += width) s[j] = mine_of[j] + offset;
     double passed = 0.0, grown = 0.0, moved = 0.0;
+    float reach = fabs((float)offset), spread = 0.0f;  // |score| <= reach + norm·‖x‖ + spread·√G[j, j]
     unsigned long long answered = 0;
     int made = 0;
-    for (int q = 0; q * 32 < n; q++) {
-        const int j = q * 32 + lane;
-        const bool is_own = visited >> q & 1, is_positive = positive >> q & 1;
-        const SCORE threshold = is_positive ? above : below;
-        double weight = weights_stride && is_own ? weight_of[j] : 1.0, time = start + j;
-        if (timed) {  // the weights of the rows of this problem before this one
-            double sum = is_own ? weight : 0.0, mine = sum;
-            for (int k = 1; k < 32; k <<= 1) {
-                double other = __shfl_up_sync(whole, sum, k);
-                if (lane >= k) sum += other;
+    DATA ahead[SUB * SUB / (32 * CREW)];
+    int label = -1;
+    fetch_part(G, ldg, codes, 0, n, ahead, &label);
+    for (int b = 0; b < n; b += SUB) {
+        const int rows = n - b < SUB ? n - b : SUB;
+        __syncthreads();
+        #pragma unroll
+        for (int u = 0; u < SUB * SUB / (32 * CREW); u++)
+            (&gram[0][0])[t + u * 32 * CREW] = ahead[u];
+        if (t < SUB) labels[t] = label;
+        if (lane == 0) added[own] = 0;
+        __syncthreads();
+        fetch_part(G, ldg, codes, b + SUB, n, ahead, &label);
+        int now = 0;
+        for (int q = 0; walks && q * 32 < rows; q++) {
+            const int i0 = q * 32, j = i0 + lane, row = b + j;
+            const bool inside = j < rows, is_positive = inside && labels[j] == p.positive;
+            bool is_own = inside && (is_positive || p.negative < 0 || labels[j] == p.negative);
+            double weight = weights_stride && is_own ? weight_of[row] : 1.0, time = start + row;
+            is_own = is_own && weight != 0.0;
+            const SCORE threshold = is_positive ? above : below;
+            if (timed) {  // the weights of the rows of this problem before this one
+                double sum = is_own ? weight : 0.0, mine = sum;
+                for (int k = 1; k < 32; k <<= 1) {
+                    double other = __shfl_up_sync(WHOLE, sum, k);
+                    if (lane >= k) sum += other;
+                }
+                time = start + passed + (sum - mine);
+                passed += __shfl_sync(WHOLE, sum, 31);
             }
-            time = start + passed + (sum - mine);
-            passed += __shfl_sync(whole, sum, 31);
+            unsigned left = WHOLE;
+            bool known = !screened;
+            const float length = screened && is_own ? lengths[row] : 0.0f;
+            const float side = screened && is_own ? sqrtf(fabs((float)gram[j][j])) : 0.0f;
+            SCORE mine = inside ? s[row] : (SCORE)0;
+            while (true) {
+                const SCORE margin = is_positive ? mine : -mine;
+                const bool wrong = is_own && margin <= threshold;
+                if (screened) {
+                    const float rounding = ROUNDING * (made + 1) * (reach + norm * length + spread * side);
+                    const float doubt = (float)error * norm * length + rounding + LEAST * features;
+                    const bool unsure = is_own && !known
+                        && (fabs((double)margin - (double)threshold) <= doubt || (wrong && weight > 1.0));
+                    const unsigned which = __ballot_sync(WHOLE, unsure || wrong) & left;
+                    const unsigned doubted = __ballot_sync(WHOLE, unsure) & left;
+                    if (which != 0 && (which & -which & doubted)) {  // the next of them: score it again
+                        const int first = __ffs(which) - 1, i = b + i0 + first;
+                        SCORE exact = offset
+                            + warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
+                        __syncwarp();
+                        #pragma unroll 4
+                        for (int e = 0; e < made; e++) {
+                            const size_t at = (size_t)c * cap + e;
+                            exact = fma((SCORE)pulls[at], (SCORE)G[(size_t)place[at] * ldg + i] + padding, exact);
+                        }
+                        if (lane == first) {
+                            mine = exact;
+                            known = true;
+                        }
+                        continue;
+                    }
+                }
+                const unsigned which = __ballot_sync(WHOLE, wrong) & left;
+                if (which == 0) break;
+                const int first = __ffs(which) - 1, i = i0 + first;
+                double pull = 0.0;
+                if (lane == first) {
+                    double eta = etas_stride > 1 ? eta_of[row] : one_eta, tau = eta;
+                    if (weights_stride) {
+                        double sqnorm = weight > 1.0 ? (double)(SCORE)((SCORE)gram[i][i] + padding) : 0.0;
+                        tau = step_of((double)margin, is_positive ? p.above : p.below, eta, weight, sqnorm);
+                    }
+                    pull = is_positive ? tau : -tau;
+                    if (tau != 0.0) {
+                        unsigned copies = weights_stride ? copies_of(tau, eta) : 1u;
+                        size_t at = (size_t)c * cap + made;
+                        place[at] = row;
+                        pulls[at] = pull;
+                        added_rows[own][now] = row;
+                        added_pulls[own][now] = (SCORE)pull;
+                        if (lates) {
+                            double late = squares ? time : weights_stride ? lag_of(tau, eta, time) : eta * time;
+                            lates[at] = squares || is_positive ? late : -late;
+                        }
+                        answered += copies;
+                        if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + row], copies);
+                        if (squares) {
+                            double self = tau * tau * ((double)gram[i][i] + p.padding);
+                            grown += 2.0 * pull * (double)mine + self;
+                            moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + row]) + self;
+                        }
+                    }
+                }
+                pull = __shfl_sync(WHOLE, pull, first);
+                left = first == 31 ? 0u : WHOLE << (first + 1);
+                if (pull == 0.0) continue;
+                made++;
+                now++;
+                const SCORE scaled = (SCORE)pull;
+                if (screened) {
+                    reach += fabs((float)pull) * (float)p.padding;
+                    spread += fabs((float)pull) * sqrtf(fabs((float)gram[i][i]));
+                }
+                if (lane > first && inside) mine = fma(scaled, (SCORE)gram[i][j] + padding, mine);
+                for (int k = j + 32; k < rows; k += 32)
+                    s[b + k] = fma(scaled, (SCORE)gram[i][k] + padding, s[b + k]);
+            }
+            if (inside) s[row] = mine;
         }
-        unsigned left = whole;
-        bool known = !screened;
-        const float doubt = known || !is_own ? 0.0f : slack * lengths[j];
-        SCORE mine = s[j];
-        while (true) {
-            const SCORE margin = is_positive ? mine : -mine;
-            const bool wrong = is_own && margin <= threshold;
-            if (screened) {
-                const bool unsure = is_own && !known && fabs((double)(margin - threshold)) <= doubt;
-                const unsigned which = __ballot_sync(whole, unsure || wrong) & left;
-                const unsigned doubted = __ballot_sync(whole, unsure) & left;
-                if (which != 0 && (which & -which & doubted)) {  // the next of them: score it again
-                    const int first = __ffs(which) - 1, i = q * 32 + first;
-                    SCORE exact = warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
-                    if (lane == first) {
-                        mine += exact - own[i];
-                        known = true;
-                    }
-                    continue;
-                }
-            }
-            const unsigned which = __ballot_sync(whole, wrong) & left;
-            if (which == 0) break;
-            const int first = __ffs(which) - 1, i = q * 32 + first;
-            const DATA* g = G + (size_t)i * ldg;
-            double pull = 0.0;
-            if (lane == first) {
-                double eta = etas_stride > 1 ? eta_of[i] : one_eta, tau = eta;
-                if (weights_stride) {
-                    double sqnorm = weight > 1.0 ? (double)(SCORE)((SCORE)g[i] + padding) : 0.0;
-                    tau = step_of((double)margin, is_positive ? p.above : p.below, eta, weight, sqnorm);
-                }
-                pull = is_positive ? tau : -tau;
-                if (tau != 0.0) {
-                    unsigned copies = weights_stride ? copies_of(tau, eta) : 1u;
-                    size_t at = (size_t)c * cap + made;
-                    place[at] = i;
-                    pulls[at] = pull;
-                    if (lates) {
-                        double late = squares ? time : weights_stride ? lag_of(tau, eta, time) : eta * time;
-                        lates[at] = squares || is_positive ? late : -late;
-                    }
-                    answered += copies;
-                    if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + i], copies);
-                    if (squares) {
-                        double self = tau * tau * ((double)g[i] + p.padding);
-                        grown += 2.0 * pull * (double)mine + self;
-                        moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + i]) + self;
-                    }
-                }
-            }
-            pull = __shfl_sync(whole, pull, first);
-            left = first == 31 ? 0u : whole << (first + 1);
-            if (pull == 0.0) continue;
-            made++;
-            const SCORE scaled = (SCORE)pull;
-            if (lane > first && j < n) mine += scaled * ((SCORE)g[j] + padding);
-            for (int r = q + 1; r * 32 < n; r += 8) {  // loads in flight before the first is used
-                DATA entries[8];
-                #pragma unroll
-                for (int u = 0; u < 8; u++) {
-                    int k = (r + u) * 32 + lane;
-                    entries[u] = k < n ? g[k] : (DATA)0;
-                }
-                #pragma unroll
-                for (int u = 0; u < 8; u++) {
-                    int k = (r + u) * 32 + lane;
-                    if (k < n) s[k] += scaled * ((SCORE)entries[u] + padding);
-                }
-            }
-        }
-        s[j] = mine;
+        if (walks && lane == 0) added[own] = now;
+        __syncthreads();
+        if (added[own]) add_later(G, ldg, b + SUB + member, width, n, padding, added[own], added_rows[own],
+                                  added_pulls[own], s);
     }
-    for (int j = lane; j < n; j += 32) own[j] = s[j];
+    __syncthreads();
+    if (active)
+        for (int j = member; j < n; j += width) mine_of[j] = s[j];
+    if (exists && member == 0) count[c] = made;
+    if (!walks) return;
     if (answered) atomicAdd(&updates[c], answered);
-    if (lane == 0) {
-        count[c] = made;
-        clock[c] = start + (timed ? passed : (double)n);
-    }
+    if (lane == 0) clock[c] = start + (timed ? passed : (double)n);
     if (squares) {
         grown = warp_sum(grown);
         moved = warp_sum(moved);
