@@ -81,7 +81,7 @@ def _told(form: Size) -> dict[str, Any]:
 
 
 def _table(forms: list[Size], out: Path) -> list[str]:
-    from rosenblatt.cli.display import percent, readable_size
+    from rosenblatt.cli.lines import percent, readable_size
 
     lines = [f"{'size':>10}  {'accuracy':>9}  weights"]
     for form in forms:

@@ -41,7 +41,7 @@ def evaluate(
 
     skip_blas()
     from rosenblatt import data
-    from rosenblatt.cli.display import show_evaluation
+    from rosenblatt.cli.results import show_evaluation
     from rosenblatt.estimators.evaluation import evaluate as judge
     from rosenblatt.models import read_model
 
@@ -64,7 +64,7 @@ def evaluate(
         classes=loaded.classes,
     )
     if loaded.has_several_labels:
-        from rosenblatt.cli.display import show_label_evaluation
+        from rosenblatt.cli.results import show_label_evaluation
         from rosenblatt.estimators.label_evaluation import evaluate_labels
 
         if plot is not None:

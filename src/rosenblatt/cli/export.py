@@ -25,7 +25,7 @@ def export(
 
       rosenblatt export reviews.model --out small.model
     """
-    from rosenblatt.cli.display import readable_size
+    from rosenblatt.cli.lines import readable_size
     from rosenblatt.models import read_model
 
     loaded = read_model(model)

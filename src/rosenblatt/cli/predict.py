@@ -85,8 +85,7 @@ def predict(
     from rosenblatt.cli.startup import skip_blas
 
     skip_blas()
-    from rosenblatt.data.files import expand
-    from rosenblatt.estimators.scoring import STDOUT, Wanted, output_beside
+    from rosenblatt.estimators.scoring import STDOUT, Wanted
     from rosenblatt.models import read_model
 
     if json and to not in (None, "jsonl"):
@@ -103,26 +102,37 @@ def predict(
 
         scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
         rows, bad = predict_on_shards(scoring, out, wanted, to)
-        if not quiet:
-            left = f", {counted(bad, 'bad row')} skipped" if bad else ""
-            typer.echo(f"{out}: {counted(rows, 'row')}{left}")
-        return
-    paths = expand(files)
-    if out != STDOUT and (out.endswith(os.sep) or Path(out).is_dir()):
-        Path(out).mkdir(parents=True, exist_ok=True)
-        targets = [output_beside(path, Path(out), to) for path in paths]
-        if len(set(targets)) < len(targets):
-            raise OptionError(f"two files would have the same output in {out}; name others")
-        jobs = [([path], str(target)) for path, target in zip(paths, targets, strict=True)]
+        lines = iter([_done_line(out, rows, bad)])
     else:
-        jobs = [(paths, out)]
-    if out == STDOUT:
-        _end_with_the_reader()
-    for inputs, target in jobs:
-        _check_target(target, [*inputs, str(model)])
-    for line in _run(jobs, loaded, wanted, to, reading):
+        jobs = _jobs(files, out, to)
+        if out == STDOUT:
+            _end_with_the_reader()
+        for inputs, target in jobs:
+            _check_target(target, [*inputs, str(model)])
+        lines = _run(jobs, loaded, wanted, to, reading)
+    for line in lines:
         if not quiet:
             typer.echo(line, err=out == STDOUT)
+
+
+def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
+    """Which files go to which output: all to one, or each to one of its own in a folder."""
+    from rosenblatt.data.files import expand
+    from rosenblatt.estimators.scoring import STDOUT, output_beside
+
+    paths = expand(files)
+    if out == STDOUT or not (out.endswith(os.sep) or Path(out).is_dir()):
+        return [(paths, out)]
+    Path(out).mkdir(parents=True, exist_ok=True)
+    targets = [output_beside(path, Path(out), to) for path in paths]
+    if len(set(targets)) < len(targets):
+        raise OptionError(f"two files would have the same output in {out}; name others")
+    return [([path], str(target)) for path, target in zip(paths, targets, strict=True)]
+
+
+def _done_line(target: str, rows: int, bad: int) -> str:
+    left = f", {counted(bad, 'bad row')} skipped" if bad else ""
+    return f"{target}: {counted(rows, 'row')}{left}"
 
 
 def _run(
@@ -142,9 +152,8 @@ def _run(
         except NoRowsError as error:
             write_nothing(target, to)
             return f"rosenblatt: {error}"
-        left = f", {counted(source.bad, 'bad row')} skipped" if source.bad else ""
         said = target != STDOUT or source.bad
-        return f"{target}: {counted(rows, 'row')}{left}" if said else ""
+        return _done_line(target, rows, source.bad) if said else ""
 
     # In this thread if there is one: a signal then ends it where it stands.
     found = map(done, jobs) if len(jobs) == 1 else in_order(iter(jobs), done)

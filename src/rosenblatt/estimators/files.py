@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rosenblatt import data
 from rosenblatt.data import Source
-from rosenblatt.data.files import STDIN
-from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators.checkpoint import Checkpoint
+from rosenblatt.estimators.file_options import (
+    check_settings,
+    check_several_labels,
+    check_tuning,
+    checked_class_weights,
+)
+from rosenblatt.estimators.file_reading import Reading
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.held_out import Target
 from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.estimators.tuning import Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
-from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model, read_model
-from rosenblatt.models.calibration import METHODS
 from rosenblatt.training import run as run_epochs
-
-_OF_NGRAMS = ("ngrams", "analyzer", "bits")
-_OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing", "label_separator")
 
 
 def train(
@@ -191,16 +187,15 @@ def train(
     """
     settings = Settings(
         epochs, threshold, padding, average, holdout, max_epochs, patience, seed, memory,
-        multiclass, calibrate, target, _plain_weights(class_weight), weight, rule,
+        multiclass, calibrate, target, checked_class_weights(class_weight), weight, rule,
     )  # fmt: skip
-    _check(settings, valid is not None, checkpoint is not None, resume)
+    check_settings(settings, valid is not None, checkpoint is not None, resume)
     if checkpoint is None and (checkpoint_rows is not None or checkpoint_seconds != 60.0):
         raise OptionError("how often to save a checkpoint has no effect without its folder")
-    reading = {
-        "label": label, "text": text, "columns": columns, "ngrams": ngrams, "analyzer": analyzer,
-        "bits": bits, "format": format, "header": header, "missing": missing,
-        "skip_bad_rows": skip_bad_rows, "label_separator": label_separator,
-    }  # fmt: skip
+    reading = Reading(
+        label, text, columns, ngrams, analyzer, bits, format, header, missing, label_separator,
+        skip_bad_rows,
+    )  # fmt: skip
     begin = read_model(start) if isinstance(start, str | os.PathLike) else start
     if workers is not None:
         if tune is not None:
@@ -214,62 +209,31 @@ def train(
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
-    rows = _open(source, reading, begin)
-    held = None if valid is None else _open(valid, reading, begin, rows)
+    rows = reading.open(source, begin)
+    held = None if valid is None else reading.open(valid, begin, rows)
     _weigh(weight, rows, held)
-    _check_several_labels(rows, settings, tune is not None)
+    check_several_labels(rows, settings, tune is not None)
     if out is not None:
         check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
+    threads = threads_of(n_jobs)
     trials: list[Trial] = []
     if tune is not None:
-        _check_tuning(rows, start is not None, saved is not None)
+        check_tuning(rows, start is not None, saved is not None)
+        usual = settings.for_features(rows.features)
+        fixed = _fixed(settings, reading, rows)
         choice, trials = choose(
-            rows, held, settings.for_features(rows.features), _fixed(settings, reading, rows),
-            parse_seconds(tune),
-            threads_of(n_jobs), report_trial,
-        )  # fmt: skip
+            rows, held, usual, fixed, parse_seconds(tune), threads, report_trial
+        )
         settings = choice.settings(settings)
-        rows = _opened_again(source, reading, rows, choice.ngrams)
-        held = None if held is None else _opened_again(valid, reading, rows, choice.ngrams)
+        rows = reading.open_again(source, rows, choice.ngrams)
+        held = None if held is None else reading.open_again(valid, rows, choice.ngrams)
         _weigh(weight, rows, held)
     with saved.held() if saved is not None else nullcontext():
-        run = _begun(rows, settings, held, begin, threads_of(n_jobs), saved, resume)
+        run = _begun(rows, settings, held, begin, threads, saved, resume)
         run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
-
-
-def _check_several_labels(source: Source, settings: Settings, tunes: bool) -> None:
-    """Refuse what has a meaning only where each row has one label."""
-    if source.features.separator is None:
-        return
-    idle = {
-        "class_weight": settings.class_weight is not None,
-        "target": settings.target is not None,
-        "multiclass": settings.multiclass not in (None, "ovr"),
-        "rule": settings.rule != "perceptron",
-        "tune": tunes,
-    }
-    for name, given in idle.items():
-        if given:
-            raise OptionError(f"{name} is for one label per row, and here a row may have several")
-
-
-def _train_on_shards(
-    source: Any, settings: Settings, reading: dict[str, Any], start: Model | None, **rest: Any
-) -> Model:
-    """Hand the run over to the room above, which is the only call upwards."""
-    from rosenblatt.cluster.train import Job, train_on_shards
-
-    _check_reading(reading, start)
-    for name in ("out", "checkpoint"):
-        rest[name] = None if rest[name] is None else Path(rest[name])
-    options = {name: given for name, given in reading.items() if name not in _OF_NGRAMS}
-    if start is None:
-        options["ngrams"] = _ngrams(*(reading[name] for name in _OF_NGRAMS))
-        options["expect_text"] = reading["ngrams"] is not None or reading["analyzer"] is not None
-    return train_on_shards(Job(source, settings, options, start=start, **rest))
 
 
 def _weigh(column: str | None, *sources: Source | None) -> None:
@@ -279,17 +243,7 @@ def _weigh(column: str | None, *sources: Source | None) -> None:
             source.weigh_by(column)
 
 
-def _check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
-    """Refuse to tune where that has no meaning."""
-    if goes_on:
-        raise OptionError("tune begins anew: the model to go on from has its settings")
-    if is_saved:
-        raise OptionError("tune and checkpoint exclude each other: what is chosen depends on time")
-    if STDIN in source.files:
-        raise OptionError("tune reads the rows more than once, and standard input cannot be")
-
-
-def _fixed(settings: Settings, reading: dict[str, Any], source: Source) -> dict[str, Any]:
+def _fixed(settings: Settings, reading: Reading, source: Source) -> dict[str, Any]:
     """What was asked for otherwise than by default, and so is not tuned."""
     usual = Settings()
     names = ("threshold", "padding", "average", "multiclass", "rule")
@@ -298,28 +252,21 @@ def _fixed(settings: Settings, reading: dict[str, Any], source: Source) -> dict[
         for name in names
         if getattr(settings, name) != getattr(usual, name)
     }
-    if any(reading[name] is not None for name in ("ngrams", "analyzer", "bits")):
+    if reading.has_ngrams:
         fixed["ngrams"] = source.features.ngrams
     return fixed
 
 
-def _opened_again(files: Any, reading: dict[str, Any], source: Source, ngrams: Ngrams) -> Source:
-    """The same files with other n-grams."""
-    if isinstance(files, Source):
-        raise OptionError("tune opens the files itself: give their names, not an open source")
-    options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
-    return data.open(files, features=replace(source.features, ngrams=ngrams), **options)
+def _train_on_shards(
+    source: Any, settings: Settings, reading: Reading, start: Model | None, **rest: Any
+) -> Model:
+    """Hand the run over to the room above, which is the only call upwards."""
+    from rosenblatt.cluster.train import Job, train_on_shards
 
-
-def open_for_training(source: Any, **reading: Any) -> Source:
-    """Open what :func:`train` would be given, with the same options of reading, and refuse as it.
-
-    >>> frame = {"label": ["a", "b"], "text": ["so good", "so bad"]}
-    >>> open_for_training(frame, ngrams=3).features.ngrams.high
-    3
-    """
-    unset: dict[str, Any] = dict.fromkeys((*_OF_FEATURES, "format", "header"))
-    return _open(source, unset | {"skip_bad_rows": False} | reading, None)
+    for name in ("out", "checkpoint"):
+        rest[name] = None if rest[name] is None else Path(rest[name])
+    options = reading.options(start)
+    return train_on_shards(Job(source, settings, options, start=start, **rest))
 
 
 def _trained(
@@ -343,48 +290,6 @@ def _trained(
     return model
 
 
-def _check(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bool) -> None:
-    """Refuse settings that have no meaning, or contradict each other."""
-    s = settings
-    if resume and not has_checkpoint:
-        raise OptionError("resume needs checkpoint, the folder that the run was saved in")
-    if s.epochs is not None and (s.max_epochs, s.patience) != (20, 3):
-        raise OptionError("max_epochs and patience have no effect where epochs says how many")
-    if has_valid and s.holdout:
-        raise OptionError("valid and holdout exclude each other: both decide the number of epochs")
-    for name, low in (("epochs", 1), ("max_epochs", 1), ("patience", 1), ("seed", 0)):
-        value = getattr(s, name)
-        if value is not None and value < low:
-            raise OptionError(f"{name} must be at least {low}, got {value}")
-    if any(value is not None and not value >= 0 for value in (s.threshold, s.padding)):
-        raise OptionError("threshold and padding must not be negative")
-    if s.multiclass not in (None, "ovr", "joint"):
-        raise OptionError(f"multiclass is 'ovr' or 'joint', got {s.multiclass!r}")
-    if s.holdout is not None and not 0 <= s.holdout < 1:
-        raise OptionError(f"holdout is a share of the rows, from 0 to less than 1, got {s.holdout}")
-    if s.calibrate not in (None, *METHODS):
-        raise OptionError(f"calibrate is one of {', '.join(METHODS)} or None, got {s.calibrate!r}")
-    if s.target is not None:
-        Target.parse(s.target)
-        if not has_valid and not s.held_out(has_valid) > 0:
-            raise OptionError(
-                "a target needs held-out rows: give holdout (--holdout 0.1) or valid (--valid)"
-            )
-
-
-def _plain_weights(given: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
-    """Weights of classes, checked."""
-    if given is None or given == "balanced":
-        return given
-    if not isinstance(given, Mapping):
-        raise OptionError(f"class_weight is 'balanced' or a weight for each label, got {given!r}")
-    weights = {str(label): float(weight) for label, weight in given.items()}
-    for label, weight in weights.items():
-        if not (math.isfinite(weight) and weight >= 0):
-            raise OptionError(f"the weight of {label!r} is {weight:g}, but weights are from 0 on")
-    return weights
-
-
 def _begun(
     source: Source,
     settings: Settings,
@@ -403,59 +308,6 @@ def _begun(
         return run
     folder = None if saved is None else saved.row_folder
     return FileRun(source, settings, valid=valid, start=start, threads=threads, folder=folder)
-
-
-def _open(
-    files: Any, reading: dict[str, Any], start: Model | None, first: Source | None = None
-) -> Source:
-    """A source; one for validation reads as the first one does, one to go on as the model does."""
-    if isinstance(files, Source):
-        if first is None:
-            refuse_idle("opened", reading)
-        return _with_finite_scales(files)
-    options = {name: given for name, given in reading.items() if name not in _OF_FEATURES}
-    of_features = {name: reading[name] for name in _OF_FEATURES}
-    if start is not None:
-        _check_reading(reading, start)
-        return data.open(files, features=start.features, classes=start.classes, **options)
-    if first is not None:
-        return data.open(files, features=first.features, **options)
-    asked = of_features["ngrams"] is not None or of_features["analyzer"] is not None
-    of_features["ngrams"] = _ngrams(*(of_features.pop(n) for n in _OF_NGRAMS))
-    source = data.open(files, **of_features, **options, expect_text=asked)
-    refuse_idle(source.format, reading)
-    return _with_finite_scales(source)
-
-
-def _check_reading(reading: dict[str, Any], start: Model | None) -> None:
-    """Refuse options that the model to go on from decides about."""
-    given = [name for name in _OF_FEATURES if reading[name] is not None]
-    if start is not None and reading["label"] == start.features.label and "label" in given:
-        given.remove("label")
-    if start is not None and given:
-        raise OptionError(f"the model to go on from decides about {', '.join(given)}")
-
-
-def _with_finite_scales(source: Source) -> Source:
-    """Refuse a column whose numbers are too large for a mean and a scale."""
-    for column in source.features.columns:
-        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
-            raise DataError(
-                "its numbers are too large to be scaled; correct them, or leave the column out "
-                f"(--column {column.name}=ignore)",
-                path=source.files[0] if source.files else None,
-                column=column.name,
-            )
-    return source
-
-
-def _ngrams(ngrams: int | tuple[int, int] | None, analyzer: str | None, bits: int | None) -> Ngrams:
-    if analyzer not in (None, "word", "char"):
-        raise OptionError(f"analyzer is 'word' or 'char', got {analyzer!r}")
-    low, high = ngrams if isinstance(ngrams, tuple) else (1, 2 if ngrams is None else ngrams)
-    if not 1 <= low <= high:
-        raise OptionError(f"ngrams must be n >= 1 or 1 <= low <= high, got {ngrams!r}")
-    return Ngrams(low, high, analyzer == "char", 22 if bits is None else bits)
 
 
 def _stop(run: FileRun, saved: Checkpoint | None, out: Any, signal: int) -> BaseException:

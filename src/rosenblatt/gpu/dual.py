@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +13,11 @@ from rosenblatt.gpu.table import Settings, table_of
 from rosenblatt.learners.dual import check_finite
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.log import DualState, Log, Moment
-from rosenblatt.learners.problems import Problems, weight_where
+from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 
-class DeviceDual:
+class DeviceDual(CountedByScores):
     """Perceptrons in the feature space of a kernel, on a device.
 
     The scores of all rows are kept in double precision. A block of rows is walked through with the
@@ -132,22 +131,6 @@ class DeviceDual:
         """The scores (rows, problems) of some rows by the last weights."""
         with in_plain_words(), self.device.main:
             return self.device.host(self._scores[:, self.device.xp.asarray(rows, np.int64)]).T
-
-    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong by the last weights."""
-        wrong = weight_where(self.problems.is_mistaken, self.scores, examples, rows)
-        return wrong / examples.weight_of(rows)
-
-    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
-        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        return weight_where(self.problems.is_wrong, self.scores, examples, rows, enough)
-
-    def is_separating(self, examples: Examples, rows: Array) -> bool:
-        """Whether none of the rows would be corrected."""
-        return weight_where(self.problems.is_corrected, self.scores, examples, rows, 0.0) == 0.0
-
-    def row_updates(self, examples: Examples, order: Array, etas: Array, epochs: int) -> None:
-        """Not counted: no certificate asks for the updates of a kernel's cycle."""
 
     def restart_average(self) -> None:
         """Not offered: the log holds every average there is."""

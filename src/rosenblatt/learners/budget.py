@@ -34,7 +34,7 @@ from rosenblatt.learners.dual import check_finite, tally
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log
-from rosenblatt.learners.problems import Problems, weight_where
+from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import Array, Limits, Tally
 
 POLICIES = ("random", "oldest", "project")
@@ -65,7 +65,7 @@ class Memory:
         del self.rows[place], self.taus[place]
 
 
-class Budget:
+class Budget(CountedByScores):
     """Perceptrons in the feature space of a kernel that remember a bounded number of rows.
 
     Parameters
@@ -270,22 +270,6 @@ class Budget:
         support, log = self.log.by_row()
         coefficients = log.coefficients(len(self.problems), support.size)
         return (coefficients @ self.gram.block(support, rows).astype(np.float64)).T
-
-    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong."""
-        wrong = weight_where(self.problems.is_mistaken, self.scores, examples, rows)
-        return wrong / examples.weight_of(rows)
-
-    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
-        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        return weight_where(self.problems.is_wrong, self.scores, examples, rows, enough)
-
-    def is_separating(self, examples: Examples, rows: Array) -> bool:
-        """Whether none of the rows would be corrected."""
-        return weight_where(self.problems.is_corrected, self.scores, examples, rows, 0.0) == 0.0
-
-    def row_updates(self, examples: Examples, order: Array, etas: Array, epochs: int) -> None:
-        """Not counted, since no cycle is looked for."""
 
     def restart_average(self) -> None:
         """Not offered: an average needs all updates there ever were."""

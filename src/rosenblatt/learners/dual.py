@@ -9,7 +9,6 @@ with the data.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +17,11 @@ from rosenblatt.kernels import gram as kernels
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log, Moment
-from rosenblatt.learners.problems import Problems, weight_where
+from rosenblatt.learners.problems import CountedByScores, Problems, weight_where
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 
-class Dual:
+class Dual(CountedByScores):
     """Perceptrons in the feature space of a kernel, through its origin, with learning rate 1.
 
     Parameters
@@ -220,17 +219,6 @@ class Dual:
 
         wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
         return wrong / examples.weight_of(rows)
-
-    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
-        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        return weight_where(self.problems.is_wrong, self.scores, examples, rows, enough)
-
-    def is_separating(self, examples: Examples, rows: Array) -> bool:
-        """Whether none of the rows would be corrected."""
-        return weight_where(self.problems.is_corrected, self.scores, examples, rows, 0.0) == 0.0
-
-    def row_updates(self, examples: Examples, order: Array, etas: Array, epochs: int) -> None:
-        """Not counted: no certificate asks for the updates of a kernel's cycle."""
 
     def restart_average(self) -> None:
         """Not offered: the log holds every average there is."""

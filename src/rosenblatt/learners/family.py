@@ -15,7 +15,7 @@ from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family_parts import FamilyPart
 from rosenblatt.learners.linear import NO_BOARD, ONE_RATE
 from rosenblatt.learners.parts import tally_of
-from rosenblatt.learners.problems import Problems, groups_of, weight_where
+from rosenblatt.learners.problems import Problems, groups_of, rows_of_pairs, weight_where
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 
@@ -95,7 +95,10 @@ class Family:
         Limits are looked at where one walk is all there is. One against one makes no predictions
         on the way without `foresee`.
         """
-        own = self._own_orders(examples, order, etas, foresee)
+        own = [(order, etas)] * len(self.parts)
+        if self._is_pairwise and not foresee:
+            pairs = (part.classes for part in self.parts)
+            own = rows_of_pairs(pairs, examples.codes, order, etas)
         alone = len(self.parts) == 1
         tallies = [tally_of(p.classes, limits if alone else Limits()) for p in self.parts]
         seen = [self.room_for(len(o)) for o, _ in own]
@@ -123,18 +126,6 @@ class Family:
     @property
     def _is_pairwise(self) -> bool:
         return self.multiclass == "ovo" and self.n_classes > 2
-
-    def _own_orders(
-        self, examples: Examples, order: Array, etas: Array, foresee: bool
-    ) -> list[tuple[Array, Array]]:
-        """Which rows each part visits, and with what rates: pairs of classes only their own."""
-        if not self._is_pairwise or foresee:
-            return [(order, etas)] * len(self.parts)
-        codes, own = examples.codes[order], []
-        for part in self.parts:
-            chosen = np.flatnonzero((codes == part.classes[0]) | (codes == part.classes[1]))
-            own.append((order[chosen], etas[chosen] if etas.size > 1 else etas))
-        return own
 
     def _told(
         self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],

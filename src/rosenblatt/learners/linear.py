@@ -16,7 +16,7 @@ from rosenblatt.learners.averaging import Unsettled
 from rosenblatt.learners.batch import walk_batch
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.parts import Part, taller, tally_of
-from rosenblatt.learners.problems import Problems, groups_of, weight_where
+from rosenblatt.learners.problems import Problems, groups_of, rows_of_pairs, weight_where
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.scout import scout
 from rosenblatt.learners.walks import NO_BOARD, WALKS, scorer
@@ -131,7 +131,10 @@ class Linear:
         if self.batch:
             return walk_batch(self, examples, order, float(etas[0]))
         kernel, rows = WALKS[self.kind][0], cast(Any, examples.rows)
-        own = self._own_orders(examples, order, etas, foresee)
+        own = [(order, etas)] * len(self.parts)
+        if self.is_pairwise and not foresee:
+            pairs = (part.classes for part in self.parts)
+            own = rows_of_pairs(pairs, examples.codes, order, etas)
         alone = self.kind == "one" and len(self.parts) == 1
         screened = None
         if self.kind == "one" and not (foresee or self._reads_all) and examples.screened:
@@ -170,18 +173,6 @@ class Linear:
     def is_pairwise(self) -> bool:
         """Whether each problem is of two classes among more."""
         return self.kind == "one" and len(self.parts) > 1
-
-    def _own_orders(
-        self, examples: Examples, order: Array, etas: Array, foresee: bool
-    ) -> list[tuple[Array, Array]]:
-        """Which rows each part visits, and with what rates: pairs of classes only their own."""
-        if not self.is_pairwise or foresee:
-            return [(order, etas)] * len(self.parts)
-        codes, own = examples.codes[order], []
-        for part in self.parts:
-            chosen = np.flatnonzero((codes == part.classes[0]) | (codes == part.classes[1]))
-            own.append((order[chosen], etas[chosen] if etas.size > 1 else etas))
-        return own
 
     def _told(
         self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -118,6 +118,49 @@ def weight_where(
         if total > enough:
             break
     return total
+
+
+def rows_of_pairs(
+    pairs: Iterable[tuple[int, int]], codes: Array, order: Array, etas: Array
+) -> list[tuple[Array, Array]]:
+    """Which rows each pair of classes visits, those of its classes, and with what rates.
+
+    >>> order, etas = np.array([3, 0, 2, 1]), np.ones(1)
+    >>> own = rows_of_pairs([(0, 1), (1, 2)], np.array([0, 2, 1, 1]), order, etas)
+    >>> [rows.tolist() for rows, _ in own]
+    [[3, 0, 2], [3, 2, 1]]
+    """
+    visited, own = codes[order], []
+    for negative, positive in pairs:
+        chosen = np.flatnonzero((visited == negative) | (visited == positive))
+        own.append((order[chosen], etas[chosen] if etas.size > 1 else etas))
+    return own
+
+
+class CountedByScores:
+    """The counts of a learner whose scores are all there is to ask for."""
+
+    problems: Problems
+
+    def scores(self, rows: Array) -> Array:
+        """The (rows, problems) scores of some rows."""
+        raise NotImplementedError
+
+    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
+        """The share of the rows, by weight, whose class the last weights predict wrong."""
+        wrong = weight_where(self.problems.is_mistaken, self.scores, examples, rows)
+        return wrong / examples.weight_of(rows)
+
+    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
+        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
+        return weight_where(self.problems.is_wrong, self.scores, examples, rows, enough)
+
+    def is_separating(self, examples: Examples, rows: Array) -> bool:
+        """Whether none of the rows would be corrected."""
+        return weight_where(self.problems.is_corrected, self.scores, examples, rows, 0.0) == 0.0
+
+    def row_updates(self, examples: Examples, order: Array, etas: Array, epochs: int) -> None:
+        """Not counted: no certificate asks for the updates of a kernel's cycle."""
 
 
 class Moves(NamedTuple):

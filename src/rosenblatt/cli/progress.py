@@ -1,4 +1,4 @@
-"""What the commands print: a live line on a terminal, plain lines elsewhere, JSON on request."""
+"""What `rosenblatt train` prints: a live line on a terminal, plain lines elsewhere, or JSON."""
 
 from __future__ import annotations
 
@@ -16,26 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, readable_size
 from rosenblatt.cli.understood import understood
-from rosenblatt.counts import counted, noun
+from rosenblatt.counts import counted
 from rosenblatt.data.report import describe
-from rosenblatt.errors import listed
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
-    from rosenblatt.estimators.evaluation import Evaluation
     from rosenblatt.estimators.file_run import FileRun
-    from rosenblatt.estimators.label_evaluation import LabelEvaluation
     from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
 # As in the demo: what is reached is green, what to look at yellow. On terminals only.
 _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
-_WIDTH = 80
 _REFRESH = 0.1  # seconds between two refreshes of the live line
-_MOST_COLUMNS = 20  # that are named
 
 
 class ProgressPrinter:
@@ -81,7 +77,7 @@ class ProgressPrinter:
                 self._line(_reading_line(run, now - self._epoch_began))
                 if run.shards:
                     self._line(_shards_line(run))
-            self._line(_epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
+            self._line(epoch_line(epoch.epoch, epoch.updates, asdict(epoch)))
             self._epoch_began = now
             self._epochs += 1
         if self.live and now - self._shown > _REFRESH:
@@ -127,9 +123,9 @@ class ProgressPrinter:
             worst = ", ".join(f"{count:,} in {name}" for name, count in most)
             self._line(f"missing    values: {worst}")
         size = readable_size(out.stat().st_size)
-        about = f"{_extent(model)}, {size}, in {seconds:.2f} s"
+        about = f"{extent(model)}, {size}, in {seconds:.2f} s"
         line = f"model      {out}  {about}"
-        for part in [line] if len(line) <= _WIDTH else [f"model      {out}", f"           {about}"]:
+        for part in [line] if len(line) <= WIDTH else [f"model      {out}", f"           {about}"]:
             self._line(part)
 
     @contextmanager
@@ -190,42 +186,6 @@ def trial_line(trial: Trial) -> str:
     return f"{percent(trial.error):>10}  {trial.rows:>9,}  {', '.join(parts)}"
 
 
-def readable_size(bytes: float) -> str:
-    """A number of bytes for readers.
-
-    >>> readable_size(740), readable_size(33_300), readable_size(22_100_000)
-    ('740 bytes', '33.3 kB', '22.1 MB')
-    """
-    if bytes < 1000:
-        return counted(int(bytes), "byte")
-    return f"{bytes / 1e3:.1f} kB" if bytes < 1e6 else f"{bytes / 1e6:.1f} MB"
-
-
-def percent(share: float) -> str:
-    """A share as a percentage, or a dash.
-
-    >>> percent(0.0925), percent(float("nan"))
-    ('9.25 %', '-')
-    """
-    return "-" if math.isnan(share) else f"{100 * share:.2f} %"
-
-
-def _extent(model: Model) -> str:
-    classes = counted(len(model.classes), "class", "classes")
-    return f"{classes}, {counted(len(model.columns), 'feature')}"
-
-
-def _epoch_line(number: int, updates: int, record: dict[str, Any]) -> str:
-    """An epoch in at most 80 characters."""
-    progressive, validation = (
-        percent(record.get(name, math.nan)) for name in ("progressive_error", "validation_error")
-    )
-    return (
-        f"epoch {number:<3} {updates:>9,} {noun(updates, 'update'):<7}   "
-        f"progressive error {progressive:>8}   validation {validation:>8}"
-    )
-
-
 def _reading_line(run: FileRun, seconds: float) -> str:
     """How much was read, and how fast."""
     size = run.rows.bytes
@@ -250,17 +210,6 @@ def _mixing_line(mixing: dict[str, Any]) -> str:
         return f"mixing     {updates}, {mixed} by shares"
     total, least = f"{math.ceil(mixing['bound']):,}", f"{mixing['mixed_bound']:,.1f}"
     return f"mixing     {updates} (at most {total}), {mixed} by shares (at most {least})"
-
-
-def _kinds(columns: Any) -> str:
-    """The names and kinds of columns, the first of many.
-
-    >>> from rosenblatt.data import Column
-    >>> _kinds([Column("age", "number"), Column("job", "category")])
-    'age (number), job (category)'
-    """
-    more = ["..."] if len(columns) > _MOST_COLUMNS else []
-    return ", ".join([*(f"{c.name} ({c.kind})" for c in columns[:_MOST_COLUMNS]), *more])
 
 
 def _target_line(run: FileRun) -> str:
@@ -306,118 +255,4 @@ def _summary(model: Model, run: FileRun, out: Path, seconds: float) -> dict[str,
         "held_out": run.held_out.reached,
         "seconds": round(seconds, 3),
         "history": model.history,
-    }
-
-
-def show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
-    """Print how well several labels per row are predicted."""
-    if as_json:
-        typer.echo(json_module.dumps(result.to_json()))
-        return
-    typer.echo(f"rows       {result.rows:,}")
-    typer.echo(f"micro F1   {percent(result.micro_f1)}   macro F1 {percent(result.macro_f1)}")
-    for rank, (precision, recall) in result.at_rank.items():
-        typer.echo(f"{f'P@{rank}':<10} {percent(precision)}   R@{rank} {percent(recall)}")
-    _show_notes(result)
-    _show_classes(result)
-
-
-def _show_notes(result: Evaluation | LabelEvaluation) -> None:
-    """What was left out, and whether the model knows the rows."""
-    if result.bad:
-        typer.echo(f"left out   {counted(result.bad, 'bad row')}")
-    if result.trained_on:
-        typer.echo(f"note       the model was trained on {listed(result.trained_on, 3)}:")
-        typer.echo("           on new rows it errs more often")
-
-
-def _show_classes(result: Evaluation | LabelEvaluation) -> int:
-    """A line per class; how wide its name may be."""
-    width = max(10, *(len(name) for name in result.classes))
-    typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
-    for name, row in result.by_class().items():
-        cells = "".join(f" {percent(row[key]):>10}" for key in ("precision", "recall", "f1"))
-        typer.echo(f"{name:<{width}}{cells} {row['rows']:>10,}")
-    return width
-
-
-def show_evaluation(result: Evaluation, as_json: bool) -> None:
-    """Print accuracy with its interval, each class, and the confusion matrix."""
-    if as_json:
-        typer.echo(json_module.dumps(result.to_json()))
-        return
-    low, high = result.interval()
-    typer.echo(
-        f"accuracy   {percent(result.accuracy)}  "
-        f"(95 % interval {percent(low)} to {percent(high)}, {counted(result.rows, 'row')})"
-    )
-    area = "" if result.roc_auc is None else f"   ROC-AUC {result.roc_auc:.4f}"
-    typer.echo(f"macro F1   {percent(result.macro_f1)}{area}")
-    if result.reliability is not None:
-        brier, error = result.reliability.brier, result.reliability.error
-        typer.echo(f"calibrated Brier score {brier:.4f}   calibration error {percent(error)}")
-    _show_notes(result)
-    width = _show_classes(result)
-    if max(width, 18) + 11 * len(result.classes) > _WIDTH:
-        typer.echo("\nThe confusion matrix is too wide for a terminal: use --json or --plot FILE.")
-    else:
-        heading = r"actual \ predicted"
-        width = max(width, len(heading))
-        names = "".join(f" {name[:10]:>10}" for name in result.classes)
-        typer.echo(f"\n{heading:<{width}}{names}")
-        for name, counts in zip(result.classes, result.confusion, strict=True):
-            typer.echo(f"{name:<{width}}" + "".join(f" {count:>10,}" for count in counts))
-
-
-def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
-    """Print what a model is, its history, and the strongest features of each class."""
-    if as_json:
-        typer.echo(json_module.dumps(_described(model)))
-        return
-    typer.echo(f"{path}: {_extent(model)}")
-    typer.echo(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
-    for line in _feature_lines(model):
-        typer.echo(line)
-    for epoch in model.history:
-        typer.echo(_epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
-    for name in model.classes:
-        pairs = model.words.get(name, [])[:top]
-        if pairs:
-            typer.echo(f"\nstrongest features for {name}:")
-        for word, weight in pairs:
-            typer.echo(f"  {weight:>+9.3f}  {word}")
-
-
-def _feature_lines(model: Model) -> list[str]:
-    """The columns a model reads, and how they become features."""
-    f = model.features
-    if f.origin != "table":
-        return [f"features as they stand in {f.origin} files"]
-    lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
-    kinds = {column.kind for column in f.columns}
-    if "text" in kinds:
-        units = "characters" if f.ngrams.chars else "words"
-        lines.append(
-            f"n-grams of {f.ngrams.low} to {f.ngrams.high} {units}, hashed to 2^{f.ngrams.bits}"
-        )
-    elif "category" in kinds:
-        lines.append(f"categories hashed to 2^{f.ngrams.bits} columns")
-    return lines
-
-
-def _trained_on(model: Model) -> str:
-    files = model.fingerprint.get("files", [])
-    return ", ".join(str(file.get("name")) for file in files[:5]) or "unknown files"
-
-
-def _described(model: Model) -> dict[str, Any]:
-    return {
-        "classes": list(model.classes),
-        "n_features": len(model.columns),
-        "features": model.features.to_json(),
-        "parameters": model.parameters,
-        "history": model.history,
-        "fingerprint": model.fingerprint,
-        "words": model.words,
-        "package": model.package,
     }
