@@ -2,7 +2,8 @@
 
     python benchmarks/bench_gpu.py                    # all of it: a minute on an H200
     python benchmarks/bench_gpu.py mnist big many kernel peers
-    python benchmarks/bench_gpu.py counts 1 2         # the 1999 table on the processor, these degrees
+    python benchmarks/bench_gpu.py profile            # time per kernel; needs torch's profiler
+    python benchmarks/bench_gpu.py counts 1 2         # the 1999 table on the processor, d = 1, 2
 
 Needs ``rosenblatt[gpu]`` and a CUDA device; MNIST as in the other benchmarks. The large data are
 generated on the device: 1,281,167 rows of 2,048 features, 1,000 class centres with noise. Times are
@@ -13,7 +14,9 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,10 +66,10 @@ def peaks() -> tuple[float, float, float]:
     return rates[0], rates[1], rates[2]
 
 
-def epochs(blocks: Blocks, examples, count: int) -> tuple[list[float], list]:
+def epochs(blocks: Blocks, examples, count: int, seed: int = 0) -> tuple[list[float], list]:
     """The times and tallies of some epochs in permuted orders, drawn before the clock starts."""
     seconds, tallies = [], []
-    for epoch in range(count):
+    for epoch in range(seed, seed + count):
         order = np.random.default_rng(epoch).permutation(len(examples)).astype(np.uint64)
         size = examples.rows_per_call
         began = time.perf_counter()
@@ -271,9 +274,63 @@ def bench_peers() -> None:
         print(f"{name}: {time.perf_counter() - began:.2f} s")
 
 
+def per_kernel(title: str, work: Callable[[], object], warm: int = 3) -> None:
+    """Print where the device's time goes in a call, by kernel; also inside graphs."""
+    from torch.profiler import ProfilerActivity, profile
+
+    for _ in range(warm):
+        work()
+    current_device().xp.cuda.Device().synchronize()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as found:
+        work()
+        current_device().xp.cuda.Device().synchronize()
+    kernels = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        found.export_chrome_trace(f"{folder}/trace.json")
+        events = json.loads(Path(folder, "trace.json").read_text())["traceEvents"]
+    spans = []
+    for event in events:
+        if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+            kernels[event["name"][:60]].append(event["dur"] / 1e3)
+            spans.append((event["ts"] / 1e3, (event["ts"] + event["dur"]) / 1e3))
+    busy, end = 0.0, 0.0
+    for begun, ended in sorted(spans):
+        busy, end = busy + max(0.0, ended - max(begun, end)), max(end, ended)
+    print(f"{title}: device busy {busy:.2f} ms of {end - min(spans)[0]:.2f}")
+    for name, took in sorted(kernels.items(), key=lambda item: -sum(item[1]))[:8]:
+        print(f"  {sum(took):8.2f} ms  {len(took):5d} x {1e3 * np.mean(took):7.1f} us  {name}")
+
+
+def bench_profile() -> None:
+    """Where the time of the other benchmarks goes."""
+    X, y = mnist()
+    device = current_device()
+    examples, seeds = examples_of(device.xp.asarray(X), y), iter(range(1000))
+
+    def epoch(blocks: Blocks, examples) -> Callable[[], object]:
+        return lambda: epochs(blocks, examples, 1, next(seeds))
+
+    for multiclass in ("ovr", "joint"):
+        blocks = Blocks(device, [Settings()], 10, 784, multiclass=multiclass)
+        per_kernel(f"MNIST {multiclass}, block {blocks.size}", epoch(blocks, examples))
+    for screens in (True, False):
+        blocks = Blocks(device, [Settings((t, t)) for t in np.linspace(0, 50, 1000)], 10, 784)
+        blocks.screens = screens
+        per_kernel(f"1000 models, screens={screens}", epoch(blocks, examples))
+    for degree in (1, 2):
+        model, rows = voted(degree, device="cuda")
+        here = rows(X)
+        per_kernel(f"1999 table, d = {degree}", lambda m=model, X=here: m.fit(X, y), warm=1)
+    X, y = generated()
+    for screens in (True, False):
+        blocks = Blocks(device, [Settings()], CLASSES, FEATURES)
+        blocks.screens = screens
+        per_kernel(f"big, screens={screens}", epoch(blocks, examples_of(X, y)))
+
+
 def main() -> None:
     parts = {"mnist": bench_mnist, "big": bench_big, "many": bench_many, "kernel": bench_kernel,
-             "peers": bench_peers}  # fmt: skip
+             "peers": bench_peers, "profile": bench_profile}  # fmt: skip
     if sys.argv[1:2] == ["counts"]:
         count_on_processor([int(degree) for degree in sys.argv[2:]] or list(range(1, 7)))
         return
@@ -283,7 +340,7 @@ def main() -> None:
     xp = current_device().xp
     name = xp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(machine(), f"CuPy {xp.__version__}, {name}")
-    for part in sys.argv[1:] or parts:
+    for part in sys.argv[1:] or list(parts)[:-1]:
         parts[part]()
         xp.get_default_memory_pool().free_all_blocks()
 

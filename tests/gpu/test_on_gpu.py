@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt.gpu import blocks as blocks_module
 from rosenblatt.gpu import device as gpu
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.linear import DeviceLinear
-from rosenblatt.gpu.table import Settings
+from rosenblatt.gpu.table import Settings, screen_error
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
@@ -21,6 +22,12 @@ def whole_numbers(n=3000, d=37, classes=4, dtype=np.float32, seed=0):
     noise = 3 * generator.normal(size=(n, classes))
     y = (X @ generator.normal(size=(d, classes)) + noise).argmax(axis=1)
     return X, y.astype(np.int32)
+
+
+def real_numbers(n=6000, d=256, classes=300):
+    generator = np.random.default_rng(7)
+    X = generator.normal(size=(n, d)).astype(np.float32)
+    return X, generator.integers(0, classes, n).astype(np.int32)
 
 
 def assert_same(here, there):
@@ -86,6 +93,73 @@ def test_a_screen_by_tensor_cores_changes_no_step():
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(weighted, monkeypatch):
+    X, y = real_numbers()
+    omega = np.random.default_rng(2).uniform(0.1, 3, (1, len(y))) if weighted else None
+    found, updates = [], []
+    for error in (screen_error(X.shape[1]), 1e30, 1e-12):
+        monkeypatch.setattr(blocks_module, "screen_error", lambda features, error=error: error)
+        blocks = Blocks(gpu.current_device(), [Settings((1.0, 1.0), averaging=True)], 300, 256)
+        assert blocks.screens
+        for epoch in range(4):
+            order = np.random.default_rng(epoch).permutation(len(y)).astype(np.uint64)
+            walked = blocks.walk(examples_of(X, y), order, np.ones(1), omega=omega)
+            updates.append(walked[0].updates)
+        found.append([blocks.device.host(part) for part in (blocks.W, blocks.U, blocks.bias)])
+    assert updates[:4] == updates[4:8]
+    for screened, scored in zip(*found[:2], strict=True):
+        np.testing.assert_array_equal(screened, scored)
+    assert not np.array_equal(found[1][0], found[2][0])  # the screen taken as it is
+
+
+def test_products_on_tensor_cores_keep_their_bound():
+    device, generator = gpu.current_device(), np.random.default_rng(3)
+    W, X = (generator.lognormal(0, 2, (400, 1000)).astype(np.float32) for _ in range(2))
+    X *= generator.choice([-1, 1], X.shape)
+    out = device.xp.empty((400, 400), np.float32)
+    with device.main:
+        device.product(*(device.xp.asarray(part) for part in (W, X)), out, tf32=True)
+        found = device.host(out).astype(np.float64)
+    exact = W.astype(np.float64) @ X.T.astype(np.float64)
+    lengths = np.outer(*(np.linalg.norm(part.astype(np.float64), axis=1) for part in (W, X)))
+    share = np.abs(found - exact) / (screen_error(1000) * lengths)
+    assert 0.001 < share.max() < 1
+
+
+def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
+    """Block by block from the same weights: the first other decision of each problem."""
+    X, y = real_numbers()
+    n, size, threshold = 300, 512, 1.0
+    plain, screened = (
+        Blocks(gpu.current_device(), [Settings((threshold, threshold))], n, 256) for _ in range(2)
+    )
+    plain.screens, host, others = False, plain.device.host, 0
+    for at in range(0, len(y), size):
+        before = [host(part) for part in (plain.W, plain.bias)]
+        order = np.arange(at, min(at + size, len(y)), dtype=np.uint64)
+        lists = []
+        for blocks in (plain, screened):
+            blocks.walk(examples_of(X, y), order, np.ones(1))
+            lists.append([host(part) for part in (blocks._buffers.count, blocks._buffers.place)])
+        for c in range(n):
+            one, other = (place[c, : count[c]].tolist() for count, place in lists)
+            if one == other:
+                continue
+            same = next(k for k in range(size) if one[k : k + 1] != other[k : k + 1])
+            i = min(places[same] for places in (one, other) if same < len(places))
+            made = at + np.array(one[:same], int)
+            signs = np.where(y[made] == c, 1.0, -1.0)
+            w = before[0][c] + signs @ X[made].astype(np.float64)
+            x, b = X[at + i].astype(np.float64), before[1][c] + signs.sum()
+            margin = (w @ x + b) * (1 if y[at + i] == c else -1)
+            sizes = np.abs(before[0][c]) @ np.abs(x) + np.abs(X[made]).sum(axis=0) @ np.abs(x)
+            assert abs(margin - threshold) <= (256 + same + 2) * 2.0**-23 * (sizes + abs(b) + same)
+            others += 1
+        screened.W[...], screened.bias[...] = plain.W, plain.bias
+    assert others < 0.001 * len(y)
+
+
 def test_streamed_rows_give_the_same_model(monkeypatch):
     from rosenblatt.gpu import rows
 
@@ -93,13 +167,41 @@ def test_streamed_rows_give_the_same_model(monkeypatch):
     here = Linear(4, 37, dtype=np.float32, dense=True, averaging=True)
     there = DeviceLinear(gpu.current_device(), 4, 37, averaging=True)
     monkeypatch.setattr(rows, "_SHARE_OF_MEMORY", 0.0)
-    monkeypatch.setattr(rows.Streamed.__init__, "__defaults__", (1 << 18,))
+    monkeypatch.setattr(rows, "_STREAMED_BYTES", 1 << 18)
     examples, order = examples_of(X, y), np.random.default_rng(0).permutation(20_000)
     for learner in (here, there):
         for _ in range(3):
             learner.walk(examples, order.astype(np.uint64), np.ones(1))
     assert not there.blocks.on_device(examples)[0].stays
     assert_same(here, there)
+
+
+def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path, monkeypatch):
+    """Most of the device's memory is taken by somebody else; the file takes more than the rest."""
+    from rosenblatt.gpu import rows
+
+    cupy, streamed = gpu.usable_cupy(), []
+    X, y = whole_numbers(n=300_000, d=512, classes=10)
+    np.save(tmp_path / "rows.npy", X)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    options = {"random_state": 0, "max_iter": 2, "tol": None, "multiclass": "ovr"}
+    here = Perceptron.textbook(**options, device="cpu").fit(X, y)
+    chunks = rows.Streamed.chunks
+    monkeypatch.setattr(
+        rows.Streamed, "chunks", lambda self, order: streamed.append(self) or chunks(self, order)
+    )
+    cupy.get_default_memory_pool().free_all_blocks()
+    free = int(cupy.cuda.Device().mem_info[0])
+    taken = cupy.cuda.runtime.malloc(free - (900 << 20))
+    try:
+        assert mapped.nbytes > gpu.current_device().free_bytes() * 0.6
+        there = Perceptron.textbook(**options, device="cuda").fit(mapped, y)
+    finally:
+        cupy.cuda.runtime.free(taken)
+    assert len(streamed[0].X) == len(y)
+    assert streamed[0].X.base is not None  # still the file
+    np.testing.assert_array_equal(here.coef_, there.coef_)
+    assert here.n_updates_ == there.n_updates_
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])

@@ -16,7 +16,7 @@ INSTALL = "pip install 'rosenblatt[gpu]' (or the cupy package of your CUDA versi
 CUDA, CUDA_MANAGED = 2, 13  # DLPack's numbers of devices
 _KEPT_FREE = 256 << 20  # bytes for what libraries allocate by themselves
 NO_POINTER = np.intp(0)
-WALKERS = (256, 1)  # threads of a block that walks: CREW of kernels.cu
+CREW = (256, 1)  # threads of a block that walks or adds to weights: CREW of kernels.cu
 _WORKSPACE = 32 << 20  # bytes, as NVIDIA advises for Hopper
 
 

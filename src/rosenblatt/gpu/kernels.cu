@@ -14,7 +14,9 @@
 #define NONE 0x7fffffff
 #define WHOLE 0xffffffffu      // all lanes of a warp
 #define SUB 64                 // rows whose Gram entries a walk holds in shared memory
-#define CREW 8                 // warps of a thread block that walks
+#define CREW 8                 // warps of a thread block that walks, or that adds to weights
+#define EACH 8                 // problems of a warp that adds to weights, at most
+#define TILE (1024 / (int)sizeof(DATA))  // rows of its shared memory
 #define ROUNDING 1.2e-7f       // twice the error of one addition in single precision, and a little more
 #define LEAST 1.2e-38f         // what a product of less than the smallest normal number may be off by
 
@@ -454,64 +456,72 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
     }
 }
 
-// W += pulls · X diag(rates) and U += lates · X diag(rates) over the lists of a block; a thread block per
-// problem and 4 * blockDim.x features. Row by row and in order, as the sequential algorithm adds them.
-extern "C" __global__ void apply(
-    const DATA* X, int features, const int* count, const int* place, const double* pulls, const double* lates,
-    int cap, const Problem* problems, DATA* W, double* U, double* bias, double* bias_sums)
+// W += pulls · X diag(rates) and U += lates · X diag(rates) over the lists of a block, row by row and in order,
+// as the sequential algorithm adds them. A thread block has 32 features of TILE rows at a time in shared memory
+// and serves CREW warps of `each` problems.
+extern "C" __global__ void __launch_bounds__(32 * CREW) apply(
+    const DATA* X, int n, int features, const int* count, const int* place, const double* pulls,
+    const double* lates, int cap, const Problem* problems, int total, int each, DATA* W, double* U,
+    double* bias, double* bias_sums)
 {
-    const int c = blockIdx.y, t = threadIdx.x, m = count[c];
-    if (m == 0) return;
-    __shared__ int rows[128];
-    __shared__ double taus[128], times[128];
-    const int base = blockIdx.x * 4 * blockDim.x + t;
-    DATA w[4];
-    double u[4];
+    __shared__ DATA tile[TILE][32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, f = blockIdx.x * 32 + lane;
+    const int first = (blockIdx.y * CREW + warp) * each;
+    const bool inside = f < features;
+    int done[EACH], made[EACH];
+    DATA w[EACH];
+    double u[EACH], sum[EACH], late_sum[EACH];
     #pragma unroll
-    for (int k = 0; k < 4; k++) {
-        int f = base + k * blockDim.x;
-        w[k] = f < features ? W[(size_t)c * features + f] : (DATA)0;
-        u[k] = U && f < features ? U[(size_t)c * features + f] : 0.0;
+    for (int k = 0; k < EACH; k++) {
+        const int c = first + k;
+        made[k] = k < each && c < total ? count[c] : 0;
+        done[k] = 0;
+        sum[k] = late_sum[k] = 0.0;
+        w[k] = made[k] && inside ? W[(size_t)c * features + f] : (DATA)0;
+        u[k] = made[k] && inside && U ? U[(size_t)c * features + f] : 0.0;
     }
-    for (int start = 0; start < m; start += 128) {
-        int some = m - start < 128 ? m - start : 128;
+    for (int r = 0; r < n; r += TILE) {
+        const int end = r + TILE < n ? r + TILE : n;
         __syncthreads();
-        for (int e = t; e < some; e += blockDim.x) {
-            size_t at = (size_t)c * cap + start + e;
-            rows[e] = place[at];
-            taus[e] = pulls[at];
-            times[e] = U ? lates[at] : 0.0;
-        }
+        #pragma unroll 8
+        for (int i = r + warp; i < end; i += CREW)
+            tile[i - r][lane] = inside ? X[(size_t)i * features + f] : (DATA)0;
         __syncthreads();
-        #pragma unroll 4
-        for (int e = 0; e < some; e++) {
-            const DATA* x = X + (size_t)rows[e] * features;
-            DATA tau = (DATA)taus[e];
-            #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                int f = base + k * blockDim.x;
-                DATA value = f < features ? x[f] : (DATA)0;
-                w[k] += tau * value;
-                if (U) u[k] += times[e] * (double)value;
+        #pragma unroll
+        for (int k = 0; k < EACH; k++)
+            while (done[k] < made[k]) {  // the next 32 of the list, as far as they are in the tile
+                const bool exists = done[k] + lane < made[k];
+                const size_t at = (size_t)(first + k) * cap + done[k] + lane;
+                const int row = exists ? place[at] : NONE;
+                const double pull = exists ? pulls[at] : 0.0, late = exists && U ? lates[at] : 0.0;
+                const unsigned here = __ballot_sync(WHOLE, row < end);
+                const int some = here == WHOLE ? 32 : __ffs(~here) - 1;
+                for (int e = 0; e < some; e++) {
+                    const DATA x = tile[__shfl_sync(WHOLE, row, e) - r][lane];
+                    const double tau = __shfl_sync(WHOLE, pull, e);
+                    w[k] += (DATA)tau * x;
+                    sum[k] += tau;
+                    if (U) {
+                        const double time = __shfl_sync(WHOLE, late, e);
+                        u[k] += time * (double)x;
+                        late_sum[k] += time;
+                    }
+                }
+                done[k] += some;
+                if (some < 32) break;
             }
-        }
     }
     #pragma unroll
-    for (int k = 0; k < 4; k++) {
-        int f = base + k * blockDim.x;
-        if (f < features) {
+    for (int k = 0; k < EACH; k++) {
+        const int c = first + k;
+        if (made[k] && inside) {
             W[(size_t)c * features + f] = w[k];
             if (U) U[(size_t)c * features + f] = u[k];
         }
-    }
-    if (blockIdx.x == 0 && t == 0) {
-        double sum = 0.0, late = 0.0;
-        for (int e = 0; e < m; e++) {
-            sum += pulls[(size_t)c * cap + e];
-            if (U) late += lates[(size_t)c * cap + e];
+        if (made[k] && f == 0) {
+            bias[c] += sum[k] * problems[c].padding;
+            bias_sums[c] += late_sum[k] * problems[c].padding;
         }
-        bias[c] += sum * problems[c].padding;
-        bias_sums[c] += late * problems[c].padding;
     }
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
-_STREAMED_BYTES = 256 << 20  # of each of the buffers that rows are streamed through
+_STREAMED_BYTES = 256 << 20  # of each of the two buffers that rows are streamed through, at most
 _SHARE_OF_MEMORY = 0.6  # of the free device memory that rows may take to stay
 
 
@@ -56,7 +56,7 @@ class Streamed:
 
     stays = False
 
-    def __init__(self, device: Any, X: Array, chunk_bytes: int = _STREAMED_BYTES) -> None:
+    def __init__(self, device: Any, X: Array, chunk_bytes: int) -> None:
         self.device, self.X = device, X
         rows = max(1, chunk_bytes // max(1, X.shape[1] * X.itemsize))
         self.size = min(len(X), max(1024, rows // 1024 * 1024))
@@ -96,7 +96,7 @@ class Streamed:
 def rows_of(device: Any, examples: Examples) -> Resident | Streamed:
     """The dense rows of examples on a device: there to stay if they fit, else streamed."""
     X = examples.rows.X  # type: ignore[union-attr]
-    fits = X.nbytes <= _SHARE_OF_MEMORY * device.free_bytes()
-    if not isinstance(X, np.ndarray) or fits:
+    room = int(_SHARE_OF_MEMORY * device.free_bytes())
+    if not isinstance(X, np.ndarray) or X.nbytes <= room:
         return Resident(device, X)
-    return Streamed(device, X)
+    return Streamed(device, X, min(_STREAMED_BYTES, room // 2))
