@@ -7,7 +7,8 @@ from sklearn.utils.validation import validate_data
 
 from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators import _input
-from rosenblatt.estimators._input import FLOATS, checked_data, classes_and_codes
+from rosenblatt.estimators._input import FLOATS, checked_data
+from rosenblatt.estimators._targets import classes_and_codes
 
 X = np.random.default_rng(0).normal(size=(6, 3))
 Y = np.array([0, 1, 0, 1, 1, 0])

@@ -13,7 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from typer.testing import CliRunner
 
-from rosenblatt import AROW, KernelPerceptron, Perceptron, data, load, train
+from rosenblatt import KernelPerceptron, Perceptron, data, load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators.label_evaluation import evaluate_labels
@@ -166,8 +166,8 @@ def test_validation_files_may_have_other_sets_of_labels(folder, tmp_path):
 @pytest.mark.parametrize(
     "given",
     [
-        {"class_weight": "balanced"}, {"target": "f1"}, {"multiclass": "joint"},
-        {"rule": "arow"}, {"tune": 5}, {"workers": 1},
+        {"class_weight": "balanced"}, {"target": "f1"}, {"multiclass": "joint"}, {"tune": 5},
+        {"workers": 1},
     ],
 )  # fmt: skip
 def test_what_is_for_one_label_is_refused(folder, given):
@@ -178,14 +178,18 @@ def test_what_is_for_one_label_is_refused(folder, given):
 def test_workers_refuse_several_labels_that_they_find(folder, model):
     with pytest.raises(OptionError, match="here a row may have several"):
         train(folder / "train.csv", start=model, workers=1)
-    with pytest.raises(DataError, match="label"):
+    with pytest.raises(OptionError, match="here a row may have several; leave workers out"):
         train(folder / "train.ft", workers=1)
+    late = folder / "late.ft"
+    late.write_text("__label__a one two\n__label__b three\n" * 9000 + "__label__a __label__b x\n")
+    with pytest.raises((OptionError, DataError), match=r"several.* workers"):
+        train(late, workers=1)
 
 
-def test_two_labels_are_too_few_and_late_ones_are_named(folder, tmp_path):
-    path = tmp_path / "two.csv"
-    path.write_text("tags,text\n" + "a;b,one\na,two\n" * 9)
-    with pytest.raises(DataError, match="at least three labels"):
+def test_one_label_is_too_few_and_late_ones_are_named(folder, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("tags,text\n" + "a,one\na,two\n" * 9)
+    with pytest.raises(DataError, match="at least two classes are needed, but all rows have"):
         train(path, label="tags", text="text", label_separator=";", epochs=1)
     late = tmp_path / "late.ft"
     late.write_text("__label__a one two\n" * 5000 + "__label__a __label__b x\n")
@@ -225,15 +229,14 @@ def test_indicator_matrices_are_learned_online_through_scikit_learn():
     assert f1_score(Y, parts.predict(X), average="micro") > 0.8
 
 
-@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron, AROW])
 @pytest.mark.parametrize("call", ["fit", "partial_fit"])
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, np.ndarray.tolist, pd.DataFrame])
-def test_an_estimator_says_what_learns_indicator_matrices(kind, call, layout):
+def test_a_kernel_estimator_says_what_learns_indicator_matrices(call, layout):
     X, Y = indicators()
-    model = kind().fit(X, Y[:, 0])
+    model = KernelPerceptron().fit(X, Y[:, 0])
     before = model.decision_function(X)
     with pytest.raises(
-        ValueError, match=rf"\(300, 3\).*OneVsRestClassifier\({kind.__name__}\(\)\)"
+        ValueError, match=r"\(300, 3\).*OneVsRestClassifier\(KernelPerceptron\(\)\)"
     ):
         getattr(model, call)(X, layout(Y))
     assert np.array_equal(model.decision_function(X), before)
@@ -246,3 +249,82 @@ def test_an_estimator_says_what_learns_indicator_matrices(kind, call, layout):
 def test_an_estimator_says_how_lists_of_labels_become_an_indicator_matrix(pair):
     with pytest.raises(ValueError, match="MultiLabelBinarizer"):
         Perceptron().fit(np.eye(4), pair * 2)
+
+
+@pytest.fixture(scope="module")
+def wide(folder):
+    """The same rows with a column of 0 and 1 per label."""
+    found = {}
+    for name in ("train", "test"):
+        frame = pd.read_csv(folder / f"{name}.csv")
+        for label in LABELS:
+            frame[label] = [int(label in tags.split(";")) for tags in frame["tags"]]
+        found[name] = frame.drop(columns="tags")
+        found[name].to_csv(folder / f"wide_{name}.csv", index=False)
+    return found
+
+
+def test_columns_of_labels_give_the_model_of_a_separator(folder, model, wide, tmp_path):
+    of_frame = train(wide["train"], label=LABELS, text="text")
+    out = tmp_path / "a.model"
+    command = ["train", folder / "wide_train.csv", "--label", ",".join(LABELS), "--text", "text"]
+    run(*command, "--out", out, "-q")
+    for other in (of_frame, load(out)):
+        assert other.classes == model.classes
+        assert np.array_equal(other.weights, model.weights)
+        assert np.array_equal(other.bias, model.bias)
+        assert other.calibration == model.calibration
+    lines = run("predict", out, folder / "wide_test.csv", "--only", "predicted").splitlines()
+    said = model.predict(wide["test"])
+    assert lines[1].strip('"').split(",") == [LABELS[c] for c in np.flatnonzero(said[0])]
+    found = json.loads(run("evaluate", out, folder / "wide_test.csv", "--json"))
+    assert found["micro_f1"] == pytest.approx(f1_score(wide["test"][LABELS], said, average="micro"))
+    assert of_frame.score(wide["test"], wide["test"][LABELS]) == np.mean(
+        (said == wide["test"][LABELS]).all(axis=1)
+    )
+    again = train(wide["train"], label=LABELS, start=of_frame, epochs=1)
+    assert again.classes == model.classes
+
+
+def test_two_labels_are_two_problems(wide, tmp_path):
+    found = train(wide["train"], label=["red", "blue"], text="text", out=tmp_path / "a.model")
+    assert found.classes == ("blue", "red")
+    assert found.weights.shape[1] == len(found.bias) == 2
+    other = load(tmp_path / "a.model")
+    said = other.predict(wide["test"])
+    assert f1_score(wide["test"][["blue", "red"]], said, average="micro") > 0.8
+    assert other.decision_function(wide["test"]).shape == (300, 2)
+    assert other.predict_proba(wide["test"]).shape == (300, 2)
+    four = train(wide["train"], label=LABELS, text="text", epochs=2)
+    two = train(wide["train"], label=["red", "blue"], text="text", epochs=2)
+    assert np.array_equal(four.predict(wide["test"])[:, [1, 3]], two.predict(wide["test"]))
+    explained = two.explain("red1 red2 blue1 blue2")
+    assert explained.labels == ("blue", "red")
+    assert explained.to_json()["predicted"] == ["blue", "red"]
+    assert two.explain("nothing").predicted == "no label"
+
+
+def test_a_compressed_model_of_several_labels_is_measured_by_all_of_them(folder, model, tmp_path):
+    from rosenblatt import save
+
+    save(model, tmp_path / "a.model")
+    command = ["compress", tmp_path / "a.model", "--out", tmp_path / "b.model"]
+    told = run(*command, "--valid", folder / "test.csv", "--json")
+    frame = pd.read_csv(folder / "test.csv")
+    truth = [[int(label in tags.split(";")) for label in LABELS] for tags in frame["tags"]]
+    assert json.loads(told)["forms"][0]["accuracy"] == pytest.approx(model.score(frame, truth))
+
+
+def test_several_labels_are_learned_by_any_rule(wide):
+    found = train(wide["train"], label=LABELS, text="text", rule="arow")
+    said = found.predict(wide["test"])
+    assert f1_score(wide["test"][LABELS], said, average="micro") > 0.8
+
+
+def test_several_labels_are_not_exported_to_onnx(wide, tmp_path):
+    from rosenblatt.models.onnx import export_onnx
+
+    frame = {"x": np.linspace(-1, 1, 60), "a": [0] * 30 + [1] * 30, "b": [1, 0] * 30}
+    found = train(frame, label=["a", "b"], epochs=2)
+    with pytest.raises(ValueError, match="several labels per row cannot be exported"):
+        export_onnx(found, tmp_path / "a.onnx")

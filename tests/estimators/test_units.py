@@ -205,3 +205,18 @@ class TestCertificate:
         model = Perceptron().partial_fit(self.X, self.y)
         with pytest.raises(ValueError, match="as the rows came"):
             model.certificate(self.X, self.y)
+
+
+def test_rows_without_weight_do_not_count_in_any_split():
+    generator = np.random.default_rng(0)
+    X, y, weights = generator.normal(size=(9, 3)), np.arange(9) % 2, np.ones(9)
+    weights[[0, 4]] = 0.0
+    whole, parts = (Perceptron() for _ in range(2))
+    whole.partial_fit(X, y, classes=[0, 1], sample_weight=weights)
+    for row in range(9):
+        own = slice(row, row + 1)
+        parts.partial_fit(X[own], y[own], classes=[0, 1], sample_weight=weights[own])
+    left_out = Perceptron().partial_fit(X[weights > 0], y[weights > 0], classes=[0, 1])
+    assert np.array_equal(whole.coef_, parts.coef_)
+    assert np.array_equal(whole.coef_, left_out.coef_)
+    assert whole.t_ == parts.t_ == left_out.t_ == 7

@@ -72,6 +72,30 @@ def test_files_frames_and_the_pipeline_give_the_same_weights(n_classes, epochs, 
     ]
 
 
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_several_labels_give_the_same_weights_from_files_and_the_pipeline(
+    epochs, average, tmp_path
+):
+    own, lines = texts(4)
+    generator = np.random.default_rng(1)
+    Y = np.stack([np.array(own) == f"c{c}" for c in range(4)], axis=1)
+    Y |= generator.random(Y.shape) < 0.2
+    path = tmp_path / "a.ft"
+    rows = zip(Y, lines, strict=True)
+    path.write_text("".join(
+        "".join(f"__label__c{c} " for c in np.flatnonzero(has)) + f"{x}\n" for has, x in rows
+    ))  # fmt: skip
+    of_file = train(path, epochs=epochs, bits=BITS, seed=SEED, average=average)
+    of_pipeline = pipeline(Y, lines, epochs, average)
+    assert of_pipeline.coef_.shape == (4, 1 << BITS)
+    assert np.array_equal(of_pipeline.coef_, scattered(of_file))
+    assert of_pipeline.intercept_ == pytest.approx(of_file.bias, rel=1e-6)
+    assert np.array_equal(of_file.predict(lines[:500]), of_pipeline.predict(
+        HashedNgrams(2, bits=BITS).transform(lines[:500])
+    ))  # fmt: skip
+
+
 def test_a_refit_on_all_rows_is_a_fit_of_the_best_number_of_epochs(tmp_path):
     labels, lines = texts(2, rows=700)
     runs = []

@@ -16,14 +16,14 @@ def problem(n=60, k=4, seed=0):
     rng = np.random.default_rng(seed)
     sets = np.unique(rng.random((8, k)) < 0.5, axis=0)
     X, codes = rng.normal(size=(n, 5)), rng.integers(len(sets), size=n)
-    return examples_of(X, codes), sets
+    return examples_of(X, codes, sets=sets), sets
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_each_label_is_learned_as_if_it_were_alone(threads):
     examples, sets = problem()
     order = np.arange(60, dtype=np.uint64)
-    together = LabelLearner(4, 5, lambda: sets, threads, **OPTIONS)
+    together = LabelLearner(Linear(2, 5, **OPTIONS), 4, threads)
     tally = together.walk(examples, order)
     updates = 0
     for label in range(4):
@@ -38,9 +38,9 @@ def test_each_label_is_learned_as_if_it_were_alone(threads):
 
 
 def test_a_restored_learner_goes_on_to_the_same_weights():
-    examples, sets = problem()
+    examples, _ = problem()
     order = np.arange(60, dtype=np.uint64)
-    whole = LabelLearner(4, 5, lambda: sets, **OPTIONS)
+    whole = LabelLearner(Linear(2, 5, **OPTIONS), 4)
     whole.walk(examples, order)
     other = whole.like(5, dense=True)
     other.restore(whole.state())
@@ -55,7 +55,7 @@ def test_the_error_is_one_minus_the_micro_f1():
 
     examples, sets = problem()
     order = np.arange(60, dtype=np.uint64)
-    learner = LabelLearner(4, 5, lambda: sets, **OPTIONS)
+    learner = LabelLearner(Linear(2, 5, **OPTIONS), 4)
     learner.walk(examples, order)
     truth, said = sets[examples.codes], learner.scores(examples, order) > 0
     wanted = 1 - f1_score(truth, said, average="micro")
@@ -63,9 +63,9 @@ def test_the_error_is_one_minus_the_micro_f1():
 
 
 def test_rows_that_no_label_would_correct_are_separated():
-    examples, sets = problem(4, 3)
+    examples, _ = problem(4, 3)
     order = np.arange(4, dtype=np.uint64)
-    learner = LabelLearner(3, 5, lambda: sets, dense=True)
+    learner = LabelLearner(Linear(2, 5, dense=True), 3)
     assert not learner.is_separating(examples, order)
     while learner.walk(examples, order).updates:
         pass

@@ -26,7 +26,7 @@ def explain(
     ],
     label: Annotated[
         str | None,
-        typer.Option("--label", "-l", help="Explain the score of this class; the predicted one."),
+        typer.Option("--label", "-l", help="Explain the score of this class; the largest one."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many features to name.")] = 20,
     json: o.Json = False,
@@ -70,8 +70,8 @@ def _row(model: Model, given: str) -> Any:
 
 def _lines(found: Explanation, label: str | None, top: int) -> list[str]:
     features, rest, bias, score = found.sum_of(top, label)
-    second = found.classes[1] if len(found.classes) == 2 else label or found.predicted
-    lines = [f"predicted {found.predicted}; the score of {second} is made of"]
+    own = found.explained if label is None or len(found.bias) == 1 else label
+    lines = [f"predicted {found.predicted}; the score of {own} is made of"]
     lines += [f"{value:>+10.4f}  {name}"[:80] for name, value in features]
     others = sum(1 for _, value in found.top(None, label) if value) - len(features)
     if others > 0:

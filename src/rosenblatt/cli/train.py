@@ -12,7 +12,7 @@ from rosenblatt.cli import train_options as t
 
 def train(
     files: t.Files,
-    label: o.Label = None,
+    label: t.Label = None,
     text: o.Text = None,
     column: o.Columns = None,
     out: t.Out = None,

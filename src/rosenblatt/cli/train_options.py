@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rosenblatt.cli.options import FEATURES, LEARNING, LONG_RUNS, OUTPUT
+from rosenblatt.cli.options import FEATURES, INPUT, LEARNING, LONG_RUNS, OUTPUT
 
 Files = Annotated[list[str], typer.Argument(help="Files, patterns, or - for standard input.")]
 Out = Annotated[
@@ -93,9 +93,21 @@ Holdout = Annotated[
     float | None,
     typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.", rich_help_panel=LEARNING),
 ]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        "-l",
+        help="Label column: its name, or its position from 1 (-1 is the last). Default: label. "
+        "A,B,C: columns of 0 and 1, one per label.",
+        rich_help_panel=INPUT,
+    ),
+]
 LabelSeparator = Annotated[
     str | None,
-    typer.Option(help="What separates labels, where a row may have several."),
+    typer.Option(
+        help="What separates labels, where a row may have several.", rich_help_panel=INPUT
+    ),
 ]
 Weight = Annotated[
     str | None,

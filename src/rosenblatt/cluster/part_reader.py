@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
 from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.schema import detect_features, fit_features, missing_words
+from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams
@@ -69,7 +69,7 @@ class Reading:
 def detect_reading(
     manifest: Manifest,
     *,
-    label: str | int | None = None,
+    label: str | int | Iterable[str] | None = None,
     text: Any = None,
     columns: Any = None,
     ngrams: Ngrams | None = None,
@@ -86,7 +86,11 @@ def detect_reading(
     labelled = True
     if features is None:
         chosen = ngrams or Ngrams()
+        reader.several = True  # lines of several labels are told from others below
         features = detect_features(reader, label, text, columns, chosen, words, expect_text)
+        check_scales(features, file.path)
+        if manifest.format == "fasttext" and b" " in b"".join(reader.head()["label"].to_pylist()):
+            features = replace(features, separator=" ")
     else:
         labelled = fit_features(reader, features)
     schema = b""

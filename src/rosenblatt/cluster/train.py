@@ -30,6 +30,7 @@ from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models import Model
 from rosenblatt.training import run as run_epochs
 
+_SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
 _TOLD = ("label", "text", "columns", "missing", "header")
 
 
@@ -65,7 +66,7 @@ def train_on_shards(job: Job) -> Model:
             raise OptionError(f"{name} cannot be had with workers; leave one of them out")
     started = None if job.start is None else job.start.features.separator
     if job.reading.get("label_separator") is not None or started is not None:
-        raise OptionError("workers learn one label per row, and here a row may have several")
+        raise OptionError(_SEVERAL)
     if job.shards is not None and job.shards < 1:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
@@ -134,6 +135,8 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
     features = None if job.start is None else job.start.features
     manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
     refuse_idle(manifest.format, {name: job.reading.get(name) for name in _TOLD})
+    if reading.features.separator is not None:
+        raise OptionError(_SEVERAL)
     if not reading.labelled:
         message = f"there is no column {reading.features.label!r}"
         raise DataError(message, path=manifest.files[0].path)

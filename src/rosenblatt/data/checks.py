@@ -9,6 +9,7 @@ from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.cells import Words, decoded, is_stringlike, to_numbers, valid_strings
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.dates import to_times
+from rosenblatt.data.indicators import indicator_columns, label_cells, wrong_rows
 from rosenblatt.data.strings import MISSING_WORDS, label_strings, plain_strings
 from rosenblatt.errors import DataError, shown
 
@@ -24,6 +25,8 @@ def check_chunk(
 ) -> Chunk:
     """Refuse or leave out rows whose values do not fit: bad UTF-8, not a number, no label.
 
+    A label that is made of columns of 0 and 1 becomes a column of its own.
+
     >>> chunk = Chunk(pa.table({"x": ["3", "many"]}), "a.csv", lambda row: row + 2)
     >>> check_chunk(chunk, (Column("x", "number"),), None, skip=True).bad
     1
@@ -38,9 +41,16 @@ def check_chunk(
                 found = _shown(chunk, column.name, row)
                 faults.append((int(row), column.name, f"expected {what}, found {found}"))
         faults.extend(_bad_utf8(chunk, column.name))
-    if label is not None:
+    parts = indicator_columns(label, chunk.table.column_names)
+    for name in parts:
+        for row in wrong_rows(chunk.table[name]):
+            faults.append((row, name, f"expected 0 or 1, found {_shown(chunk, name, row)}"))
+    if label is not None and not parts:
         faults.extend([*_bad_utf8(chunk, label), *_missing(chunk, label)])
-    return _without(faults, chunk, skip)
+    sound = _without(faults, chunk, skip)
+    if not parts:
+        return sound
+    return sound._replace(table=sound.table.append_column(label, label_cells(sound.table, parts)))
 
 
 def weights_of(chunk: Chunk, name: str) -> np.ndarray:

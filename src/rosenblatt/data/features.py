@@ -49,7 +49,7 @@ class Features:
     columns : tuple of Column
         What the columns of a table are.
     label : str or None
-        The column of the label.
+        The column of the label, or columns of 0 and 1 by their names, with commas between them.
     separator : str or None
         What separates labels, where a row may have several.
     ngrams : Ngrams

@@ -11,9 +11,10 @@ from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, expand
+from rosenblatt.data.indicators import SEPARATOR, joined_name
 from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
 from rosenblatt.data.readers import SPARSE, Reader, TableReader
-from rosenblatt.data.schema import detect_features, fit_features, missing_words
+from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
@@ -23,7 +24,7 @@ from rosenblatt.kernels.text import Ngrams
 
 def open(
     paths: Any,
-    label: str | int | None = None,
+    label: str | int | Iterable[str] | None = None,
     text: str | Iterable[str] | None = None,
     columns: Iterable[str] | Mapping[str, str] | None = None,
     format: str | None = None,
@@ -48,9 +49,10 @@ def open(
         bz2, lz4 and xz are recognised by their content. A folder with a folder of text files per
         class is read as one file. A table is a data frame of pandas or polars,
         a pyarrow table or a dict of columns.
-    label : str or int, optional
+    label : str, int or several, optional
         The column that holds the label: its name, or its place counted from 1, negative from the
-        end. By default the column named ``label``.
+        end. By default the column named ``label``. Several columns, as a list or with commas
+        between them, hold 1 where a row has the label that they are named by, and 0 where not.
     text : str or several, optional
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
@@ -116,7 +118,11 @@ def open(
     separator = _separator(reader, label_separator)
     reader.several, chosen = separator is not None, ngrams or Ngrams()
     found = detect_features(reader, label, text, columns, chosen, words, expect_text)
-    found = replace(found, separator=separator)
+    check_scales(found, reader.files[0] if reader.files else None)
+    if found.separator is None:
+        found = replace(found, separator=separator)
+    elif separator is not None:
+        raise OptionError("labels in columns of their own have no use for a label separator")
     return Source(reader, found, True, classes, skip_bad_rows)
 
 
@@ -162,7 +168,9 @@ def mentioned_names(label: Any, text: Any, columns: Any, features: Features | No
     """The names of columns that somebody has mentioned."""
     texts = [text] if isinstance(text, str) else text or ()
     known = () if features is None else (features.label, *(c.name for c in features.columns))
-    named = [label, *texts, *(columns or ()), *known]
+    labels = [name for name in (joined_name(label), *known[:1]) if isinstance(name, str)]
+    parts = [part.strip() for name in labels for part in name.split(SEPARATOR)]
+    named = [*labels, *parts, *texts, *(columns or ()), *known[1:]]
     return [name for name in named if isinstance(name, str)]
 
 

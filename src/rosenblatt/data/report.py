@@ -14,6 +14,7 @@ from rosenblatt.counts import counted
 from rosenblatt.data.cells import to_numbers, valid_strings
 from rosenblatt.data.column_kinds import name_speaks_of
 from rosenblatt.data.dates import to_times
+from rosenblatt.data.indicators import indicator_columns
 from rosenblatt.data.source import Source
 from rosenblatt.data.strings import label_strings
 from rosenblatt.errors import shown
@@ -76,9 +77,10 @@ def describe(source: Source) -> list[ColumnReport]:
     if head is None:
         return []
     kinds = {c.name: c.kind for c in source.features.columns}
-    label = source.features.label
-    names = [name for name in head.column_names if name != label][:_MOST]
-    found = [] if label is None or label not in head.column_names else [_label(head, label)]
+    label, known = source.features.label, head.column_names
+    labels = indicator_columns(label, known) or tuple(name for name in known if name == label)
+    names = [name for name in known if name not in labels][:_MOST]
+    found = [_label(head, name) for name in labels]
     missing = source.features.missing_words
     return found + [
         _column(name, kinds.get(name, "ignored"), head[name][:_ROWS], missing) for name in names

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import LabelSets
+from rosenblatt.data.parallel import in_order
 from rosenblatt.data.source import Batch, Made, Source
 from rosenblatt.errors import DataError
 from rosenblatt.files import replacing
@@ -40,10 +41,11 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     first, checksums = None, []
     with (target / "rows.arrow").open("wb") as file:
         with pa.ipc.new_file(file, _SCHEMA) as rows:
-            for batch in source:
-                first = batch.table if first is None else first
-                rows.write_batch(record := _record(batch))
-                checksums.append(_checksum(record))
+            # Checksums are made in a thread of their own, while Arrow writes the batch before.
+            for found, record, checksum in in_order(iter(source), _sealed, 1, 1):
+                first = found if first is None else first
+                rows.write_batch(record)
+                checksums.append(checksum)
         file.flush()
         os.fsync(file.fileno())
     first = source.first_table() if first is None else first
@@ -82,6 +84,12 @@ def _record(batch: Batch) -> pa.RecordBatch:
     lists = pa.LargeListArray.from_arrays(pa.array(indptr.astype(np.int64)), entries)
     columns = [lists, pa.array(batch.labels, pa.int32()), pa.array(weights, pa.float64())]
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+
+
+def _sealed(batch: Batch) -> tuple[pa.Table | None, pa.RecordBatch, int]:
+    """The table of a batch, its rows as a batch of Arrow, and their checksum."""
+    record = _record(batch)
+    return batch.table, record, _checksum(record)
 
 
 def _checksum(record: pa.RecordBatch) -> int:
@@ -187,8 +195,10 @@ class RowFolder(Source):
             raise DataError(message, path=self._folder)
         codes_of = np.array([self.classes.index(name) for name in self._classes], dtype=np.int32)
         self.bad, self.missing = int(self._bad), Counter(self._missing)
-        for number in range(start, self._rows.num_record_batches):
-            rows, codes, weights = self._read(number)
+        numbers = range(start, self._rows.num_record_batches)
+        # Read and checked in a thread of its own, while the batch before is learned from.
+        read = in_order(iter(numbers), self._read, 1, 1)
+        for number, (rows, codes, weights) in zip(numbers, read, strict=True):
             self.rows += len(codes)
             table = self.first_table() if number == 0 else None
             yield Batch(rows, codes_of[codes], weights, table, 8 * len(rows.indices))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 
 from rosenblatt.data.column_kinds import Column, guess_columns, name_speaks_of, seldom_repeats
 from rosenblatt.data.features import Features
+from rosenblatt.data.indicators import SEPARATOR, indicator_columns, joined_name
 from rosenblatt.data.readers import SPARSE, Reader
 from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, OptionError, listed, shown
@@ -23,7 +25,7 @@ _NO_TEXT = (
 
 def detect_features(
     reader: Reader,
-    label: str | int | None,
+    label: str | int | Iterable[str] | None,
     text: str | Iterable[str] | None,
     columns: Iterable[str] | Mapping[str, str] | None,
     ngrams: Ngrams,
@@ -37,7 +39,8 @@ def detect_features(
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
-    name = label_name(label, names, path)
+    name = label_names(joined_name(label), names, path)
+    parts = indicator_columns(name, names)
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = (
         {str(key): kind for key, kind in columns.items()} if isinstance(columns, Mapping) else {}
@@ -46,20 +49,34 @@ def detect_features(
     if columns is not None:
         only = None if isinstance(columns, Mapping) else [*columns, *texts]
     _must_have([*(only or ()), *texts, *kinds], names, path)
-    if name in texts or name in kinds:
-        raise OptionError(f"{name!r} is the label: it cannot be a feature as well")
+    for one in parts or (name,):
+        if one in texts or one in kinds:
+            raise OptionError(f"{one!r} is the label: it cannot be a feature as well")
     if reader.format == "fasttext":
         kinds = {"text": "text"} | kinds
     kinds |= dict.fromkeys(texts, "text")
     if only is not None:
         chosen = set(only)
         kinds |= {key: "ignore" for key in names if key not in chosen}
+    kinds |= dict.fromkeys(parts, "ignore")
     found = guess_columns(head, name, kinds, missing)
     if not found:
         raise DataError("no column is left to learn from", path=path)
     if expect_text and not any(c.kind == "text" for c in found):
         found = _with_text(head, found, kinds, missing)
-    return Features("table", found, name, ngrams, missing)
+    return Features("table", found, name, ngrams, missing, SEPARATOR if parts else None)
+
+
+def check_scales(features: Features, path: str | None) -> None:
+    """Refuse a column whose numbers are too large for a mean and a scale."""
+    for column in features.columns:
+        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
+            raise DataError(
+                "its numbers are too large to be scaled; correct them, or leave the column out "
+                f"(--column {column.name}=ignore)",
+                path=path,
+                column=column.name,
+            )
 
 
 def _with_text(
@@ -131,7 +148,23 @@ def fit_features(reader: Reader, features: Features) -> bool:
         return True
     names = reader.head().column_names
     _must_have([c.name for c in features.columns], names, reader.files[0])
-    return features.label in names
+    return features.label in names or bool(indicator_columns(features.label, names))
+
+
+def label_names(label: str | int | None, names: list[str], path: str) -> str:
+    """The label's column, or several with commas between them: of 0 and 1, one per label.
+
+    >>> label_names("1,kind", ["a", "kind"], "a.csv")
+    'a,kind'
+    """
+    if not isinstance(label, str) or label in names or SEPARATOR not in label:
+        return label_name(label, names, path)
+    parts = [label_name(part.strip(), names, path) for part in label.split(SEPARATOR)]
+    for part in parts:
+        if parts.count(part) > 1 or SEPARATOR in part:
+            why = "twice" if parts.count(part) > 1 else "but its name has a comma: rename it"
+            raise OptionError(f"the column {shown(part)} is given as a label, {why}")
+    return SEPARATOR.join(parts)
 
 
 def label_name(label: str | int | None, names: list[str], path: str) -> str:

@@ -17,6 +17,7 @@ from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import STDIN, last_change
+from rosenblatt.data.indicators import indicator_columns
 from rosenblatt.data.labels import LabelSets, sorted_labels, split_labels
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
@@ -106,13 +107,13 @@ class Source:
         skip: bool,
     ) -> None:
         self.features, self.labelled = features, labelled
-        self.classes: list[str] = list(classes) if classes is not None else []
+        self._reader, self._skip = reader, skip
+        self.classes: list[str] = list(classes) if classes is not None else self._named_labels()
         self.kept_columns: Collection[str] | None = ()
         self.label_sets = LabelSets()
         self._weight: str | None = None
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
-        self._reader, self._skip = reader, skip
         self._closed = classes is not None
 
     @property
@@ -202,8 +203,8 @@ class Source:
         if self.features.origin != "table":
             message = f"{self.features.origin} rows bring their own weights or have none"
             raise DataError(message, path=self.files[0])
-        if name not in self.column_names or name == self.features.label:
-            what = "is the label" if name == self.features.label else "is not a column"
+        if name not in self.column_names or name in self._label_columns():
+            what = "is the label" if name in self._label_columns() else "is not a column"
             message = f"the weight {shown(name)} {what}; the columns are "
             raise DataError(message + listed(self.column_names), path=self.files[0])
         left = tuple(c for c in self.features.columns if c.name != name)
@@ -254,10 +255,22 @@ class Source:
     def _wanted(self) -> list[str] | None:
         if self.kept_columns is None or self.features.origin != "table":
             return None
-        label = [self.features.label] if self.labelled and self.features.label is not None else []
+        label = self._label_columns() if self.labelled else ()
         weight = [self._weight] if self._weight is not None else []
         needed = [*label, *weight, *(c.name for c in self.features.columns)]
         return list(dict.fromkeys([*needed, *self.kept_columns]))
+
+    def _named_labels(self) -> list[str]:
+        """The labels that columns are named by, where each label has one."""
+        if not self.labelled or self.features.separator is None:
+            return []
+        return list(indicator_columns(self.features.label, self.column_names))
+
+    def _label_columns(self) -> tuple[str, ...]:
+        """The column of the label, or those of several."""
+        label = self.features.label
+        own = () if label is None else (label,)
+        return indicator_columns(label, self.column_names) or own
 
     @property
     def column_names(self) -> list[str]:

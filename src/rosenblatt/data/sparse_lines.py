@@ -101,7 +101,7 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
     wrong = np.flatnonzero(faults[:rows])
     if len(wrong) and not skip:
         message = f"{FAULTS[4]}, found several, as no line before; if lines may have several "
-        message += "labels, say --label-separator ' ' (label_separator=' ')"
+        message += "labels, say --label-separator ' ' (label_separator=' '), without workers"
         raise DataError(message, path=block.path, line=block.filled_line(int(wrong[0])))
     columns = {
         "label": _binary(offsets[: rows + 1], names),

@@ -32,7 +32,8 @@ class Calibrated:
 
     classes_: np.ndarray
     calibrate: Any
-    _recent: tuple[np.ndarray, np.ndarray] | None  # scores and class numbers
+    # Scores, and class numbers or, where rows have several labels, which they have.
+    _recent: tuple[np.ndarray, np.ndarray] | None
     _calibration: Calibration | None
 
     @available_if(_has_probabilities)
@@ -50,6 +51,7 @@ class Calibrated:
         Returns
         -------
         probabilities : array (n, n_classes)
+            Where rows have several labels, each has a probability of its own.
 
         Examples
         --------
@@ -71,8 +73,12 @@ class Calibrated:
         if getattr(self, "_recent", None) is None:
             raise AttributeError("There are no scores of held-out rows to calibrate by.")
         if self._calibration is None:
-            scores, codes = self._recent  # type: ignore[misc]
-            self._calibration = Calibration.fit(scores, codes, len(self.classes_), self.calibrate)
+            scores, truth = self._recent  # type: ignore[misc]
+            if truth.ndim == 2:
+                found = Calibration.fit_labels(scores, truth.astype(bool), self.calibrate)
+            else:
+                found = Calibration.fit(scores, truth, len(self.classes_), self.calibrate)
+            self._calibration = found
         if self._calibration is None:
             raise ValueError(
                 f"Probabilities need {FEWEST_ROWS} held-out rows of two classes at least, found "
@@ -119,14 +125,15 @@ def give_recent(model: Any, arrays: dict[str, np.ndarray]) -> None:
     if "recent.scores" not in arrays:
         return
     scores, codes, k = arrays["recent.scores"], arrays["recent.codes"], len(model.classes_)
+    several = getattr(model, "multiclass_", None) == "labels"
     fits = (
-        scores.shape == (len(codes), *(() if k == 2 else (k,)))
+        scores.shape == (len(codes), *(() if k == 2 and not several else (k,)))
         and scores.dtype == np.float64
         and codes.dtype == np.int64
-        and codes.ndim == 1
+        and codes.shape == (scores.shape if several else (len(codes),))
         and 0 < len(codes) <= MOST_RECENT
         and np.isfinite(scores).all()
-        and 0 <= codes.min() <= codes.max() < k
+        and 0 <= codes.min() <= codes.max() < (2 if several else k)
     )
     if not fits:
         raise ValueError("the scores to calibrate by do not fit the classes")

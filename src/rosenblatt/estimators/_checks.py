@@ -113,9 +113,12 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
 
 
 def example_weights(
-    sample_weight: Any, class_weight: Any, classes: np.ndarray, codes: np.ndarray
+    sample_weight: Any, class_weight: Any, classes: np.ndarray, codes: np.ndarray, fewest: int = 2
 ) -> np.ndarray:
-    """The weight of each row by itself and by its class; a single one where all are 1."""
+    """The weight of each row by itself and by its class; a single one where all are 1.
+
+    Fewer classes of positive weight than `fewest` are refused.
+    """
     weights = check_weights(sample_weight, len(codes))
     if class_weight is not None:
         if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
@@ -129,7 +132,7 @@ def example_weights(
         present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
     if present.size == 0:
         raise ValueError("All weights are zero; give at least two classes a positive weight.")
-    if present.size == 1:
+    if present.size < fewest:
         only = classes.tolist()[present[0]]
         raise ValueError(
             f"All examples of positive weight are of one class, {only!r}; a classifier needs at "

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rosenblatt import rules
 from rosenblatt.estimators._checks import CONSTRAINTS
 from rosenblatt.estimators._linear_training import LinearTraining
-from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.family_full import FullFamily
@@ -50,21 +49,22 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 
 
 def family_learner(
-    estimator: LinearTraining, rule: Any, examples: Examples, n_classes: int, full: bool = False
-) -> Family:
+    estimator: LinearTraining, rule: Any, examples: Examples, n_classes: int, multiclass: str,
+    threads: int, full: bool = False,
+) -> Family:  # fmt: skip
     """A learner of a member of the family, as the parameters of an estimator want it."""
     kind = FullFamily if full else Family
     return kind(
         rule,
         n_classes,
         examples.n_features,
-        multiclass=estimator.multiclass_,
+        multiclass=multiclass,
         padding=estimator._rule(n_classes)[1],
         averaging=estimator._averages(),
         rates=estimator._rates(examples),
         dtype=examples.dtype,
         dense=examples.is_dense,
-        threads=threads_of(estimator.n_jobs),
+        threads=threads,
     )
 
 
@@ -110,8 +110,11 @@ class FamilyClassifier(LinearTraining):
         """The named tuple of the member and its parameters."""
         raise NotImplementedError
 
-    def _new_learner(self, examples: Examples, n_classes: int) -> Any:
-        return family_learner(self, self._member_rule(), examples, n_classes, self._is_full())
+    def _learner_of(
+        self, examples: Examples, n_classes: int, multiclass: str, threads: int
+    ) -> Any:  # fmt: skip
+        rule, full = self._member_rule(), self._is_full()
+        return family_learner(self, rule, examples, n_classes, multiclass, threads, full)
 
     def _is_full(self) -> bool:
         return getattr(self, "covariance", "diagonal") == "full"

@@ -14,18 +14,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from rosenblatt.estimators import _device
+from rosenblatt.estimators._targets import indicators, refuse_indicators
 from rosenblatt.estimators._units import multiclass_of
 from rosenblatt.learners.examples import Examples, check_sparse
+from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 
 FLOATS = [np.dtype(np.float64), np.dtype(np.float32)]
-_WIDEST = (
-    1 << 16
-)  # labels are looked up in a table if they are whole numbers from so narrow a range
 _valid_settings: set[Any] = set()  # of parameters that passed all checks
 _SIMPLE = {bool, int, float, str, type(None)}
 
@@ -40,6 +38,7 @@ def checked_data(
     reset: bool = True,
     finite: bool = True,
     indices: bool = True,
+    several: bool = False,
 ) -> Any:
     """What scikit-learn's `validate_data` makes of X and y, where X has no index outside.
 
@@ -54,6 +53,8 @@ def checked_data(
         Whether to refuse NaN and infinity here; else the caller does.
     indices : bool
         Whether to check the indices of a CSR matrix here; else the caller does, as `examples_of`.
+    several : bool
+        Whether y may be an indicator matrix, which comes back as a bool array; else it is refused.
     """
     dtypes = dtype if isinstance(dtype, list) else [np.dtype(dtype)]
     if type(X) is not np.ndarray and _device.is_on_cuda(X):
@@ -73,38 +74,17 @@ def checked_data(
         if reset:
             estimator.n_features_in_ = X.shape[1]
         return X if labels is None else (X, labels)
+    if not several:
+        refuse_indicators(estimator, y)
+    elif (matrix := indicators(estimator, y)) is not None:
+        check_consistent_length(X, matrix)
+        return checked_data(estimator, X, accept_sparse=accept_sparse, dtype=dtype, reset=reset,
+                            finite=finite, indices=indices), matrix  # fmt: skip
     check_sparse(X)
-    refuse_several_labels(estimator, y)
     return validate_data(
         estimator, X, y, order="C", accept_sparse=accept_sparse, dtype=dtype, reset=reset,
         ensure_all_finite=finite,
     )  # fmt: skip
-
-
-def refuse_several_labels(estimator: BaseEstimator, y: Any) -> None:
-    """Say what learns from rows that have several labels each."""
-    name = type(estimator).__name__
-    if type(y) is list and any(isinstance(labels, list | tuple | set) for labels in y):
-        try:
-            y = np.asarray(y)
-        except ValueError:  # lists of different lengths
-            y = np.array(y, dtype=object)
-        if y.ndim == 1 or (y.shape[1] > 1 and y.dtype.kind not in "biuf"):
-            raise ValueError(
-                f"y holds a list of labels per row, but {name} learns one label per row. Make a "
-                "column of 0 and 1 per label by MultiLabelBinarizer().fit_transform(y) of "
-                f"sklearn.preprocessing, and use OneVsRestClassifier({name}()) of "
-                "sklearn.multiclass."
-            )
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    if len(shape) == 2 and shape[1] > 1:
-        raise ValueError(
-            f"y has shape {shape}, but {name} learns one label per row: y should be a 1d array. "
-            "Where rows have several labels, a column of 0 and 1 for each, use "
-            f"OneVsRestClassifier({name}()) of sklearn.multiclass, or for partial_fit "
-            f"MultiOutputClassifier({name}()) of sklearn.multioutput. Where each row has exactly "
-            "one, give y.argmax(axis=1)."
-        )
 
 
 def _is_plain(X: Any, dtypes: list[Any], accept_sparse: bool) -> bool:
@@ -152,9 +132,9 @@ def surveyed(estimator: Any, examples: Examples, X: Any, rows: float, threads: i
     """
     if _device.is_on_cuda(X):  # looked at where they lie
         return Survey(True)
-    n = len(estimator.classes_)
-    multiclass = multiclass_of(estimator.multiclass, n, rows, estimator.n_features_in_)
-    copies = estimator._screens() and (n <= 2 or multiclass == "ovo")
+    n, several = len(estimator.classes_), examples.sets is not None
+    multiclass = multiclass_of(estimator.multiclass, n, rows, estimator.n_features_in_, several)
+    copies = estimator._screens() and (n_problems(n, multiclass) == 1 or multiclass == "ovo")
     found = survey(
         examples,
         keys=estimator.shuffle is True,
@@ -165,26 +145,6 @@ def surveyed(estimator: Any, examples: Examples, X: Any, rows: float, threads: i
     if not found.is_finite:
         refuse_bad_numbers(estimator, X)
     return found
-
-
-def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels, sorted, and the number of each row's label.
-
-    >>> classes_and_codes(np.array([5, 2, 5]))
-    (array([2, 5]), array([1, 0, 1], dtype=int32))
-    """
-    if y.dtype.kind not in "biuUS":
-        check_classification_targets(y)
-    if y.dtype.kind in "biu" and y.size:
-        least, most = int(y.min()), int(y.max())
-        if most - least < min(_WIDEST, 16 + y.size):
-            places = y.astype(np.int64) - least if y.dtype != np.int64 or least else y
-            present = np.zeros(most - least + 1, bool)
-            present[places] = True
-            numbers = (np.cumsum(present) - 1).astype(np.int32)
-            return (np.flatnonzero(present) + least).astype(y.dtype), numbers[places]
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.astype(np.int32)
 
 
 def check_parameters(estimator: Any, more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Training of linear classifiers: at once by fit, or row by row by partial_fit."""
+"""Training of linear classifiers at once."""
 
 from __future__ import annotations
 
@@ -6,33 +6,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._calibrated import Calibrated, calibrates
-from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._input import (
-    FLOATS,
     QuickParameters,
     check_parameters,
     checked_data,
-    classes_and_codes,
     surveyed,
 )
+from rosenblatt.estimators._online_training import OnlineTraining
 from rosenblatt.estimators._progress import progress_bar
+from rosenblatt.estimators._targets import Targets, check_label_options
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of, meanwhile
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -42,22 +39,6 @@ from rosenblatt.training import Drawn, Plan, Progress
 
 def _falling(eta0: float, power: float, t: int) -> float:
     return eta0 / t**power
-
-
-def _learns_online(estimator: LinearTraining) -> bool:
-    """Learning row by row has no use for what looks at all examples together."""
-    together = (
-        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
-        ("feature_rates", "idf"),
-    )  # fmt: skip
-    for name, value in together:
-        given = getattr(estimator, name)
-        if isinstance(given, str) and given == value:
-            raise AttributeError(
-                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
-                f"by one. Use fit, or another {name}."
-            )
-    return True
 
 
 @dataclass
@@ -71,11 +52,9 @@ class Run:
 
 
 class LinearTraining(
-    QuickParameters, Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
+    OnlineTraining, QuickParameters, Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
 ):  # fmt: skip
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
-
-    _progress: Progress
 
     def fit(
         self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
@@ -85,7 +64,10 @@ class LinearTraining(
         Parameters
         ----------
         X : array, sparse matrix or data frame (n, d)
-        y : array (n,)
+        y : array (n,), or indicator matrix (n, labels)
+            One label per row. Or, where rows have several, a column of 0 and 1 for each label,
+            dense or sparse: each column is a problem of two classes, and all are trained in one
+            run.
         coef_init, intercept_init : arrays, default=None
             Where to start; zero unless given.
         sample_weight : array (n,), default=None
@@ -124,12 +106,12 @@ class LinearTraining(
             self._check_parameters()
             goes_on = self.warm_start and hasattr(self, "_shown")
             start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
-            X, y = checked_data(self, X, y, finite=False, indices=False)
-            self.classes_, codes = classes_and_codes(y)
-            omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
+            X, y = checked_data(self, X, y, finite=False, indices=False, several=True)
+            targets = self._targets(y)
+            omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
-            out, omega_in = self._held_out(codes, omega, X_val, y_val, random)
-            examples = examples_of(X, codes, omega_in)
+            out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
+            examples = examples_of(X, targets.codes, omega_in, targets.sets)
             given = checks.check_weights(sample_weight, len(y))
             rows = float(np.broadcast_to(given, len(y)).sum())
             threads = threads_of(self.n_jobs)
@@ -140,146 +122,22 @@ class LinearTraining(
             self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
-            plan = self._plan(self._validation(X, examples, omega, out, X_val, y_val))
+            plan = self._plan(self._validation(X, targets, examples, omega, out, X_val, y_val))
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
             run = Run(learner, data, plan, Progress())
             yield run
             self._show(run.learner, examples, base, plan, run.progress)
             if calibrates(self):
                 here, held = _device.to_host(X), _device.to_host(X_val)
-                self._calibrate_by_held_out(here, codes, out, held, _device.to_host(y_val))
+                self._calibrate_by_held_out(here, targets, out, held, _device.to_host(y_val))
 
-    @available_if(_learns_online)
-    def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
-        """Learn from the rows once, in the given order.
-
-        Any split of the data into calls gives the same weights, bit for bit, and averages continue
-        across calls. The cost of a call is that of its rows, however many features there are. New
-        labels may appear in any call; as in online learning, a class is known from its first row
-        on, unless `classes` named it in the first call.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for :meth:`fit`.
-        classes : array, default=None
-            Labels known in advance; only the first call looks at them.
-
-        Returns
-        -------
-        self : the fitted model
-
-        Examples
-        --------
-        >>> from rosenblatt import Perceptron
-        >>> model = Perceptron.textbook().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
-        >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
-        array([[-3.,  0.],
-               [-2., -5.],
-               [ 5.,  5.]])
-        """
-        self._learn(X, y, classes, sample_weight)
-        return self
-
-    def _learn(self, X, y, classes=None, sample_weight=None, foresee=False) -> np.ndarray:
-        """Learn online; with `foresee`, return the class numbers predicted before each label.
-
-        The number is -1 where no class was known yet.
-        """
-        with checks.untouched_on_failure(self):
-            foreseen = self._foreseen(X)
-            examples, y, weights = self._online_examples(X, y, classes, sample_weight)
-            found, progress = arrivals(y, self.classes_), self._progress
-            everything, predicted = found[-1][1], np.full(len(y), -1)
-            with checks.uninterrupted():
-                for (start, known), (end, _) in pairwise([*found, (len(y), everything)]):
-                    if start == end:
-                        continue
-                    before = self.classes_
-                    guess = self._guess(examples, start) if foresee else -1
-                    self._learn_classes(examples, known)
-                    some, order = self._part(examples, y, weights, start, end)
-                    rates = self._learner.rates
-                    for stretch, square in self._square.visits(some, order, rates):
-                        self._use(square)
-                        guesses = self._visit(some, stretch, foresee)
-                        if guesses is not None:
-                            predicted[stretch] = np.searchsorted(everything, known)[guesses]
-                    if len(known) > len(before):  # the first row is the first of its class
-                        at = np.searchsorted(everything, before)
-                        predicted[start] = at[guess] if len(before) else -1
-            self._went_on(progress.visits, progress.steps, 0)
-            if foreseen is not None:
-                self._remember(foreseen, np.searchsorted(self.classes_, y))
-        return predicted
-
-    def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
-        """Learn from some rows online; the class numbers predicted before, if they are known."""
-        progress, learner = self._progress, self._learner
-        if len(self.classes_) < 2:
-            weight = examples.weight_of(order)
-            learner.idle(weight)
-            progress.steps += weight
-            progress.visits += order.size
-            return 0
-        etas = self._plan().etas(progress.visits + 1, order.size)
-        tally = learner.walk(examples, order, etas, foresee=foresee)
-        learner.settle()  # the rows are the caller's, who may change them
-        progress.count(tally)
-        return tally.predictions if foresee else None
-
-    def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The rows, labels and weights, checked; a learner for them, if there is none yet."""
-        self._check_parameters()
-        first = not hasattr(self, "_learner")
-        dtype, X = FLOATS if first else self._learner.dtype, _device.to_host(X)
-        X, y = checked_data(self, X, y, dtype=dtype, reset=first, indices=False)
-        if y.dtype.kind in "fcO":
-            check_classification_targets(y)
-        weights = checks.check_weights(sample_weight, len(y))
-        examples = examples_of(X, np.zeros(len(y), np.int32))
-        if first:
-            self.classes_ = np.unique(y[:0] if classes is None else classes)
-            self._begin_units()
-            self._learner = self._new_learner(examples, len(self.classes_))
-            self._progress, self._places = Progress(), None
-        else:
-            checks.check_named(classes, self.classes_)
-            self._unpack(examples.is_dense)
-        return examples, y, weights
-
-    def _guess(self, examples: Examples, row: int) -> int:
-        """The class number predicted for a row by what was learned before it; -1 if nothing was."""
-        if len(self.classes_) < 2:
-            return len(self.classes_) - 1
-        scores = self._learner.scores(examples, np.array([row], np.uint64))
-        return int(self._learner.problems.decide(scores)[0])
-
-    def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
-        """Make room for classes that have come up."""
-        if len(known) > len(self.classes_):
-            state = grown(self._learner.state(), self.classes_, known, self.multiclass_)
-            self._learner = self._new_learner(examples, len(known))
-            self._learner.restore(state)
-            self.classes_ = known
-
-    def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
-        """The examples with the classes known by now, and the rows of a part to visit."""
-        codes = np.zeros(len(y), np.int32)
-        codes[start:end] = np.searchsorted(self.classes_, y[start:end])
-        omega = checks.weighted_by_class(weights, self.class_weight, self.classes_, codes)
-        order = np.arange(start, end, dtype=np.uint64)
-        order = order[omega[start:end] > 0] if omega.size > 1 else order
-        return examples.relabelled(codes, omega), order
-
-    def _went_on(self, visits: int, steps: float, updates: int) -> None:
-        """Tell of what was learned online, which does not end."""
-        progress, self._shown = self._progress, None
-        progress.visits, progress.steps = visits, steps
-        progress.updates += updates
-        progress.history, progress.row_updates, progress.stop_reason = [], None, None
-        checks.describe_run(self, progress)
-        self.n_iter_ = 1
+    def _targets(self, y: np.ndarray) -> Targets:
+        """What the rows of fit are told apart by."""
+        targets = Targets.of(y)
+        self.classes_ = targets.classes
+        if targets.sets is not None:
+            check_label_options(self)
+        return targets
 
     def _screens(self) -> bool:
         """Whether the learner can pass over rows by a copy of them in 8 bits."""
@@ -292,11 +150,19 @@ class LinearTraining(
     def _check_parameters(self) -> None:
         check_parameters(self, checks.check_options)
 
-    def _new_learner(self, examples: Examples, n_classes: int) -> Linear:
+    def _new_learner(self, examples: Examples, n_classes: int) -> Any:
         """A learner on the processor that knows nothing yet."""
         threads = threads_of(self.n_jobs)
+        if self.multiclass_ != "labels":
+            return self._learner_of(examples, n_classes, self.multiclass_, threads)
+        return LabelLearner(self._learner_of(examples, 2, "ovr", 1), n_classes, threads)
+
+    def _learner_of(
+        self, examples: Examples, n_classes: int, multiclass: str, threads: int
+    ) -> Any:  # fmt: skip
+        """A learner of classes of which each row has one."""
         one_book = self.max_updates is not None or self.keep == "best"
-        if threads > 1 and n_classes > 2 and self.multiclass_ == "ovr" and one_book:
+        if threads > 1 and n_classes > 2 and multiclass == "ovr" and one_book:
             name = "keep='best'" if self.keep == "best" else "max_updates"
             raise ValueError(
                 f"{name} counts over all classes together, which cannot be spread over "
@@ -306,7 +172,7 @@ class LinearTraining(
         return Linear(
             n_classes,
             examples.n_features,
-            multiclass=self.multiclass_,
+            multiclass=multiclass,
             thresholds=thresholds,
             padding=padding,
             averaging=self._averages(),
@@ -345,35 +211,36 @@ class LinearTraining(
         learner.restore(replace(zero, weights=own, bias=bias))
         return weights
 
-    def _held_out(self, codes, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+    def _held_out(self, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
         """The rows held out, if any, and the weights of the rows with theirs set to zero."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both or neither.")
         if X_val is not None or not (self.early_stopping or calibrates(self)):
             return None, omega
-        out = checks.held_out_rows(self, codes, len(self.classes_), random)
-        remaining = np.array(np.broadcast_to(omega, codes.shape))
+        out = targets.held_out(self, random)
+        remaining = np.array(np.broadcast_to(omega, targets.codes.shape))
         remaining[out] = 0.0
         return out, remaining
 
-    def _calibrate_by_held_out(self, X, codes, out, X_val, y_val) -> None:
+    def _calibrate_by_held_out(self, X, targets, out, X_val, y_val) -> None:
         """Calibrate by the rows that were held out."""
         if out is not None:
-            X, codes = X[np.sort(out)], codes[np.sort(out)]
+            X, truth = X[np.sort(out)], targets.truth(np.sort(out))
         else:
-            X, y_val = checked_data(self, X_val, y_val, dtype=X.dtype, reset=False)
-            codes = checks.validation_codes(y_val, self.classes_)
-        self._calibrate_by(self._scores_of(X), codes)
+            X, y_val = checked_data(self, X_val, y_val, dtype=X.dtype, reset=False, several=True)
+            truth = targets.alike(y_val).truth()
+        self._calibrate_by(self._scores_of(X), truth)
 
-    def _validation(self, X, examples, omega, out, X_val, y_val) -> Any:
+    def _validation(self, X, targets, examples, omega, out, X_val, y_val) -> Any:
         """The error of a learner on held-out examples, or None if there are none."""
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
             X_val, y_val = checked_data(
-                self, X_val, y_val, dtype=X.dtype, reset=False, indices=False
+                self, X_val, y_val, dtype=X.dtype, reset=False, indices=False, several=True
             )
-            held = examples.alike(X_val, checks.validation_codes(y_val, self.classes_))
+            _, codes, sets = targets.alike(y_val)
+            held = examples.alike(X_val, codes, sets)
             rows = np.arange(len(held), dtype=np.uint64)
         else:
             return None
@@ -413,4 +280,5 @@ class LinearTraining(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self.multiclass in ("auto", "ovr")
         return tags

@@ -161,7 +161,8 @@ def epoch_from(plain: dict[str, Any]) -> Epoch:
 def _multiclass_from(about: dict[str, Any], model: LinearTraining) -> str:
     """How classes are told apart; files of before the option "auto" have the parameter only."""
     found = about.get("multiclass", model.multiclass)
-    if found not in ("ovr", "ovo", "joint") or model.multiclass not in ("auto", found):
+    given = ("auto", "ovr" if found == "labels" else found)
+    if found not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in given:
         raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
     return str(found)
 

@@ -20,8 +20,8 @@ from rosenblatt import rules
 from rosenblatt.estimators import _device
 from rosenblatt.kernels.lengths import squared_lengths
 from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.problems import Problems
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
 PADDING = 0.5  # the padding constant, as a share of the root mean square length of the rows
@@ -76,7 +76,7 @@ class MeanSquare:
         Row 1, 2, 4, ..., 256 renews the mean, which is that of all rows up to it: a function of the
         rows in their order, however they are divided into calls.
         """
-        if self.rows is None:
+        if self.rows is None or not len(order):
             yield order, self
             return
         first, value = self.rows, self.value
@@ -137,26 +137,25 @@ def threshold_of(given: Any, square: float, padding: float, eta: float, joint: b
     return GAINS * eta * (square + padding * padding) * (2.0 if joint else 1.0)
 
 
-def multiclass_of(given: str, n_classes: int, rows: float, n_features: int) -> str:
+def multiclass_of(
+    given: str, n_classes: int, rows: float, n_features: int, several: bool = False
+) -> str:
     """How several classes are told apart: pair by pair if they are few and rows are many.
 
     A pair learns from its own rows only, two in k: it needs at least as many of them as features.
+    Where a row may have several of the classes, each is a problem of its own (``"labels"``).
 
     >>> multiclass_of("auto", 3, rows=150, n_features=4)
     'ovo'
     >>> multiclass_of("auto", 20, rows=11_314, n_features=62_061)
     'joint'
     """
+    if several:
+        return "labels"
     if given != "auto":
         return given
     in_pairs = 2 < n_classes <= MOST_PAIRWISE and n_features <= 2 * rows / n_classes
     return "ovo" if in_pairs else "joint"
-
-
-def change_rule(learner: Linear, thresholds: tuple[float, float], padding: float) -> None:
-    """Let a learner, whose average is settled, go on with another threshold and padding."""
-    learner.thresholds, learner.rule = thresholds, np.array([*thresholds, padding * padding])
-    learner.problems = Problems(learner.n_classes, learner.multiclass, thresholds)
 
 
 def stretches(first: int, count: int) -> list[tuple[int, int]]:
@@ -191,7 +190,7 @@ class InUnitsOfTheData:
     threshold_: float
     intercept_scaling_: float
     multiclass_: str
-    _learner: Linear
+    _learner: Linear | LabelLearner
     _square: MeanSquare
     _plan: Any
     _rates: Any
@@ -200,16 +199,18 @@ class InUnitsOfTheData:
         self, examples: Examples, rows: float, lengths: np.ndarray | None = None
     ) -> None:
         """Decide by all examples what ``"auto"`` stands for; see :meth:`MeanSquare.of`."""
-        n_classes = len(self.classes_)
-        self.multiclass_ = multiclass_of(self.multiclass, n_classes, rows, self.n_features_in_)
+        n_classes, several = len(self.classes_), examples.sets is not None
+        self.multiclass_ = multiclass_of(
+            self.multiclass, n_classes, rows, self.n_features_in_, several
+        )
         self._square = MeanSquare()
         if self._has_auto():
             self._square = MeanSquare.of(examples, self._rates(examples), lengths)
         self._rule(n_classes)
 
-    def _begin_units(self) -> None:
+    def _begin_units(self, several: bool) -> None:
         """Leave it to the rows that come one by one what ``"auto"`` stands for."""
-        self.multiclass_ = multiclass_of(self.multiclass, 0, 0.0, self.n_features_in_)
+        self.multiclass_ = multiclass_of(self.multiclass, 0, 0.0, self.n_features_in_, several)
         self._square = MeanSquare(rows=0 if self._has_auto() else None)
 
     def _has_auto(self) -> bool:
@@ -231,4 +232,4 @@ class InUnitsOfTheData:
         """Go on learning in other units, if they are others."""
         changed, self._square = square.value != self._square.value, square
         if changed:
-            change_rule(self._learner, *self._rule(len(self.classes_)))
+            self._learner.change(*self._rule(len(self.classes_)))

@@ -13,6 +13,7 @@ from rosenblatt.estimators import _device
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators._scores import linear_scores
 from rosenblatt.kernels.family_cells import SCALE
+from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -25,7 +26,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
     n_features_in_: int
     multiclass_: str
     keep: str
-    _learner: Linear
+    _learner: Linear | LabelLearner
     _shown: Weights | None  # None: those in use are those to predict with
     _places: np.ndarray | None  # the columns of packed rows
     _base: np.ndarray | None  # weights of columns that no packed row had
@@ -40,6 +41,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         Returns
         -------
         scores : array (n,) for two classes, else (n, n_classes)
+            One column per label, where rows have several.
         """
         check_is_fitted(self)
         if _device.is_on_cuda(X):
@@ -53,7 +55,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         return votes(scores, len(self.classes_)) if is_pairwise else scores
 
     def predict(self, X):
-        """The class of each row.
+        """The class of each row, or which labels it has.
 
         Parameters
         ----------
@@ -61,15 +63,22 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
         Returns
         -------
-        labels : array (n,)
+        labels : array (n,), or indicator matrix (n, labels) of int
             Where X lies on a CUDA device, there too, unless the labels are not numbers.
         """
+        check_is_fitted(self)
+        several = self.multiclass_ == "labels"
         if not _device.is_on_cuda(X):
+            if several:
+                return (self.decision_function(X) > 0).astype(np.int64)
             return super().predict(X)
-        return _device.predicted(self.classes_, self._scores_on_device(X), X)
+        scores = self._scores_on_device(X)
+        if several:
+            return _device.like((scores > 0).astype(np.int64), X)
+        return _device.predicted(self.classes_, scores, X)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """The share of rows, by weight, whose label is predicted right."""
+        """The share of rows, by weight, whose label, or all of whose labels, is predicted right."""
         return super().score(_device.to_host(X), _device.to_host(y), sample_weight)
 
     def _scores_on_device(self, X) -> Any:
@@ -77,7 +86,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         weights, bias = self._predicting()
         X = _device.checked_on_device(self, X, dtype=weights.dtype, reset=False)
         scores = _device.device_scores(X, weights, bias)
-        if len(self.classes_) <= 2:
+        if len(bias) == 1:
             return scores[:, 0]
         if self.multiclass_ == "ovo":
             return _device.device_votes(scores, len(self.classes_))

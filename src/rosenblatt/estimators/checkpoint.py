@@ -160,10 +160,11 @@ class Checkpoint:
         columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
         state, n_classes = _state_of(arrays), int(about["n_classes"])
         _check_columns(columns, 1 << source.features.ngrams.bits)
-        _check_state(state, n_problems(n_classes, "ovr"), len(columns))
+        several = source.features.separator is not None
+        problems = n_problems(n_classes, "labels" if several else "ovr")
+        _check_state(state, problems, len(columns))
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))
-        several = source.features.separator is not None
         n_codes = len(sets) if several else len(classes)
         rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << source.features.ngrams.bits, columns)

@@ -63,7 +63,6 @@ def check_several_labels(source: Source, settings: Settings, tunes: bool) -> Non
         "class_weight": settings.class_weight is not None,
         "target": settings.target is not None,
         "multiclass": settings.multiclass not in (None, "ovr"),
-        "rule": settings.rule != "perceptron",
         "tune": tunes,
     }
     for name, given in idle.items():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
+from rosenblatt.data.indicators import joined_name
 from rosenblatt.data.schema import refuse_idle
-from rosenblatt.errors import DataError, OptionError
+from rosenblatt.errors import OptionError
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model
 
@@ -28,7 +28,7 @@ class Reading:
     3
     """
 
-    label: str | int | None = None
+    label: str | int | Iterable[str] | None = None
     text: str | Iterable[str] | None = None
     columns: Iterable[str] | Mapping[str, str] | None = None
     ngrams: int | tuple[int, int] | None = None
@@ -45,7 +45,7 @@ class Reading:
         if isinstance(files, Source):
             if first is None:
                 refuse_idle("opened", self._given())
-            return _with_finite_scales(files)
+            return files
         if start is not None:
             self._check_start(start)
             of_files = self._of_files()
@@ -54,7 +54,7 @@ class Reading:
             return data.open(files, features=first.features, **self._of_files())
         source = data.open(files, **self.options())
         refuse_idle(source.format, self._given())
-        return _with_finite_scales(source)
+        return source
 
     def open_again(self, files: Any, source: Source, ngrams: Ngrams) -> Source:
         """The files of a source with other n-grams."""
@@ -83,7 +83,7 @@ class Reading:
     def _check_start(self, start: Model) -> None:
         """Refuse options that the model to go on from decides about."""
         given = [name for name in _OF_FEATURES if getattr(self, name) is not None]
-        if self.label == start.features.label and "label" in given:
+        if joined_name(self.label) == start.features.label and "label" in given:
             given.remove("label")
         if given:
             raise OptionError(f"the model to go on from decides about {', '.join(given)}")
@@ -100,16 +100,3 @@ class Reading:
         if not 1 <= low <= high:
             raise OptionError(f"ngrams must be n >= 1 or 1 <= low <= high, got {given!r}")
         return Ngrams(low, high, self.analyzer == "char", 22 if self.bits is None else self.bits)
-
-
-def _with_finite_scales(source: Source) -> Source:
-    """Refuse a column whose numbers are too large for a mean and a scale."""
-    for column in source.features.columns:
-        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
-            raise DataError(
-                "its numbers are too large to be scaled; correct them, or leave the column out "
-                f"(--column {column.name}=ignore)",
-                path=source.files[0] if source.files else None,
-                column=column.name,
-            )
-    return source

@@ -106,8 +106,14 @@ class FileRows:
 
     def examples(self) -> Examples:
         """All rows kept so far."""
-        whole = Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
-        return self._weighted(whole)
+        return self._weighted(self._examples(*self.store.arrays()))
+
+    def _examples(self, rows: Packed, codes: np.ndarray, omega: np.ndarray) -> Examples:
+        """Rows with the features and sets of labels that are known by now."""
+        source, numbering, sets = self.source, self.numbering, None
+        if source.features.separator is not None:
+            sets = source.label_sets.matrix(known_classes(source))
+        return Examples(rows, codes, omega, len(numbering), numbering.columns, sets=sets)
 
     def _weighted(self, examples: Examples) -> Examples:
         """Examples with the weights of their classes."""
@@ -139,12 +145,10 @@ class FileRows:
     def validation_examples(self, learner: Linear | Family) -> tuple[Examples, np.ndarray]:
         """Examples, by their own weights, and which of them are for validation."""
         if self.valid is None:
-            whole = Examples(*self.store.arrays(), len(self.numbering), self.numbering.columns)
-            return whole, self.held_out_rows()
+            return self._examples(*self.store.arrays()), self.held_out_rows()
         store = self._validation_rows(self.valid)
         learner.reserve(len(self.numbering))
-        examples = Examples(*store.arrays(), len(self.numbering))
-        return examples, np.arange(len(store), dtype=np.uint64)
+        return self._examples(*store.arrays()), np.arange(len(store), dtype=np.uint64)
 
     def held_out_rows(self) -> np.ndarray:
         """The rows that are held out of those kept so far."""
@@ -164,7 +168,7 @@ class FileRows:
             self.bytes += batch.size
             assert batch.labels is not None
             omega = ONE if batch.weights is None else batch.weights
-            examples = Examples(rows, batch.labels, omega, len(self.numbering))
+            examples = self._examples(rows, batch.labels, omega)
             if not self._is_ready():
                 yield examples, _NO_ROWS
                 continue
@@ -176,10 +180,8 @@ class FileRows:
                 self._settle()
             else:
                 yield from self._hand_out()
-        several = self.source.features.separator is not None
-        if len(self.source.classes) < (3 if several else 2):
-            fewest = "three labels, where rows may have several," if several else "two classes"
-            message = f"at least {fewest} are needed, but {self._what_was_found()}"
+        if len(self.source.classes) < 2:
+            message = f"at least two classes are needed, but {self._what_was_found()}"
             raise DataError(message, path=self.source.files[0], column=self.source.features.label)
         self._is_ready(ended=True)
         yield from self._hand_out()
@@ -314,8 +316,8 @@ class FileRows:
 
 
 def known_classes(source: Source) -> int:
-    """How many classes a learner of a source has by now: two at least, or three labels."""
-    return max(2 if source.features.separator is None else 3, len(source.classes))
+    """How many classes a learner of a source has by now: two at least."""
+    return max(2, len(source.classes))
 
 
 def near_rows(rows: Packed) -> int:

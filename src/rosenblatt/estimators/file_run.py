@@ -226,17 +226,18 @@ class FileRun:
             "dtype": np.float32,
             "threads": self.threads,
         }
-        n_classes, source = n_classes or known_classes(self.source), self.source
+        n_classes = n_classes or known_classes(self.source)
         learner: Any
-        if source.features.separator is not None:
-            shared |= {"multiclass": "ovr", "thresholds": (s.threshold, s.threshold)}
-            learner = LabelLearner(
-                n_classes, 0, lambda: source.label_sets.matrix(known_classes(source)), **shared
-            )
-        elif self._member is None:
-            learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
+        several = self.source.features.separator is not None
+        problem = 2 if several else n_classes
+        if several:
+            shared |= {"multiclass": "ovr", "threads": 1}
+        if self._member is None:
+            learner = Linear(problem, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
-            learner = Family(self._member._member_rule(), n_classes, 0, **shared)
+            learner = Family(self._member._member_rule(), problem, 0, **shared)
+        if several:
+            learner = LabelLearner(learner, n_classes, self.threads)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):

@@ -33,7 +33,7 @@ from rosenblatt.training import run as run_epochs
 def train(
     source: Any,
     *,
-    label: str | int | None = None,
+    label: str | int | Iterable[str] | None = None,
     text: str | Iterable[str] | None = None,
     columns: Iterable[str] | Mapping[str, str] | None = None,
     ngrams: int | tuple[int, int] | None = None,
@@ -97,7 +97,8 @@ def train(
         words is then taken for text, and without one the call is refused.
     label_separator : str, optional
         What separates labels, where a row may have several; then each label is learned by itself,
-        and ``predict`` gives an indicator matrix. Of fastText files this is detected.
+        and ``predict`` gives an indicator matrix. Of fastText files this is detected, and several
+        columns of 0 and 1 (``label=["toxic", "insult", "threat"]``) need none.
     valid : as `source`, optional
         Rows that decide the number of epochs, instead of held-out ones.
     holdout : float, optional

@@ -171,7 +171,11 @@ def fit_many(
     folds = _folds(cv, X, labels, n)
     weights = np.broadcast_to(checks.check_weights(sample_weight, n), n)
     jobs = [_Job(clone(model), train, weights) for model in settings for train, _ in folds]
-    where = _device.where_many(device, X, len(np.unique(labels)), [job.model for job in jobs])
+    if labels.ndim == 2 and device == "cuda":
+        raise ValueError("device='cuda' is for one class per row, but y is an indicator matrix.")
+    where = "cpu"
+    if labels.ndim == 1:
+        where = _device.where_many(device, X, len(np.unique(labels)), [job.model for job in jobs])
     X = _device.brought(X) if where == "cuda" else X
     _fit(jobs, X, labels, where, threads_of(n_jobs))
     fitted = [job.model for job in jobs]

@@ -202,6 +202,11 @@ class OneByOne:
         self._width, model = -1, self.model
         if not hasattr(model, "_learner") or len(model.classes_) < 2:
             return
+        if model.multiclass_ == "labels":
+            raise ValueError(
+                "OneByOne learns one label per row, but the model has learned from indicator "
+                "matrices: use partial_fit."
+            )
         if model._square.rows is not None:  # the next row may change what "auto" stands for
             return
         model._unpack(dense=True)

@@ -121,15 +121,17 @@ class Perceptron(LinearTraining):
     Attributes
     ----------
     classes_ : array
-        The labels, sorted.
+        The labels, sorted; of an indicator matrix the numbers of its columns.
     coef_, intercept_ : arrays (n_problems, n_features) and (n_problems,)
         One row for two classes, one per class for ``"ovr"`` and ``"joint"``, one per pair for
-        ``"ovo"``. Views of the weights in use: `partial_fit` changes them in place.
+        ``"ovo"``, one per column of an indicator matrix. Views of the weights in use:
+        `partial_fit` changes them in place.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps of the last fit; `t_` goes on counting
         through `partial_fit`.
     threshold_, intercept_scaling_, multiclass_ : float, float and str
-        What ``"auto"`` stood for, or what was given.
+        What ``"auto"`` stood for, or what was given; `multiclass_` is ``"labels"`` where y was an
+        indicator matrix.
     history_ : History
         What happened in each epoch.
     stop_reason_ : str
@@ -166,6 +168,17 @@ class Perceptron(LinearTraining):
     ('separated', 4, 3)
     >>> model.coef_.round(1), model.intercept_
     (array([[0.5, 0.8]]), array([-2.]))
+
+    Rows with several labels: a column of 0 and 1 for each.
+
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(400, n_classes=4, random_state=0)
+    >>> model = Perceptron(random_state=0).fit(X[:300], Y[:300])
+    >>> model.predict(X[300:302])
+    array([[1, 1, 1, 1],
+           [0, 0, 1, 0]])
+    >>> model.coef_.shape, model.score(X[300:], Y[300:])
+    ((4, 20), 0.34)
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
@@ -266,10 +279,11 @@ class Perceptron(LinearTraining):
         rule = gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
         return rule, padding
 
-    def _new_learner(self, examples, n_classes):
+    def _learner_of(self, examples, n_classes, multiclass, threads):
         if self.penalty is None:
-            return super()._new_learner(examples, n_classes)
-        return family_learner(self, self._penalized(n_classes)[0], examples, n_classes)
+            return super()._learner_of(examples, n_classes, multiclass, threads)
+        rule = self._penalized(n_classes)[0]
+        return family_learner(self, rule, examples, n_classes, multiclass, threads)
 
     def _use(self, square) -> None:
         if self.penalty is None:
@@ -330,7 +344,8 @@ class Perceptron(LinearTraining):
 
         check_is_fitted(self)
         constant = self.learning_rate == "constant" and self.penalty is None
-        if len(self.classes_) != 2 or self.update != "online" or not constant:
+        two = len(self.classes_) == 2 and self.multiclass_ != "labels"
+        if not two or self.update != "online" or not constant:
             raise ValueError(
                 "The mistake bounds speak of two classes, the online rule, a constant learning "
                 "rate and no penalty. Use rosenblatt.certify for the data alone."

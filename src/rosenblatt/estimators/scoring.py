@@ -271,7 +271,7 @@ class _Predict:
         values = values if wanted.proba else own
         if wanted.top == 1:
             yield self._labels(codes) if said is None else self._label_sets(said)
-            alone = len(self._model.classes) == 2 and not wanted.proba and not wanted.scores
+            alone = len(self._model.bias) == 1 and not wanted.proba and not wanted.scores
             yield _floats(scores[:, 0] if alone else values[rows, codes])
         else:
             first = values.copy()

@@ -30,7 +30,8 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
     first_table : pyarrow.Table, optional
         The first rows of the source, to find the words behind hashed columns; read again if needed.
     """
-    classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)])
+    several = run.source.features.separator is not None
+    classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
     with ThreadPoolExecutor(1) as helper:
         fingerprint = helper.submit(run.source.fingerprint)
         weights, bias = _chosen(run)
@@ -102,7 +103,7 @@ def _words(
     Columns are numbered as they are met: those of the first rows, frequent ones, come first.
     """
     by_problem = np.ascontiguousarray(weights.T)
-    pulls = [-by_problem[0], by_problem[0]] if len(names) == 2 else list(by_problem)
+    pulls = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
     tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
     wanted = columns[np.concatenate(tops)].tolist()
     if table is None:
@@ -129,13 +130,13 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
     return top[np.argsort(-values[top], kind="stable")][:count]
 
 
-def _sorted_classes(classes: list[str]) -> tuple[tuple[str, ...], Turn]:
+def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...], Turn]:
     """The classes sorted, and how arrays with a last axis of problems follow them."""
     names = sorted_labels(classes)
     order = [classes.index(name) for name in names]
     if order == list(range(len(order))):
         return tuple(names), lambda array: array
-    if len(classes) == 2:
+    if len(classes) == 2 and not several:
         return tuple(names), np.negative
     return tuple(names), lambda array: array[..., order]
 

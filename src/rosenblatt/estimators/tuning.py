@@ -125,7 +125,7 @@ def tune(
         Attributes of `Choice` that were given, and are not tried otherwise.
     """
     clock = _Clock(seconds)
-    rows = _SampleRows(source, valid, clock.until - 0.75 * seconds)
+    rows = _Rows(source, valid, clock.until - 0.75 * seconds)
     first = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
     first = replace(first, **fixed)
     draw = _Draw(first, fixed, rows.has_text, rows.n_classes, settings)
@@ -137,7 +137,7 @@ def tune(
         for share in shares:
             here: list[Trial] = []
             for choice in group:
-                if not clock.allows(choice, max(1, int(share * rows.count)), trials, rows.count):
+                if not clock.allows(choice, share, trials, rows):
                     return _best(trials).choice, trials
                 here.append(_tried(choice, rows, share, settings, threads))
                 trials.append(here[-1])
@@ -168,15 +168,16 @@ class _Clock:
     def __init__(self, seconds: float) -> None:
         self.until = _now() + seconds
 
-    def allows(self, choice: Choice, rows: int, trials: list[Trial], all_rows: int) -> bool:
-        """Whether there is time to try a choice on so many rows, and to train the best after it."""
+    def allows(self, choice: Choice, share: float, trials: list[Trial], rows: _Rows) -> bool:
+        """Whether there is time to try a choice on some rows, and to train the best after it."""
         if not trials:
             return True
         own = [t for t in trials if t.choice == choice] or trials
-        trial = rows * min(t.seconds / t.rows for t in own)
+        trial = max(1, int(share * rows.count)) * min(t.seconds / t.rows for t in own)
         best = _best(trials)
         # Training reads the files again, and learns from the held-out rows in a second run.
-        last = 2.0 * all_rows * best.seconds / best.rows
+        last = 2.0 * rows.count * best.seconds / best.rows
+        last += rows.seconds_to_read(best.choice.ngrams)
         return _now() + trial + last < self.until
 
 
@@ -256,9 +257,7 @@ def _text_forms(given: Ngrams) -> list[Ngrams]:
     ]
 
 
-def _tried(
-    choice: Choice, rows: _SampleRows, share: float, settings: Settings, threads: int
-) -> Trial:
+def _tried(choice: Choice, rows: _Rows, share: float, settings: Settings, threads: int) -> Trial:
     """Learn from a share of the rows, and measure on held-out ones."""
     began = _now()
     source, valid = rows.hashed(choice.ngrams, share)
@@ -303,12 +302,14 @@ class _KeptBatches(Source):
             yield batch
 
 
-class _SampleRows:
+class _Rows:
     """Rows of a source in memory, as tables, and hashed in the ways that were asked for last."""
 
     def __init__(self, source: Source, valid: Source | None, until: float) -> None:
         self.source, self.valid = source, valid
+        began = _now()
         self.read = self._read(source, until)
+        self._seconds = _now() - began
         if len(source.classes) < 2:
             message = "at least two classes are needed to tune"
             raise DataError(message, path=source.files[0], column=source.features.label)
@@ -320,6 +321,11 @@ class _SampleRows:
         self.n_classes = len(source.classes)
         self.has_text = any(c.kind == "text" for c in source.features.columns)
         self._hashed: dict[Ngrams, dict[tuple[bool, int], Batch]] = {}
+        self._hashing: dict[Ngrams, float] = {}  # seconds per row
+
+    def seconds_to_read(self, ngrams: Ngrams) -> float:
+        """How long it takes to read all rows again and to hash them in a way that was tried."""
+        return self._seconds + self._hashing.get(ngrams, 0.0) * self.count
 
     @staticmethod
     def _read(source: Source, until: float) -> list[Batch]:
@@ -340,7 +346,10 @@ class _SampleRows:
         count = max(1, round(share * len(self.read)))
         # Evenly spread: a file may be sorted.
         places = [len(self.read) * i // count for i in range(count)]
+        began, before = _now(), sum(map(len, kept.values()))
         rows = [self._batch(kept, (False, i), self.read[i], ngrams) for i in places]
+        if fresh := sum(map(len, kept.values())) - before:
+            self._hashing[ngrams] = (_now() - began) / fresh
         source = _KeptBatches(rows, self.source, ngrams)
         self._forget()
         if self.valid is None:

@@ -34,7 +34,7 @@ class Examples:
     ----------
     rows : Dense, Csr or Packed
     codes : int32 array
-        The class number of each row.
+        The class number of each row; the number of its set of labels, where it may have several.
     omega : float array
         The weight of each row, or a single one for all.
     n_features : int
@@ -45,6 +45,8 @@ class Examples:
         What gave the columns their places, if packed.
     screened : Screened or None
         Dense rows with a copy in 8 bits, where one was made.
+    sets : bool array (sets, labels) or None
+        The labels of each set, where a row may have several.
     """
 
     rows: Dense | Csr | Packed
@@ -54,6 +56,7 @@ class Examples:
     columns: Array | None = None
     numbering: Numbering | None = None
     screened: Screened | None = None
+    sets: Array | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -100,9 +103,11 @@ class Examples:
         """The same rows with other weights."""
         return replace(self, omega=omega)
 
-    def relabelled(self, codes: Array, omega: Array = ONE) -> Examples:
-        """The same rows with other classes and weights."""
-        return replace(self, codes=codes, omega=omega)
+    def relabelled(
+        self, codes: Array, omega: Array = ONE, sets: Array | None = None
+    ) -> Examples:  # fmt: skip
+        """The same rows with other classes, or sets of labels, and weights."""
+        return replace(self, codes=codes, omega=omega, sets=sets)
 
     def keeps_busy(self, threads: int) -> bool:
         """Whether packing is worth a thread of its own, if there are several."""
@@ -114,9 +119,9 @@ class Examples:
             return self
         return _pack(self, Numbering(self.n_features))
 
-    def alike(self, X: Any, codes: Array) -> Examples:
+    def alike(self, X: Any, codes: Array, sets: Array | None = None) -> Examples:
         """Other rows in the same layout: columns that are new get places of their own."""
-        others = examples_of(X, codes)
+        others = examples_of(X, codes, sets=sets)
         return others if self.numbering is None else _pack(others, self.numbering)
 
 
@@ -136,11 +141,12 @@ def _pack(examples: Examples, numbering: Numbering) -> Examples:
     room = Packed.room(len(examples), len(rows.data))
     whole = numbering.pack(Rows(rows.pointers, rows.columns, rows.data), room)
     return Examples(
-        whole, examples.codes, examples.omega, len(numbering), numbering.columns, numbering
+        whole, examples.codes, examples.omega, len(numbering), numbering.columns, numbering,
+        sets=examples.sets,
     )  # fmt: skip
 
 
-def examples_of(X: Any, codes: Array, omega: Array = ONE) -> Examples:
+def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = None) -> Examples:
     """Take a checked float matrix, dense or CSR, without a copy where its layout allows.
 
     Parameters
@@ -150,6 +156,8 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE) -> Examples:
         The class number of each row.
     omega : array of float
         The weight of each row, or a single one for all.
+    sets : bool array (sets, labels), optional
+        Where the numbers are those of sets of labels: the labels of each.
 
     Examples
     --------
@@ -161,8 +169,8 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE) -> Examples:
     if not hasattr(X, "indptr"):
         if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may lie on a GPU
             X = np.ascontiguousarray(X)
-        return Examples(Dense(X), codes, omega, X.shape[1])
-    return Examples(csr_rows(X), codes, omega, X.shape[1])
+        return Examples(Dense(X), codes, omega, X.shape[1], sets=sets)
+    return Examples(csr_rows(X), codes, omega, X.shape[1], sets=sets)
 
 
 def check_sparse(X: Any) -> None:

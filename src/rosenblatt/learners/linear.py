@@ -246,6 +246,11 @@ class Linear:
         twin.rule = self.rule
         return twin
 
+    def change(self, thresholds: tuple[float, float], padding: float) -> None:
+        """Go on with other thresholds and another padding, once the average is settled."""
+        self.thresholds, self.rule = thresholds, np.array([*thresholds, padding * padding])
+        self.problems = Problems(self.n_classes, self.multiclass, thresholds)
+
     # Weights
 
     def weights(self, averaged: bool = False) -> Weights:

@@ -215,11 +215,13 @@ def votes(scores: Array, n_classes: int) -> Array:
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:
-    """How many weight vectors a number of classes needs.
+    """How many weight vectors a number of classes needs, or of labels of which rows have several.
 
-    >>> n_problems(2, "ovr"), n_problems(4, "ovr"), n_problems(4, "ovo")
-    (1, 4, 6)
+    >>> n_problems(2, "ovr"), n_problems(4, "ovr"), n_problems(4, "ovo"), n_problems(2, "labels")
+    (1, 4, 6, 2)
     """
+    if multiclass == "labels":
+        return n_classes
     if n_classes <= 2:
         return 1
     return n_classes * (n_classes - 1) // 2 if multiclass == "ovo" else n_classes

@@ -177,18 +177,24 @@ class _Test:
             if batch.labels is None:
                 message = f"there is no column {model.features.label!r} to compare with"
                 raise DataError(message, path=source.files[0])
-            self.batches.append((batch.rows, batch.labels))
+            known = batch.labels
+            if model.has_several_labels:
+                known = source.label_sets.matrix(len(model.classes))[batch.labels]
+            self.batches.append((batch.rows, known))
         self.count = sum(len(labels) for _, labels in self.batches)
         if self.count == 0:
             raise DataError("the file has no rows", path=source.files[0])
 
     def accuracy(self, model: Model) -> float:
-        """The share of rows whose class is predicted."""
-        right = (
-            np.count_nonzero(model.decide(model.scores(rows)) == labels)
-            for rows, labels in self.batches
-        )
-        return sum(right) / self.count
+        """The share of rows whose class is predicted, or all labels, where there are several."""
+        right = 0
+        for rows, known in self.batches:
+            scores = model.scores(rows)
+            if model.has_several_labels:
+                right += int((model.decide_labels(scores) == known).all(axis=1).sum())
+            else:
+                right += int((model.decide(scores) == known).sum())
+        return right / self.count
 
     def rows_with(self, model: Model) -> Array:
         """How many of the rows have each feature of a model, and one more."""

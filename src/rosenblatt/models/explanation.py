@@ -27,6 +27,10 @@ class Explanation:
     contributions : array (features, problems)
         Value times weight; one problem for two classes, else one per class.
     bias : array (problems,)
+    threshold : float
+        The score above which the second of two classes, or a label of several, is predicted.
+    several : bool
+        Whether a row may have several of the classes, or none.
 
     Examples
     --------
@@ -38,6 +42,8 @@ class Explanation:
     features: list[str | int]
     contributions: npt.NDArray[Any]
     bias: npt.NDArray[Any]
+    threshold: float = 0.0
+    several: bool = False
 
     @property
     def scores(self) -> npt.NDArray[Any]:
@@ -45,18 +51,31 @@ class Explanation:
         return np.asarray(self.contributions.sum(axis=0) + self.bias)
 
     @property
-    def predicted(self) -> str:
-        """The label that the scores stand for."""
+    def labels(self) -> tuple[str, ...]:
+        """The label that the scores stand for; where a row may have several, all of them."""
         scores = self.scores
-        return self.classes[int(scores[0] > 0) if len(self.classes) == 2 else int(scores.argmax())]
+        if self.several:
+            return tuple(self.classes[i] for i in np.flatnonzero(scores > self.threshold))
+        alone = len(scores) == 1
+        return (self.classes[int(scores[0] > self.threshold if alone else scores.argmax())],)
+
+    @property
+    def predicted(self) -> str:
+        """The same in one word, or with commas; ``"no label"`` where there is none."""
+        return ", ".join(self.labels) or "no label"
+
+    @property
+    def explained(self) -> str:
+        """The class whose score is told unless another is named: the one of the largest score."""
+        return self.classes[1 if len(self.bias) == 1 else int(self.scores.argmax())]
 
     def top(
         self, count: int | None = None, label: str | None = None
     ) -> list[tuple[str | int, float]]:
         """Features by their contribution to the score of a class, strongest first.
 
-        The class is the predicted one, if none is named; for two classes the score is that of the
-        second.
+        The class is the one of the largest score, if none is named; for two classes the score is
+        that of the second.
         """
         own = self.contributions[:, self._problem(label)]
         order = np.argsort(-np.abs(own), kind="stable")[:count]
@@ -77,9 +96,9 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data; per feature one contribution, or one per class."""
-        two = len(self.classes) == 2
+        two = len(self.bias) == 1
         return {
-            "predicted": self.predicted,
+            "predicted": list(self.labels) if self.several else self.predicted,
             "classes": list(self.classes),
             "scores": self.scores.tolist(),
             "bias": self.bias.tolist(),
@@ -92,7 +111,7 @@ class Explanation:
     def _problem(self, label: str | None) -> int:
         if label is not None and label not in self.classes:
             raise ValueError(f"{label!r} is not a class of the model: {listed(self.classes)}")
-        return 0 if len(self.classes) == 2 else self.classes.index(label or self.predicted)
+        return 0 if len(self.bias) == 1 else self.classes.index(label or self.explained)
 
     def _parts(self) -> tuple[float, float]:
         problem = self._problem(None)

@@ -126,10 +126,9 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are strings")
     features = Features.from_json(about["features"])
-    if features.separator is not None and len(classes) < 3:
-        raise ValueError("at least three labels are needed where a row may have several")
     columns, bias = unpack_columns(arrays, features.ngrams.bits), arrays["bias"]
-    n, problems = len(columns), 1 if len(classes) == 2 else len(classes)
+    alone = len(classes) == 2 and features.separator is None
+    n, problems = len(columns), 1 if alone else len(classes)
     if n * problems > _MOST_PER_BYTE * size_of(arrays):
         raise ValueError(f"{n} features of {problems} problems cannot be in so small a file")
     state: Mapping[str, Array] = PackedState(arrays, n, problems)

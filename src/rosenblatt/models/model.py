@@ -101,7 +101,7 @@ class Model:
 
     def decide(self, scores: Array) -> Array:
         """The class numbers that scores stand for: of two the second above the threshold."""
-        if len(self.classes) == 2:
+        if len(self.bias) == 1:
             return (scores[:, 0] > self.threshold).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
 
@@ -139,7 +139,7 @@ class Model:
             one column of text.
         """
         scores = self.scores(self.features.rows(self._table(X)))
-        return scores[:, 0] if len(self.classes) == 2 else scores
+        return scores[:, 0] if len(self.bias) == 1 else scores
 
     def predict(self, X: Any) -> Array:
         """The labels predicted for rows, given as for :meth:`decision_function`.
@@ -208,6 +208,8 @@ class Model:
             [names.get(column, column) for column in rows.indices.tolist()],
             rows.values[:, None] * weights,
             self.bias,
+            self.threshold,
+            self.has_several_labels,
         )
 
     def _one_row(self, row: Any) -> tuple[Rows, Any]:

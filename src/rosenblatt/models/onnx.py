@@ -27,6 +27,8 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
     """
     if model.features.origin != "table" or any(c.kind != "number" for c in model.features.columns):
         raise ValueError("only models on numeric columns can be exported to ONNX")
+    if model.has_several_labels:
+        raise ValueError("models of several labels per row cannot be exported to ONNX")
     try:
         import onnx
         import onnxruntime

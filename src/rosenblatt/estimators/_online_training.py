@@ -1,0 +1,212 @@
+"""Training of linear classifiers row by row: partial_fit."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
+from rosenblatt.estimators._classes import arrivals, grown
+from rosenblatt.estimators._input import FLOATS, checked_data
+from rosenblatt.estimators._targets import (
+    Targets,
+    check_count,
+    check_label_options,
+    check_same_labels,
+)
+from rosenblatt.estimators._units import MeanSquare
+from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.training import Progress
+
+
+def _learns_online(estimator: Any) -> bool:
+    """Learning row by row has no use for what looks at all examples together."""
+    together = (
+        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
+        ("feature_rates", "idf"),
+    )  # fmt: skip
+    for name, value in together:
+        given = getattr(estimator, name)
+        if isinstance(given, str) and given == value:
+            raise AttributeError(
+                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
+                f"by one. Use fit, or another {name}."
+            )
+    return True
+
+
+class OnlineTraining:
+    """partial_fit of a linear classifier; the rest of it knows its parameters and its learner."""
+
+    classes_: np.ndarray
+    multiclass_: str
+    class_weight: Any
+    _learner: Any
+    _places: np.ndarray | None
+    _progress: Progress
+    _square: MeanSquare
+    _shown: Any
+    _check_parameters: Any
+    _new_learner: Any
+    _begin_units: Any
+    _use: Any
+    _plan: Any
+    _unpack: Any
+    _foreseen: Any
+    _remember: Any
+
+    @available_if(_learns_online)
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
+        """Learn from the rows once, in the given order.
+
+        Any split of the data into calls gives the same weights, bit for bit, and averages continue
+        across calls. The cost of a call is that of its rows, however many features there are. New
+        labels may appear in any call; as in online learning, a class is known from its first row
+        on, unless `classes` named it in the first call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        classes : array, default=None
+            Labels known in advance; only the first call looks at them. Of an indicator matrix one
+            entry per column.
+
+        Returns
+        -------
+        self : the fitted model
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron.textbook().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
+        >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
+        array([[-3.,  0.],
+               [-2., -5.],
+               [ 5.,  5.]])
+        """
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _learn(self, X, y, classes=None, sample_weight=None, foresee=False) -> np.ndarray:
+        """Learn online; with `foresee`, return the class numbers predicted before each label.
+
+        The number is -1 where no class was known yet.
+        """
+        with checks.untouched_on_failure(self):
+            foreseen = self._foreseen(X)
+            examples, y, weights = self._online_examples(X, y, classes, sample_weight)
+            several, progress = y.ndim == 2, self._progress
+            if several and foresee:
+                raise ValueError(
+                    "Predictions before each label are for one label per row, but y is an "
+                    "indicator matrix: use partial_fit."
+                )
+            found = [(0, self.classes_)] if several else arrivals(y, self.classes_)
+            everything, predicted = found[-1][1], np.full(len(y), -1)
+            with checks.uninterrupted():
+                for (start, known), (end, _) in pairwise([*found, (len(y), everything)]):
+                    if start == end:
+                        continue
+                    before = self.classes_
+                    guess = self._guess(examples, start) if foresee else -1
+                    self._learn_classes(examples, known)
+                    some, order = self._part(examples, y, weights, start, end)
+                    rates = self._learner.rates
+                    for stretch, square in self._square.visits(some, order, rates):
+                        self._use(square)
+                        guesses = self._visit(some, stretch, foresee)
+                        if guesses is not None:
+                            predicted[stretch] = np.searchsorted(everything, known)[guesses]
+                    if len(known) > len(before):  # the first row is the first of its class
+                        at = np.searchsorted(everything, before)
+                        predicted[start] = at[guess] if len(before) else -1
+            self._went_on(progress.visits, progress.steps, 0)
+            if foreseen is not None:
+                self._remember(foreseen, y if several else np.searchsorted(self.classes_, y))
+        return predicted
+
+    def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
+        """Learn from some rows online; the class numbers predicted before, if they are known."""
+        progress, learner = self._progress, self._learner
+        if len(self.classes_) < 2:
+            weight = examples.weight_of(order)
+            learner.idle(weight)
+            progress.steps += weight
+            progress.visits += order.size
+            return 0
+        etas = self._plan().etas(progress.visits + 1, order.size)
+        tally = learner.walk(examples, order, etas, foresee=foresee)
+        learner.settle()  # the rows are the caller's, who may change them
+        progress.count(tally)
+        return tally.predictions if foresee else None
+
+    def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows, labels and weights, checked; a learner for them, if there is none yet."""
+        self._check_parameters()
+        first = not hasattr(self, "_learner")
+        dtype, X = FLOATS if first else self._learner.dtype, _device.to_host(X)
+        X, y = checked_data(self, X, y, dtype=dtype, reset=first, indices=False, several=True)
+        several = y.ndim == 2
+        if y.dtype.kind in "fcO":
+            check_classification_targets(y)
+        if several:
+            check_count(classes, y)
+        weights = checks.check_weights(sample_weight, len(y))
+        examples = examples_of(X, np.zeros(len(y), np.int32))
+        if first:
+            if several:
+                check_label_options(self)
+            known = np.unique(y[:0] if classes is None else classes)
+            self.classes_ = np.arange(y.shape[1]) if several else known
+            self._begin_units(several)
+            self._learner = self._new_learner(examples, len(self.classes_))
+            self._progress, self._places = Progress(), None
+        else:
+            check_same_labels(y, self.classes_, self.multiclass_ == "labels")
+            if not several:
+                checks.check_named(classes, self.classes_)
+            self._unpack(examples.is_dense)
+        return examples, y, weights
+
+    def _guess(self, examples: Examples, row: int) -> int:
+        """The class number predicted for a row by what was learned before it; -1 if nothing was."""
+        if len(self.classes_) < 2:
+            return len(self.classes_) - 1
+        scores = self._learner.scores(examples, np.array([row], np.uint64))
+        return int(self._learner.problems.decide(scores)[0])
+
+    def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
+        """Make room for classes that have come up."""
+        if len(known) > len(self.classes_):
+            state = grown(self._learner.state(), self.classes_, known, self.multiclass_)
+            self._learner = self._new_learner(examples, len(known))
+            self._learner.restore(state)
+            self.classes_ = known
+
+    def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
+        """The examples with the classes known by now, and the rows of a part to visit."""
+        codes, omega, sets = np.zeros(len(y), np.int32), weights, None
+        if y.ndim == 2:
+            _, codes, sets = Targets.of(y)
+        else:
+            codes[start:end] = np.searchsorted(self.classes_, y[start:end])
+            omega = checks.weighted_by_class(weights, self.class_weight, self.classes_, codes)
+        order = np.arange(start, end, dtype=np.uint64)
+        if omega is not ONE:  # a single row may have no weight, too
+            order = order[np.broadcast_to(omega, len(y))[start:end] > 0]
+        return examples.relabelled(codes, omega, sets), order
+
+    def _went_on(self, visits: int, steps: float, updates: int) -> None:
+        """Tell of what was learned online, which does not end."""
+        progress, self._shown = self._progress, None
+        progress.visits, progress.steps = visits, steps
+        progress.updates += updates
+        progress.history, progress.row_updates, progress.stop_reason = [], None, None
+        checks.describe_run(self, progress)
+        self.n_iter_ = 1

@@ -1,0 +1,188 @@
+"""What rows are told apart by: the class that each has, or the labels of which it has several."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+
+from rosenblatt.estimators import _checks as checks
+from rosenblatt.learners.examples import check_sparse
+
+_WIDEST = (
+    1 << 16
+)  # labels are looked up in a table if they are whole numbers from so narrow a range
+
+
+class Targets(NamedTuple):
+    """The classes, and which of them each row has.
+
+    Attributes
+    ----------
+    classes : array
+        The labels, sorted; of an indicator matrix the numbers of its columns.
+    codes : int32 array
+        The class number of each row; of an indicator matrix the number of its set of labels.
+    sets : bool array (sets, labels) or None
+        The labels of each set, of an indicator matrix.
+
+    Examples
+    --------
+    >>> Targets.of(np.array([[True, False], [True, True], [True, False]]))
+    Targets(classes=array([0, 1]), codes=array([0, 1, 0], dtype=int32), sets=array([[ True, False],
+           [ True,  True]]))
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+    sets: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, y: np.ndarray) -> Targets:
+        """Those of checked labels, or of a checked indicator matrix."""
+        if y.ndim == 1:
+            return cls(*classes_and_codes(y))
+        packed = np.packbits(y, axis=1)
+        _, first, codes = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        return cls(np.arange(y.shape[1]), codes.reshape(-1).astype(np.int32), y[first])
+
+    def alike(self, y: np.ndarray) -> Targets:
+        """Those of other rows that are told apart by the same classes."""
+        if self.sets is None:
+            if y.ndim == 2:
+                raise ValueError(f"y_val has shape {y.shape}, but y holds one label per row.")
+            return Targets(self.classes, checks.validation_codes(y, self.classes))
+        if y.ndim == 1 or y.shape[1] != len(self.classes):
+            raise ValueError(f"y_val has shape {y.shape}, but y has {len(self.classes)} columns.")
+        return Targets.of(y)
+
+    def truth(self, rows: Any = slice(None)) -> np.ndarray:
+        """What is known of some rows: class numbers, or which labels they have."""
+        return self.codes[rows] if self.sets is None else self.sets[self.codes[rows]]
+
+    def weights(self, sample_weight: Any, class_weight: Any) -> np.ndarray:
+        """The weight of each row by itself and by its class; a single one where all are 1."""
+        if self.sets is None:
+            return checks.example_weights(sample_weight, class_weight, self.classes, self.codes)
+        numbers = np.arange(len(self.sets))
+        return checks.example_weights(sample_weight, None, numbers, self.codes, fewest=1)
+
+    def held_out(self, model: Any, random: np.random.RandomState) -> np.ndarray:
+        """The rows that a model holds out: as large a share of each class, or of all rows."""
+        if self.sets is None:
+            return checks.held_out_rows(model, self.codes, len(self.classes), random)
+        return checks.held_out_rows(model, np.zeros(len(self.codes), np.int32), 1, random)
+
+
+def indicators(estimator: BaseEstimator, y: Any) -> np.ndarray | None:
+    """An indicator matrix (rows, labels) as a bool array; None where y is not of several columns.
+
+    >>> from scipy import sparse
+    >>> indicators(None, sparse.csr_array([[0, 1], [1, 1]])).tolist()
+    [[False, True], [True, True]]
+    """
+    y = _array_of(y)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    check_sparse(y)
+    values = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+    if values.dtype == bool:
+        return np.ascontiguousarray(values)
+    is_zero, is_one = values == 0, values == 1
+    bad = ~(is_zero | is_one)
+    if not bad.any():
+        return np.ascontiguousarray(is_one)
+    raise ValueError(
+        f"y has shape {shape} and holds {values[bad].tolist()[0]!r}, but several columns are an "
+        "indicator matrix: 1 where a row has the label of the column, 0 where it has not. For one "
+        "label per row y should be a 1d array; for outputs of other kinds use "
+        f"MultiOutputClassifier({type(estimator).__name__}()) of sklearn.multioutput."
+    )
+
+
+def _array_of(y: Any) -> Any:
+    """A list of rows as an array; lists of labels are refused."""
+    if type(y) is not list or not y or not (np.ndim(y[0]) == 1 or isinstance(y[0], set)):
+        return y
+    try:
+        found = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        found = np.empty(0)
+    if found.ndim == 2 and (found.shape[1] == 1 or found.dtype.kind in "biuf"):
+        return found
+    raise ValueError(
+        "y holds a list of labels per row. Make a column of 0 and 1 per label by "
+        "MultiLabelBinarizer().fit_transform(y) of sklearn.preprocessing."
+    )
+
+
+def refuse_indicators(estimator: BaseEstimator, y: Any) -> None:
+    """Say how a model of one label per row learns from rows of several."""
+    name = type(estimator).__name__
+    shape: tuple[int, ...] = getattr(_array_of(y), "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}, but {name} learns one label per row: y should be a 1d array. "
+            "Where rows have several labels, a column of 0 and 1 for each, use "
+            f"OneVsRestClassifier({name}()) of sklearn.multiclass, or for partial_fit "
+            f"MultiOutputClassifier({name}()) of sklearn.multioutput. Where each row has exactly "
+            "one, give y.argmax(axis=1)."
+        )
+
+
+def check_label_options(estimator: Any) -> None:
+    """Refuse what has a meaning only where each row has one class."""
+    of_classes = {
+        "multiclass": estimator.multiclass in ("ovo", "joint"),
+        "class_weight": estimator.class_weight is not None,
+        "max_updates": estimator.max_updates is not None,
+        "device": getattr(estimator, "device", "cpu") == "cuda",
+    }
+    for name, given in of_classes.items():
+        if given:
+            raise ValueError(
+                f"{name}={getattr(estimator, name)!r} is for one class per row, but y is an "
+                f"indicator matrix of several labels. Leave {name} as it is by default."
+            )
+
+
+def check_same_labels(y: np.ndarray, classes: np.ndarray, several: bool) -> None:
+    """Refuse rows that cannot go on with what a model has learned from."""
+    if several and (y.ndim == 1 or y.shape[1] != len(classes)):
+        raise ValueError(
+            f"y has shape {y.shape}, but the model has learned from indicator matrices of "
+            f"{len(classes)} columns."
+        )
+    if not several and y.ndim == 2:
+        raise ValueError(
+            f"y has shape {y.shape}, but the model has learned from one label per row."
+        )
+
+
+def check_count(classes: Any, y: np.ndarray) -> None:
+    """Refuse classes that are not as many as an indicator matrix has columns."""
+    if classes is not None and len(classes) != y.shape[1]:
+        raise ValueError(f"classes names {len(classes)} labels, but y has {y.shape[1]} columns.")
+
+
+def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels, sorted, and the number of each row's label.
+
+    >>> classes_and_codes(np.array([5, 2, 5]))
+    (array([2, 5]), array([1, 0, 1], dtype=int32))
+    """
+    if y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+    if y.dtype.kind in "biu" and y.size:
+        least, most = int(y.min()), int(y.max())
+        if most - least < min(_WIDEST, 16 + y.size):
+            places = y.astype(np.int64) - least if y.dtype != np.int64 or least else y
+            present = np.zeros(most - least + 1, bool)
+            present[places] = True
+            numbers = (np.cumsum(present) - 1).astype(np.int32)
+            return (np.flatnonzero(present) + least).astype(y.dtype), numbers[places]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.int32)

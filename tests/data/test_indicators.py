@@ -1,0 +1,113 @@
+"""Labels in columns of 0 and 1 are read as one column of labels."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from rosenblatt import data
+from rosenblatt.data.indicators import indicator_columns, label_cells, wrong_rows
+from rosenblatt.data.report import describe
+from rosenblatt.errors import DataError, OptionError
+
+FRAME = {
+    "text": ["one two", "two three", "three", "four one"],
+    "b": [1, 0, 1, 0],
+    "a": [True, True, False, False],
+    "c": ["0", "1", "false", "TRUE"],
+}
+
+
+def sets_of(source):
+    codes = np.concatenate([batch.labels for batch in source])
+    return source.label_sets.matrix(len(source.classes))[codes].astype(int).tolist()
+
+
+@pytest.mark.parametrize("make", [dict, pa.table, pd.DataFrame])
+@pytest.mark.parametrize("label", [["b", "a", "c"], ("b", "a", "c"), "b,a,c", "b, a, c", "2,3,-1"])
+def test_columns_of_zeros_and_ones_are_labels(make, label):
+    source = data.open(make(FRAME), label=label)
+    assert source.classes == ["b", "a", "c"]
+    assert [c.name for c in source.features.columns] == ["text"]
+    assert sets_of(source) == [[1, 1, 0], [0, 1, 1], [1, 0, 0], [0, 0, 1]]
+    assert source.features.label == "b,a,c"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda frame, path: frame.to_csv(path, index=False),
+        lambda frame, path: frame.to_json(path, orient="records", lines=True),
+        lambda frame, path: frame.to_parquet(path),
+    ],
+)
+def test_files_of_all_kinds_have_such_columns(write, tmp_path):
+    path = tmp_path / "a"
+    write(pd.DataFrame(FRAME), path)
+    assert sets_of(data.open(path, label="b,a,c")) == [[1, 1, 0], [0, 1, 1], [1, 0, 0], [0, 0, 1]]
+
+
+def test_a_row_may_have_none_and_a_column_no_row():
+    frame = {"text": ["one two"] * 3, "a": [0, 0, 1], "b": [0, 0, 0]}
+    source = data.open(frame, label=["a", "b"])
+    assert sets_of(source) == [[0, 0], [0, 0], [1, 0]]
+    assert source.classes == ["a", "b"]
+
+
+def test_a_column_whose_name_has_a_comma_is_a_column():
+    frame = {"text": ["one two", "three"], "a,b": ["x", "y"], "a": [0, 1], "b": [1, 1]}
+    source = data.open(frame, label="a,b")
+    assert source.features.separator is None
+    assert [batch.labels.tolist() for batch in source] == [[0, 1]]
+
+
+def test_what_was_understood_has_a_line_per_label():
+    found = describe(data.open(FRAME, label="a,b,c"))
+    assert [(report.name, report.kind) for report in found] == [
+        ("a", "label"), ("b", "label"), ("c", "label"), ("text", "text")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("label", "error", "message"),
+    [
+        ("a,b,d", DataError, "there is no column 'd'; the columns are text, b, a, c"),
+        ("a,b,a", OptionError, "the column 'a' is given as a label, twice"),
+        ("a,text", DataError, "column 'text': expected 0 or 1, found 'one two'"),
+        ("a,9", DataError, "there is no column '9'"),
+        ("a,", DataError, "there is no column ''"),
+    ],
+)
+def test_columns_that_are_not_labels_are_named(label, error, message):
+    with pytest.raises(error, match=message):
+        list(data.open(FRAME, label=label))
+
+
+def test_a_comma_in_the_name_of_a_label_is_refused():
+    frame = {"text": ["x y"], "a": [0], "b, or c": [1]}
+    with pytest.raises(OptionError, match="its name has a comma"):
+        data.open(frame, label="2,3")
+    with pytest.raises(OptionError, match="is the label: it cannot be a feature"):
+        data.open(FRAME, label="a,b", columns={"a": "number"})
+    with pytest.raises(OptionError, match="have no use for a label separator"):
+        data.open(FRAME, label="a,b", label_separator=";")
+    with pytest.raises(DataError, match="is the label"):
+        data.open(FRAME, label="a,b").weigh_by("a")
+
+
+def test_bad_cells_are_named_by_line_or_left_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,a,b\none two,1,0\ntwo,maybe,1\nthree,1,\nfour,0,1\n")
+    with pytest.raises(DataError, match=r"line 3, column 'a': expected 0 or 1, found 'maybe'"):
+        list(data.open(path, label="a,b"))
+    source = data.open(path, label="a,b", skip_bad_rows=True)
+    assert sets_of(source) == [[1, 0], [0, 1]]
+    assert source.bad == 2
+
+
+def test_cells_and_columns():
+    table = pa.table({"a": [1.0, 0.0, None], "b": [0, 1, 1]})
+    assert label_cells(table, ["a", "b"]).to_pylist() == ["a,", ",b", ",b"]
+    assert wrong_rows(table["a"]) == [2]
+    assert indicator_columns("a,x", ["a", "b"]) == ()
+    assert indicator_columns(None, ["a"]) == ()
