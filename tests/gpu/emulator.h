@@ -21,6 +21,7 @@ using std::fmin;
 #define __launch_bounds__(...)
 #define __shared__ static
 #define __syncwarp()
+#define PREFETCH(at)
 #define __CUDA_ARCH__ 0
 
 struct Index { int x, y; };

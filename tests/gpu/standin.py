@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import rosenblatt.gpu
-from rosenblatt.gpu.device import problems_together
 
 HERE = Path(__file__).parent
 SOURCE = Path(rosenblatt.gpu.__file__).parent / "kernels.cu"
@@ -50,6 +49,10 @@ class Arrays:
         return array
 
     @staticmethod
+    def asarray(array, dtype=None):
+        return np.asarray(array, dtype).view(OnDevice)
+
+    @staticmethod
     def ascontiguousarray(array, dtype=None):
         return np.asanyarray(array, dtype, order="C")
 
@@ -82,7 +85,6 @@ def library(score, data, block_rows):
     source.write_text(
         f'#include "{HERE / "emulator.h"}"\n#define SCORE {names[score]}\n'
         f"#define DATA {names[data]}\n#define ROWS {-(-block_rows // 32)}\n"
-        f"#define TOGETHER {problems_together(score, data, block_rows)}\n"
         f'#include "{SOURCE}"\n' + "\n".join(f"EMULATED({name})" for name in KERNELS)
     )
     target = folder / "kernels.so"

@@ -241,9 +241,9 @@ def test_kernel_models_are_the_same(multiclass, keep):
     cupy = gpu.usable_cupy()
     X, y = whole_numbers(n=1500, d=9)
     options = {"degree": 2, "gamma": 1, "multiclass": multiclass, "keep": keep, "random_state": 0}
-    options |= {"max_iter": 3, "tol": None}
-    here = KernelPerceptron(**options, device="cpu").fit(X, y)
-    there = KernelPerceptron(**options, device="cuda").fit(X, y)
+    options |= {"max_iter": 5, "tol": None}
+    here = KernelPerceptron.textbook(**options, device="cpu").fit(X, y)
+    there = KernelPerceptron.textbook(**options, device="cuda").fit(X, y)
     np.testing.assert_array_equal(here.support_, there.support_)
     np.testing.assert_array_equal(here.dual_coef_, there.dual_coef_)
     np.testing.assert_array_equal(here.predict(X), cupy.asnumpy(there.predict(cupy.asarray(X))))
@@ -273,3 +273,18 @@ def test_out_of_memory_is_one_sentence_and_the_model_stays():
     finally:
         pool.set_limit(size=0)
     np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_probabilities_lie_on_the_device_and_labels_that_are_words_do_not():
+    cupy = gpu.usable_cupy()
+    X, codes = whole_numbers()
+    words = np.array(["ant", "bee", "cat", "dog"])[codes]
+    model = Perceptron.textbook(random_state=0, calibrate="sigmoid", device="cuda").fit(X, words)
+    there = cupy.asarray(X)
+    probabilities = model.predict_proba(there)
+    assert isinstance(probabilities, cupy.ndarray)
+    np.testing.assert_allclose(cupy.asnumpy(probabilities), model.predict_proba(X), rtol=1e-4)
+    assert type(model.predict(there)) is np.ndarray  # there are no device arrays of strings
+    np.testing.assert_array_equal(model.predict(there), model.predict(X))
+    numbers = Perceptron.textbook(random_state=0, device="cuda").fit(there, cupy.asarray(codes))
+    assert isinstance(numbers.predict(there), cupy.ndarray)

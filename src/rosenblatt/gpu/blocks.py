@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu.device import CREW, NO_POINTER, problems_together
+from rosenblatt.gpu.device import NO_POINTER
 from rosenblatt.gpu.rows import Chunk, Resident, Streamed, rows_of
 from rosenblatt.gpu.table import Settings, screen_error, table_of
 from rosenblatt.learners.examples import Examples
@@ -245,11 +245,10 @@ class Blocks:
             )  # fmt: skip
             return
         timed = int32(weighted > 0 or self.is_pairwise)
-        # A few problems are spread over the device, many share Gram entries.
-        together = problems_together(self.dtype, self.dtype, size) if self.n >= MANY else 1
+        warps = 4 if self.n >= MANY else 1  # a few problems are spread over the device
         self._launch(
-            "walk", (-(-self.n // together), 1), CREW,
-            (*block, int32(self.n), int32(together), codes, *shared, timed, *lists, *counted,
+            "walk", (-(-self.n // warps), 1), (32 * warps, 1),
+            (*block, int32(self.n), codes, *shared, timed, *lists, *counted,
              *self._doubt(X, buffers)),
         )  # fmt: skip
 
@@ -264,13 +263,13 @@ class Blocks:
 
     def _finish_block(self, at: int, n: int, rated: Any, weighted: int, buffers: Any) -> None:
         """Add the corrections of a block to the weights, and count its mistakes."""
-        int32, each = np.int32, 8 if self.n >= MANY else 1
+        int32, width = np.int32, 4 * 128
         lates = buffers.lates if self.averages else NO_POINTER
         self._launch(
-            "apply", (-(-self.n_features // 32), -(-self.n // (8 * each))), CREW,
-            (rated, int32(n), int32(self.n_features), buffers.count, buffers.place, buffers.pulls,
-             lates, int32(self.size), self.table, int32(self.n), int32(each), self.W,
-             self.U if self.averages else NO_POINTER, self.bias, self.bias_sums),
+            "apply", (-(-self.n_features // width), self.n), (128, 1),
+            (rated, int32(self.n_features), buffers.count, buffers.place, buffers.pulls, lates,
+             int32(self.size), self.table, self.W, self.U if self.averages else NO_POINTER,
+             self.bias, self.bias_sums),
         )  # fmt: skip
         if self.screens:
             self._measure_weights(buffers.count, buffers)

@@ -16,7 +16,6 @@ INSTALL = "pip install 'rosenblatt[gpu]' (or the cupy package of your CUDA versi
 CUDA, CUDA_MANAGED = 2, 13  # DLPack's numbers of devices
 _KEPT_FREE = 256 << 20  # bytes for what libraries allocate by themselves
 NO_POINTER = np.intp(0)
-CREW = (256, 1)  # threads of a block that walks or adds to weights: CREW of kernels.cu
 _WORKSPACE = 32 << 20  # bytes, as NVIDIA advises for Hopper
 
 
@@ -105,17 +104,6 @@ def in_plain_words() -> Iterator[None]:
         raise
 
 
-def problems_together(score: Any, data: Any, block_rows: int) -> int:
-    """How many problems may share a thread block of a walk: a power of two, by shared memory.
-
-    >>> [problems_together(*types, 512) for types in ("ff", "df", "dd")]
-    [8, 4, 2]
-    """
-    room = 8192 if np.dtype(data).itemsize == 8 else 16384
-    most = room // (-(-block_rows // 32) * 32 * np.dtype(score).itemsize)
-    return 1 << min(3, max(1, most).bit_length() - 1)
-
-
 class Cublas:
     """The matrix products of cuBLAS, called directly: CuPy refuses them while it records."""
 
@@ -202,7 +190,7 @@ class Cuda:
                 code=self._source,
                 options=(
                     f"-DSCORE={score}", f"-DDATA={data}", f"-DROWS={-(-block_rows // 32)}",
-                    f"-DTOGETHER={problems_together(*types, block_rows)}", "-std=c++17",
+                    "-std=c++17",
                 ),
             )  # fmt: skip
         return self._functions[key]

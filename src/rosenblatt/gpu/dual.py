@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu.device import CREW, NO_POINTER, in_plain_words
+from rosenblatt.gpu.device import NO_POINTER, in_plain_words
 from rosenblatt.gpu.gram import DeviceGram
 from rosenblatt.gpu.table import Settings, table_of
 from rosenblatt.learners.dual import check_finite
@@ -279,8 +279,8 @@ class Visit:
             return
         timed = int32(self.weighted or self.pairs)
         self._launch(
-            "walk", (self.n, 1), CREW,
-            (*block, int32(self.n), int32(1), codes, *shared, timed, *lists, np.float64(0),
+            "walk", (self.n, 1), (32, 1),
+            (*block, int32(self.n), codes, *shared, timed, *lists, np.float64(0),
              int32(0), *[NO_POINTER] * 4),
         )  # fmt: skip
 

@@ -38,7 +38,7 @@ class DeviceGram:
         self, device: Any, kernel: Callable[[Any], Any] | None, X: Any, block_rows: int = 1024,
         megabytes: float | None = None,
     ) -> None:  # fmt: skip
-        self.device, self.n, self.block_rows = device, X.shape[0], block_rows
+        self.device, self.n, self.block_rows, self._given = device, X.shape[0], block_rows, X
         with device.main:
             self.X = device.xp.ascontiguousarray(device.xp.asarray(X))
             self._tf32 = kernel is not None and self._is_exact_in_tf32()
@@ -114,6 +114,10 @@ class DeviceGram:
     def take(self, X: Any) -> Any:
         """Other rows on the device."""
         return self.device.xp.asarray(X)
+
+    def given(self, rows: Array) -> Any:
+        """Some rows of the matrix, which was given on the processor."""
+        return self._given[rows]
 
     def added(self, rows: Array, coefficients: Array) -> Any:
         """``coefficients @ K(rows, all)`` in double precision."""

@@ -1,8 +1,7 @@
 // The steps of the perceptron within a block of rows, in CUDA C++. Compiled by NVRTC for one choice of
 //   SCORE   the type of scores (that of the weights; double in the dual form)
 //   DATA    the type of rows and Gram entries
-//   ROWS    a block holds at most 32 * ROWS rows
-//   TOGETHER  the most problems that share a thread block of a walk: 1, 2, 4 or 8
+//   ROWS    a block holds at most 32 * ROWS rows, 1,024
 // The same source compiles with a C++ compiler for tests (tests/gpu/emulator.h).
 //
 // A block of n rows was scored with one product, S (problems, lds) = W X', and its Gram matrix
@@ -13,11 +12,11 @@
 
 #define NONE 0x7fffffff
 #define WHOLE 0xffffffffu      // all lanes of a warp
-#define SUB 64                 // rows whose Gram entries a walk holds in shared memory
-#define CREW 8                 // warps of a thread block that walks, or that adds to weights
-#define EACH 8                 // problems of a warp that adds to weights, at most
-#define TILE (1024 / (int)sizeof(DATA))  // rows of its shared memory
+#define PART 64                // rows of a block that a walk goes through before it corrects the rest
 #define ROUNDING 1.2e-7f       // twice the error of one addition in single precision, and a little more
+#ifndef PREFETCH
+#define PREFETCH(at) asm volatile("prefetch.global.L1 [%0];" :: "l"(at))
+#endif
 #define LEAST 1.2e-38f         // what a product of less than the smallest normal number may be off by
 
 struct Problem {
@@ -80,109 +79,109 @@ static __device__ SCORE warp_dot(const DATA* w, const DATA* x, int features, int
     return (SCORE)warp_sum((double)((a + b) + (c + d)));
 }
 
-// The Gram entries between the rows b .. b + SUB of a block, and their classes: this thread's share.
-static __device__ void fetch_part(
-    const DATA* __restrict__ G, int ldg, const int* codes, int b, int n, DATA* entries, int* label)
-{
-    const int t = threadIdx.x;
-    #pragma unroll
-    for (int u = 0; u < SUB * SUB / (32 * CREW); u++) {
-        const int k = t + u * 32 * CREW, i = b + k / SUB, j = b + k % SUB;
-        entries[u] = i <= j && j < n ? G[(size_t)i * ldg + j] : (DATA)0;
+// Ask for the Gram entries between the rows b .. b + PART of a block, a line of the cache per request.
+static __device__ void prefetch_part(const DATA* G, int ldg, int b, int n, int lane) {
+    const int lines = PART * (int)sizeof(DATA) / 128;
+    for (int k = lane; k < PART * lines; k += 32) {
+        const int i = b + k / lines, j = b + k % lines * (PART / lines);
+        if (i < n && j < n) PREFETCH(G + (size_t)i * ldg + j);
     }
-    *label = t < SUB && b + t < n ? codes[b + t] : -1;
 }
 
-// Add corrections to the scores s of the rows first, first + width .. n of a block, in their order.
+// Add corrections to the scores s of the rows b .. n of a block, in their order.
 static __device__ void add_later(
-    const DATA* __restrict__ G, int ldg, int first, int width, int n, SCORE padding, int corrections,
-    const int* rows, const SCORE* pulls, SCORE* s)
+    const DATA* __restrict__ G, int ldg, int b, int n, SCORE padding, int corrections, const int* rows,
+    const SCORE* pulls, SCORE* s, int lane)
 {
-    for (; first < n; first += 4 * width) {
-        SCORE scores[4];
+    for (int first = b + lane; first < n; first += 8 * 32) {
+        SCORE scores[8];
         #pragma unroll
-        for (int k = 0; k < 4; k++) scores[k] = first + k * width < n ? s[first + k * width] : (SCORE)0;
+        for (int k = 0; k < 8; k++) scores[k] = first + k * 32 < n ? s[first + k * 32] : (SCORE)0;
         #pragma unroll 4
         for (int e = 0; e < corrections; e++) {
             const DATA* g = G + (size_t)rows[e] * ldg;
             #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const int j = first + k * width;
-                const DATA entry = j < n ? g[j] : (DATA)0;
+            for (int k = 0; k < 8; k++) {
+                const DATA entry = first + k * 32 < n ? g[first + k * 32] : (DATA)0;
                 scores[k] = fma(pulls[e], (SCORE)entry + padding, scores[k]);
             }
         }
         #pragma unroll
-        for (int k = 0; k < 4; k++)
-            if (first + k * width < n) s[first + k * width] = scores[k];
+        for (int k = 0; k < 8; k++)
+            if (first + k * 32 < n) s[first + k * 32] = scores[k];
     }
 }
 
-// One warp per problem walks through the rows, in parts of SUB rows whose Gram entries lie in shared memory:
-// a correction updates the scores of the later rows of its part at once, those of the rest of the block when
-// the part is over, in the same order. `together` problems share a thread block of CREW warps; the warps that
-// do not walk help to copy and to add. See the learner for what the arrays are.
+// One warp per problem, at most four to a thread block, walks through the rows in parts: a correction updates
+// the scores of the later rows of its part at once, with Gram entries that were asked for ahead, and those of
+// the rest of the block when the part is over, in the same order. See the learner for what the arrays are.
 //
 // If the scores are made by products of less precision (`error` > 0; rows X, weights W and the lengths of
 // both), they are a screen: `doubt` bounds how far a score may be from the one that starts with w·x in full
 // precision. A margin further from the threshold decides as that one would; any other row is scored again,
 // with all corrections of the block in their order, and so is a mistake whose size matters (weight > 1).
-extern "C" __global__ void __launch_bounds__(32 * CREW) walk(
+extern "C" __global__ void walk(
     const DATA* __restrict__ G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total,
-    int together, const int* codes, const double* omega, long long weights_stride, const double* etas,
+    const int* codes, const double* omega, long long weights_stride, const double* etas,
     long long etas_stride, const double* bias, double* clock, int timed, int* count, int* place,
     double* pulls, double* lates, int cap, unsigned long long* updates, unsigned* row_updates,
     int rows_stride, double* squares, const double* before, double error, int features, const DATA* X,
     const DATA* W, const float* lengths, const float* norms)
 {
-    __shared__ SCORE held[TOGETHER][32 * ROWS];
-    __shared__ DATA gram[SUB][SUB];
-    __shared__ int labels[SUB];
-    __shared__ int added[TOGETHER];  // corrections of this part: how many, where, and what was added
-    __shared__ int added_rows[TOGETHER][SUB];
-    __shared__ SCORE added_pulls[TOGETHER][SUB];
-    const int t = threadIdx.x, lane = t & 31, team = CREW / together, own = (t >> 5) / team;
-    const int member = t - own * team * 32, width = team * 32;  // of those that work for one problem
-    const int c = blockIdx.x * together + own;
-    const bool exists = c < total;
-    const Problem p = problems[exists ? c : total - 1];
-    const bool active = exists && p.active, walks = active && member < 32;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, c = blockIdx.x * (blockDim.x >> 5) + warp;
+    __shared__ SCORE held[4][32 * ROWS];
+    __shared__ int added_rows[4][PART];  // the corrections of this part
+    __shared__ SCORE added_pulls[4][PART];
+    if (c >= total) return;
+    const Problem p = problems[c];
+    if (!p.active) {
+        if (lane == 0) count[c] = 0;
+        return;
+    }
     const double* weight_of = omega + p.weights * weights_stride;
     const double* eta_of = etas + p.rates * etas_stride;
-    const double one_eta = active ? eta_of[0] : 0.0, start = active ? clock[c] : 0.0;
-    const SCORE below = (SCORE)p.below, above = (SCORE)p.above, padding = (SCORE)p.padding;
-    const SCORE offset = active ? (SCORE)bias[c] : (SCORE)0;
+    const double one_eta = eta_of[0], start = clock[c];
+    const SCORE below = (SCORE)p.below, above = (SCORE)p.above, offset = (SCORE)bias[c];
+    const SCORE padding = (SCORE)p.padding;
     const bool screened = error > 0.0;
-    const float norm = screened && active ? norms[c] : 0.0f;
-    SCORE* s = held[own];
-    SCORE* mine_of = S + (size_t)c * lds;
-    if (active)
-        for (int j = member; j < n; j += width) s[j] = mine_of[j] + offset;
+    const float norm = screened ? norms[c] : 0.0f;
+    SCORE* s = held[warp];
+    SCORE* own = S + (size_t)c * lds;
+    unsigned positive = 0, visited = 0;
+    prefetch_part(G, ldg, 0, n, lane);
+    for (int r = 0; r * 32 < n; r += 8) {
+        int code[8];
+        SCORE score[8];
+        #pragma unroll
+        for (int k = 0; k < 8; k++) {  // loads in flight before the first is used
+            const int j = (r + k) * 32 + lane;
+            code[k] = j < n ? codes[j] : NONE;
+            score[k] = j < n ? own[j] : (SCORE)0;
+        }
+        #pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const int j = (r + k) * 32 + lane;
+            const bool is_positive = code[k] == p.positive;
+            bool is_own = j < n && (is_positive || p.negative < 0 || code[k] == p.negative);
+            if (weights_stride && is_own && weight_of[j] == 0.0) is_own = false;
+            if (j < n) s[j] = score[k] + offset;
+            positive |= (unsigned)is_positive << (r + k & 31);
+            visited |= (unsigned)is_own << (r + k & 31);
+        }
+    }
     double passed = 0.0, grown = 0.0, moved = 0.0;
     float reach = fabs((float)offset), spread = 0.0f;  // |score| <= reach + norm·‖x‖ + spread·√G[j, j]
     unsigned long long answered = 0;
     int made = 0;
-    DATA ahead[SUB * SUB / (32 * CREW)];
-    int label = -1;
-    fetch_part(G, ldg, codes, 0, n, ahead, &label);
-    for (int b = 0; b < n; b += SUB) {
-        const int rows = n - b < SUB ? n - b : SUB;
-        __syncthreads();
-        #pragma unroll
-        for (int u = 0; u < SUB * SUB / (32 * CREW); u++)
-            (&gram[0][0])[t + u * 32 * CREW] = ahead[u];
-        if (t < SUB) labels[t] = label;
-        if (lane == 0) added[own] = 0;
-        __syncthreads();
-        fetch_part(G, ldg, codes, b + SUB, n, ahead, &label);
-        int now = 0;
-        for (int q = 0; walks && q * 32 < rows; q++) {
-            const int i0 = q * 32, j = i0 + lane, row = b + j;
-            const bool inside = j < rows, is_positive = inside && labels[j] == p.positive;
-            bool is_own = inside && (is_positive || p.negative < 0 || labels[j] == p.negative);
-            double weight = weights_stride && is_own ? weight_of[row] : 1.0, time = start + row;
-            is_own = is_own && weight != 0.0;
+    for (int b = 0; b < n; b += PART) {
+        const int end = b + PART < n ? b + PART : n;
+        int now = 0;  // corrections of this part
+        prefetch_part(G, ldg, b + PART, n, lane);
+        for (int i0 = b; i0 < end; i0 += 32) {
+            const int j = i0 + lane;
+            const bool is_own = visited >> (i0 / 32) & 1, is_positive = positive >> (i0 / 32) & 1;
             const SCORE threshold = is_positive ? above : below;
+            double weight = weights_stride && is_own ? weight_of[j] : 1.0, time = start + j;
             if (timed) {  // the weights of the rows of this problem before this one
                 double sum = is_own ? weight : 0.0, mine = sum;
                 for (int k = 1; k < 32; k <<= 1) {
@@ -194,9 +193,9 @@ extern "C" __global__ void __launch_bounds__(32 * CREW) walk(
             }
             unsigned left = WHOLE;
             bool known = !screened;
-            const float length = screened && is_own ? lengths[row] : 0.0f;
-            const float side = screened && is_own ? sqrtf(fabs((float)gram[j][j])) : 0.0f;
-            SCORE mine = inside ? s[row] : (SCORE)0;
+            const float length = screened && is_own ? lengths[j] : 0.0f;
+            const float side = screened && is_own ? sqrtf(fabs((float)G[(size_t)j * ldg + j])) : 0.0f;
+            SCORE mine = j < n ? s[j] : (SCORE)0;
             while (true) {
                 const SCORE margin = is_positive ? mine : -mine;
                 const bool wrong = is_own && margin <= threshold;
@@ -208,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(32 * CREW) walk(
                     const unsigned which = __ballot_sync(WHOLE, unsure || wrong) & left;
                     const unsigned doubted = __ballot_sync(WHOLE, unsure) & left;
                     if (which != 0 && (which & -which & doubted)) {  // the next of them: score it again
-                        const int first = __ffs(which) - 1, i = b + i0 + first;
+                        const int first = __ffs(which) - 1, i = i0 + first;
                         SCORE exact = offset
                             + warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
                         __syncwarp();
@@ -227,31 +226,32 @@ extern "C" __global__ void __launch_bounds__(32 * CREW) walk(
                 const unsigned which = __ballot_sync(WHOLE, wrong) & left;
                 if (which == 0) break;
                 const int first = __ffs(which) - 1, i = i0 + first;
+                const DATA* g = G + (size_t)i * ldg;
                 double pull = 0.0;
                 if (lane == first) {
-                    double eta = etas_stride > 1 ? eta_of[row] : one_eta, tau = eta;
+                    double eta = etas_stride > 1 ? eta_of[i] : one_eta, tau = eta;
                     if (weights_stride) {
-                        double sqnorm = weight > 1.0 ? (double)(SCORE)((SCORE)gram[i][i] + padding) : 0.0;
+                        double sqnorm = weight > 1.0 ? (double)(SCORE)((SCORE)g[i] + padding) : 0.0;
                         tau = step_of((double)margin, is_positive ? p.above : p.below, eta, weight, sqnorm);
                     }
                     pull = is_positive ? tau : -tau;
                     if (tau != 0.0) {
                         unsigned copies = weights_stride ? copies_of(tau, eta) : 1u;
                         size_t at = (size_t)c * cap + made;
-                        place[at] = row;
+                        place[at] = i;
                         pulls[at] = pull;
-                        added_rows[own][now] = row;
-                        added_pulls[own][now] = (SCORE)pull;
+                        added_rows[warp][now] = i;
+                        added_pulls[warp][now] = (SCORE)pull;
                         if (lates) {
                             double late = squares ? time : weights_stride ? lag_of(tau, eta, time) : eta * time;
                             lates[at] = squares || is_positive ? late : -late;
                         }
                         answered += copies;
-                        if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + row], copies);
+                        if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + i], copies);
                         if (squares) {
-                            double self = tau * tau * ((double)gram[i][i] + p.padding);
+                            double self = tau * tau * ((double)g[i] + p.padding);
                             grown += 2.0 * pull * (double)mine + self;
-                            moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + row]) + self;
+                            moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + i]) + self;
                         }
                     }
                 }
@@ -263,26 +263,23 @@ extern "C" __global__ void __launch_bounds__(32 * CREW) walk(
                 const SCORE scaled = (SCORE)pull;
                 if (screened) {
                     reach += fabs((float)pull) * (float)p.padding;
-                    spread += fabs((float)pull) * sqrtf(fabs((float)gram[i][i]));
+                    spread += fabs((float)pull) * sqrtf(fabs((float)g[i]));
                 }
-                if (lane > first && inside) mine = fma(scaled, (SCORE)gram[i][j] + padding, mine);
-                for (int k = j + 32; k < rows; k += 32)
-                    s[b + k] = fma(scaled, (SCORE)gram[i][k] + padding, s[b + k]);
+                if (lane > first && j < n) mine = fma(scaled, (SCORE)g[j] + padding, mine);
+                for (int k = j + 32; k < end; k += 32) s[k] = fma(scaled, (SCORE)g[k] + padding, s[k]);
             }
-            if (inside) s[row] = mine;
+            if (j < n) s[j] = mine;
         }
-        if (walks && lane == 0) added[own] = now;
-        __syncthreads();
-        if (added[own]) add_later(G, ldg, b + SUB + member, width, n, padding, added[own], added_rows[own],
-                                  added_pulls[own], s);
+        __syncwarp();
+        if (now) add_later(G, ldg, end, n, padding, now, added_rows[warp], added_pulls[warp], s, lane);
+        __syncwarp();
     }
-    __syncthreads();
-    if (active)
-        for (int j = member; j < n; j += width) mine_of[j] = s[j];
-    if (exists && member == 0) count[c] = made;
-    if (!walks) return;
+    for (int j = lane; j < n; j += 32) own[j] = s[j];
     if (answered) atomicAdd(&updates[c], answered);
-    if (lane == 0) clock[c] = start + (timed ? passed : (double)n);
+    if (lane == 0) {
+        count[c] = made;
+        clock[c] = start + (timed ? passed : (double)n);
+    }
     if (squares) {
         grown = warp_sum(grown);
         moved = warp_sum(moved);
@@ -456,72 +453,64 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
     }
 }
 
-// W += pulls · X diag(rates) and U += lates · X diag(rates) over the lists of a block, row by row and in order,
-// as the sequential algorithm adds them. A thread block has 32 features of TILE rows at a time in shared memory
-// and serves CREW warps of `each` problems.
-extern "C" __global__ void __launch_bounds__(32 * CREW) apply(
-    const DATA* X, int n, int features, const int* count, const int* place, const double* pulls,
-    const double* lates, int cap, const Problem* problems, int total, int each, DATA* W, double* U,
-    double* bias, double* bias_sums)
+// W += pulls · X diag(rates) and U += lates · X diag(rates) over the lists of a block; a thread block per
+// problem and 4 * blockDim.x features. Row by row and in order, as the sequential algorithm adds them.
+extern "C" __global__ void apply(
+    const DATA* X, int features, const int* count, const int* place, const double* pulls, const double* lates,
+    int cap, const Problem* problems, DATA* W, double* U, double* bias, double* bias_sums)
 {
-    __shared__ DATA tile[TILE][32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, f = blockIdx.x * 32 + lane;
-    const int first = (blockIdx.y * CREW + warp) * each;
-    const bool inside = f < features;
-    int done[EACH], made[EACH];
-    DATA w[EACH];
-    double u[EACH], sum[EACH], late_sum[EACH];
+    const int c = blockIdx.y, t = threadIdx.x, m = count[c];
+    if (m == 0) return;
+    __shared__ int rows[128];
+    __shared__ double taus[128], times[128];
+    const int base = blockIdx.x * 4 * blockDim.x + t;
+    DATA w[4];
+    double u[4];
     #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int c = first + k;
-        made[k] = k < each && c < total ? count[c] : 0;
-        done[k] = 0;
-        sum[k] = late_sum[k] = 0.0;
-        w[k] = made[k] && inside ? W[(size_t)c * features + f] : (DATA)0;
-        u[k] = made[k] && inside && U ? U[(size_t)c * features + f] : 0.0;
+    for (int k = 0; k < 4; k++) {
+        int f = base + k * blockDim.x;
+        w[k] = f < features ? W[(size_t)c * features + f] : (DATA)0;
+        u[k] = U && f < features ? U[(size_t)c * features + f] : 0.0;
     }
-    for (int r = 0; r < n; r += TILE) {
-        const int end = r + TILE < n ? r + TILE : n;
+    for (int start = 0; start < m; start += 128) {
+        int some = m - start < 128 ? m - start : 128;
+        __syncthreads();
+        for (int e = t; e < some; e += blockDim.x) {
+            size_t at = (size_t)c * cap + start + e;
+            rows[e] = place[at];
+            taus[e] = pulls[at];
+            times[e] = U ? lates[at] : 0.0;
+        }
         __syncthreads();
         #pragma unroll 8
-        for (int i = r + warp; i < end; i += CREW)
-            tile[i - r][lane] = inside ? X[(size_t)i * features + f] : (DATA)0;
-        __syncthreads();
-        #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            while (done[k] < made[k]) {  // the next 32 of the list, as far as they are in the tile
-                const bool exists = done[k] + lane < made[k];
-                const size_t at = (size_t)(first + k) * cap + done[k] + lane;
-                const int row = exists ? place[at] : NONE;
-                const double pull = exists ? pulls[at] : 0.0, late = exists && U ? lates[at] : 0.0;
-                const unsigned here = __ballot_sync(WHOLE, row < end);
-                const int some = here == WHOLE ? 32 : __ffs(~here) - 1;
-                for (int e = 0; e < some; e++) {
-                    const DATA x = tile[__shfl_sync(WHOLE, row, e) - r][lane];
-                    const double tau = __shfl_sync(WHOLE, pull, e);
-                    w[k] += (DATA)tau * x;
-                    sum[k] += tau;
-                    if (U) {
-                        const double time = __shfl_sync(WHOLE, late, e);
-                        u[k] += time * (double)x;
-                        late_sum[k] += time;
-                    }
-                }
-                done[k] += some;
-                if (some < 32) break;
+        for (int e = 0; e < some; e++) {
+            const DATA* x = X + (size_t)rows[e] * features;
+            DATA tau = (DATA)taus[e];
+            #pragma unroll
+            for (int k = 0; k < 4; k++) {
+                int f = base + k * blockDim.x;
+                DATA value = f < features ? x[f] : (DATA)0;
+                w[k] += tau * value;
+                if (U) u[k] += times[e] * (double)value;
             }
+        }
     }
     #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const int c = first + k;
-        if (made[k] && inside) {
+    for (int k = 0; k < 4; k++) {
+        int f = base + k * blockDim.x;
+        if (f < features) {
             W[(size_t)c * features + f] = w[k];
             if (U) U[(size_t)c * features + f] = u[k];
         }
-        if (made[k] && f == 0) {
-            bias[c] += sum[k] * problems[c].padding;
-            bias_sums[c] += late_sum[k] * problems[c].padding;
+    }
+    if (blockIdx.x == 0 && t == 0) {
+        double sum = 0.0, late = 0.0;
+        for (int e = 0; e < m; e++) {
+            sum += pulls[(size_t)c * cap + e];
+            if (U) late += lates[(size_t)c * cap + e];
         }
+        bias[c] += sum * problems[c].padding;
+        bias_sums[c] += late * problems[c].padding;
     }
 }
 
@@ -550,7 +539,7 @@ extern "C" __global__ void apply_dual(
             taus[e] = pulls[(size_t)c * cap + start + e];
         }
         __syncthreads();
-        #pragma unroll 4
+        #pragma unroll 8
         for (int e = 0; e < some; e++) {
             const DATA* row = K + at[e] * ldk;
             SCORE tau = (SCORE)taus[e];
