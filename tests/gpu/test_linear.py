@@ -138,6 +138,7 @@ def test_a_screen_by_tensor_cores_does_not_show(multiclass, monkeypatch):
     from rosenblatt.gpu import blocks
 
     monkeypatch.setattr(blocks, "MANY", 1)
+    monkeypatch.setattr(blocks, "WIDE", 1)
     generator = np.random.default_rng(4)
     X = np.rint(generator.normal(size=(400, 9)) * 5000).astype(np.float32) / 1024
     y = generator.integers(0, 4, 400).astype(np.int32)
@@ -159,6 +160,7 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(
     from rosenblatt.gpu import blocks
 
     monkeypatch.setattr(blocks, "MANY", 1)
+    monkeypatch.setattr(blocks, "WIDE", 1)
     generator = np.random.default_rng(5)
     X = generator.normal(size=(2000, 30)).astype(np.float32)
     y = generator.integers(0, 4, 2000).astype(np.int32)

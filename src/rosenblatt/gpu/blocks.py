@@ -16,7 +16,8 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 SLOTS = 3  # blocks whose rows and Gram matrices are made ahead
-MANY = 256  # problems that are worth a screen of their scores by tensor cores
+MANY = 256  # problems that share thread blocks, and are worth a screen by tensor cores
+WIDE = 1024  # features from which on products take longer than walks
 MOST_CAPTURED = 1024  # blocks of a walk that is launched as one graph
 GRAPHS = 4  # walks of different shapes that are remembered as graphs
 
@@ -50,9 +51,12 @@ class Blocks:
         self.per_model = n_problems(n_classes, multiclass)
         self.host_table = table = table_of(models, n_classes, multiclass, dtype)
         self.n = n = len(table)
-        self.size = block_rows or (1024 if self.is_joint else 512)
+        # Gram matrices of larger blocks take longer, walks less.
+        self.size = block_rows or (512 if n_features > WIDE and not self.is_joint else 1024)
         # Scores of many problems are made on tensor cores; those near the threshold again.
-        self.screens = n >= MANY and self.dtype == np.float32 and not self.is_joint
+        self.screens = (
+            n >= MANY and n_features > WIDE and self.dtype == np.float32 and not self.is_joint
+        )
         xp = device.xp
         with device.main:
             self.table = xp.asarray(table.view(np.uint8))
@@ -62,6 +66,7 @@ class Blocks:
             self.bias, self.bias_sums, self.clock = (xp.zeros(n) for _ in range(3))
             rates = np.ones(1, np.float32) if rates is None else rates
             self.rates = None if rates.size == 1 and rates[0] == 1 else xp.asarray(rates)
+            self.largest_rate = float(np.abs(rates).max())
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._buffers: Any = None
         self._graphs: dict[Any, Any] = {}
@@ -255,10 +260,10 @@ class Blocks:
     def _doubt(self, X: Any, buffers: Any) -> tuple[Any, ...]:
         """How far scores may be off, and what they are made of, for rows to be scored again."""
         if not self.screens:
-            return np.float64(0), np.int32(0), *[NO_POINTER] * 4
+            return np.float64(0), np.int32(0), *[NO_POINTER] * 4, np.float32(0)
         return (
             np.float64(screen_error(self.n_features)), np.int32(self.n_features), X, self.W,
-            buffers.lengths, buffers.norms,
+            buffers.lengths, buffers.norms, np.float32(self.largest_rate),
         )  # fmt: skip
 
     def _finish_block(self, at: int, n: int, rated: Any, weighted: int, buffers: Any) -> None:

@@ -281,7 +281,7 @@ class Visit:
         self._launch(
             "walk", (self.n, 1), (32, 1),
             (*block, int32(self.n), codes, *shared, timed, *lists, np.float64(0),
-             int32(0), *[NO_POINTER] * 4),
+             int32(0), *[NO_POINTER] * 4, np.float32(0)),
         )  # fmt: skip
 
     def _finish(self, at: int, n: int) -> None:

@@ -12,7 +12,7 @@
 
 #define NONE 0x7fffffff
 #define WHOLE 0xffffffffu      // all lanes of a warp
-#define PART 64                // rows of a block that a walk goes through before it corrects the rest
+#define PART 64                // rows that a walk goes through before it corrects the rest of the block
 #define ROUNDING 1.2e-7f       // twice the error of one addition in single precision, and a little more
 #ifndef PREFETCH
 #define PREFETCH(at) asm volatile("prefetch.global.L1 [%0];" :: "l"(at))
@@ -126,7 +126,7 @@ extern "C" __global__ void walk(
     long long etas_stride, const double* bias, double* clock, int timed, int* count, int* place,
     double* pulls, double* lates, int cap, unsigned long long* updates, unsigned* row_updates,
     int rows_stride, double* squares, const double* before, double error, int features, const DATA* X,
-    const DATA* W, const float* lengths, const float* norms)
+    const DATA* W, const float* lengths, const float* norms, float largest_rate)
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, c = blockIdx.x * (blockDim.x >> 5) + warp;
     __shared__ SCORE held[4][32 * ROWS];
@@ -148,7 +148,7 @@ extern "C" __global__ void walk(
     SCORE* s = held[warp];
     SCORE* own = S + (size_t)c * lds;
     unsigned positive = 0, visited = 0;
-    prefetch_part(G, ldg, 0, n, lane);
+    if (warp == 0) prefetch_part(G, ldg, 0, n, lane);
     for (int r = 0; r * 32 < n; r += 8) {
         int code[8];
         SCORE score[8];
@@ -170,13 +170,15 @@ extern "C" __global__ void walk(
         }
     }
     double passed = 0.0, grown = 0.0, moved = 0.0;
-    float reach = fabs((float)offset), spread = 0.0f;  // |score| <= reach + norm·‖x‖ + spread·√G[j, j]
+    // A score was never larger than reach + spread·‖x‖; doubt is slack + slope·‖x‖.
+    float reach = fabs((float)offset), spread = norm;
+    float ahead = screened && lane < n ? lengths[lane] : 0.0f;
     unsigned long long answered = 0;
     int made = 0;
     for (int b = 0; b < n; b += PART) {
         const int end = b + PART < n ? b + PART : n;
         int now = 0;  // corrections of this part
-        prefetch_part(G, ldg, b + PART, n, lane);
+        if (warp == 0) prefetch_part(G, ldg, b + PART, n, lane);
         for (int i0 = b; i0 < end; i0 += 32) {
             const int j = i0 + lane;
             const bool is_own = visited >> (i0 / 32) & 1, is_positive = positive >> (i0 / 32) & 1;
@@ -193,40 +195,40 @@ extern "C" __global__ void walk(
             }
             unsigned left = WHOLE;
             bool known = !screened;
-            const float length = screened && is_own ? lengths[j] : 0.0f;
-            const float side = screened && is_own ? sqrtf(fabs((float)G[(size_t)j * ldg + j])) : 0.0f;
+            const float length = ahead;
+            ahead = screened && j + 32 < n ? lengths[j + 32] : 0.0f;
+            const double was = squares && j < n ? before[(size_t)c * lds + j] : 0.0;
             SCORE mine = j < n ? s[j] : (SCORE)0;
             while (true) {
                 const SCORE margin = is_positive ? mine : -mine;
                 const bool wrong = is_own && margin <= threshold;
+                bool unsure = false;
                 if (screened) {
-                    const float rounding = ROUNDING * (made + 1) * (reach + norm * length + spread * side);
-                    const float doubt = (float)error * norm * length + rounding + LEAST * features;
-                    const bool unsure = is_own && !known
-                        && (fabs((double)margin - (double)threshold) <= doubt || (wrong && weight > 1.0));
-                    const unsigned which = __ballot_sync(WHOLE, unsure || wrong) & left;
-                    const unsigned doubted = __ballot_sync(WHOLE, unsure) & left;
-                    if (which != 0 && (which & -which & doubted)) {  // the next of them: score it again
-                        const int first = __ffs(which) - 1, i = i0 + first;
-                        SCORE exact = offset
-                            + warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
-                        __syncwarp();
-                        #pragma unroll 4
-                        for (int e = 0; e < made; e++) {
-                            const size_t at = (size_t)c * cap + e;
-                            exact = fma((SCORE)pulls[at], (SCORE)G[(size_t)place[at] * ldg + i] + padding, exact);
-                        }
-                        if (lane == first) {
-                            mine = exact;
-                            known = true;
-                        }
-                        continue;
-                    }
+                    const float slack = ROUNDING * (made + 1) * reach + LEAST * features;
+                    const float slope = (float)error * norm + ROUNDING * (made + 1) * spread;
+                    const bool close = fabs((float)(margin - threshold)) <= slack + slope * length;
+                    unsure = is_own && !known && (close || (wrong && weight > 1.0));
                 }
-                const unsigned which = __ballot_sync(WHOLE, wrong) & left;
+                const unsigned which = __ballot_sync(WHOLE, unsure || wrong) & left;
                 if (which == 0) break;
                 const int first = __ffs(which) - 1, i = i0 + first;
+                if (screened && __ballot_sync(WHOLE, unsure) >> first & 1) {  // score it again
+                    SCORE exact = offset
+                        + warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
+                    __syncwarp();
+                    #pragma unroll 4
+                    for (int e = 0; e < made; e++) {
+                        const size_t at = (size_t)c * cap + e;
+                        exact = fma((SCORE)pulls[at], (SCORE)G[(size_t)place[at] * ldg + i] + padding, exact);
+                    }
+                    if (lane == first) {
+                        mine = exact;
+                        known = true;
+                    }
+                    continue;
+                }
                 const DATA* g = G + (size_t)i * ldg;
+                const DATA near = j < n ? g[j] : (DATA)0, far = j + 32 < end ? g[j + 32] : (DATA)0;
                 double pull = 0.0;
                 if (lane == first) {
                     double eta = etas_stride > 1 ? eta_of[i] : one_eta, tau = eta;
@@ -251,7 +253,7 @@ extern "C" __global__ void walk(
                         if (squares) {
                             double self = tau * tau * ((double)g[i] + p.padding);
                             grown += 2.0 * pull * (double)mine + self;
-                            moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + i]) + self;
+                            moved += 2.0 * pull * ((double)mine - was) + self;
                         }
                     }
                 }
@@ -262,11 +264,12 @@ extern "C" __global__ void walk(
                 now++;
                 const SCORE scaled = (SCORE)pull;
                 if (screened) {
+                    const float other = __shfl_sync(WHOLE, length, first);
                     reach += fabs((float)pull) * (float)p.padding;
-                    spread += fabs((float)pull) * sqrtf(fabs((float)g[i]));
+                    spread += fabs((float)pull) * largest_rate * other;
                 }
-                if (lane > first && j < n) mine = fma(scaled, (SCORE)g[j] + padding, mine);
-                for (int k = j + 32; k < end; k += 32) s[k] = fma(scaled, (SCORE)g[k] + padding, s[k]);
+                if (lane > first) mine = fma(scaled, (SCORE)near + padding, mine);
+                if (j + 32 < end) s[j + 32] = fma(scaled, (SCORE)far + padding, s[j + 32]);
             }
             if (j < n) s[j] = mine;
         }
