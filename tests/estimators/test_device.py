@@ -163,6 +163,8 @@ def test_rows_on_the_device_are_checked(standin):
         Perceptron().fit(on_device(X[0]), y)
     with pytest.raises(ValueError, match=r"y has shape \(9,\)"):
         Perceptron().fit(on_device(X), y[:9])
+    with pytest.raises(ValueError, match="Several labels per row are learned on the processor"):
+        Perceptron().fit(on_device(X), (X > 0).astype(int))
     with pytest.raises(ValueError, match="2 features, but Perceptron is expecting 6"):
         Perceptron().fit(on_device(X), y).predict(on_device(X[:, :2]))
     with pytest.raises(ValueError, match="real numbers"):

@@ -205,6 +205,33 @@ def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path
     assert here.n_updates_ == there.n_updates_
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_data_that_the_callers_stream_has_yet_to_make_are_waited_for(dtype):
+    cupy = gpu.usable_cupy()
+    X, y = whole_numbers(dtype=dtype)
+    linear = Linear(4, 37, dtype=dtype, dense=True)
+    order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
+    linear.walk(examples_of(X, y), order)
+    kernel = KernelPerceptron.textbook(degree=2, max_iter=2, tol=None, random_state=0).fit(X, y)
+    scores, busy = kernel.decision_function(X), cupy.ones((8192, 8192), np.float64)
+    rows = [cupy.zeros(X.shape, dtype) for _ in range(2)]
+    for _ in range(2):  # the first time compiles, which takes longer than what is waited for
+        learner = DeviceLinear(gpu.current_device(), 4, 37, dtype=dtype)
+        for there in rows:
+            there[...] = 0
+        ready = cupy.asarray(X)
+        cupy.cuda.Device().synchronize()
+        for _ in range(3):
+            busy @ busy  # tens of milliseconds of the caller's stream
+        rows[0][...] = ready
+        learner.walk(examples_of(rows[0], y), order)
+        busy @ busy
+        rows[1][...] = ready
+        late = cupy.asnumpy(kernel.decision_function(rows[1]))
+    np.testing.assert_array_equal(linear.weights().weights, learner.weights().weights)
+    np.testing.assert_allclose(late, scores, rtol=1e-5)
+
+
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "joint"])
 @pytest.mark.parametrize("options", [{"keep": "average"}, {"update": "batch"}, {"threshold": 3.0}])
 def test_estimators_give_the_same_model_wherever_rows_lie(multiclass, options):

@@ -126,6 +126,10 @@ def checked_on_device(
     if isinstance(y, str) and y == "no_validation":
         return X
     y = np.asarray(to_host(y))
+    if y.ndim == 2:
+        raise ValueError(
+            "Several labels per row are learned on the processor: give X as a NumPy array."
+        )
     if y.shape != (len(X),):
         raise ValueError(f"y has shape {y.shape}; X has {len(X)} rows, so give ({len(X)},).")
     return X, y
@@ -305,7 +309,7 @@ def dual_scores(
 ) -> Any:
     """The scores of rows on the device by the updates of a log."""
     device = current_device()
-    with in_plain_words():
+    with in_plain_words(), device.at_work():
         if fixed.options["kernel"] == "precomputed":
             places = device.xp.asarray(support)
 

@@ -325,7 +325,8 @@ class Blocks:
         """The rows of examples and their classes, brought to the device once."""
         X, codes = examples.rows.X, examples.codes  # type: ignore[union-attr]
         if id(X) not in self._rows:
-            self._rows[id(X)] = (X, rows_of(self.device, examples))
+            with self.device.at_work():
+                self._rows[id(X)] = (X, rows_of(self.device, examples))
         if id(codes) not in self._rows:
             with self.device.main:
                 self._rows[id(codes)] = (codes, self.device.xp.asarray(codes, np.int32))

@@ -83,8 +83,10 @@ class DeviceGram:
     def _make_all(self) -> None:
         if self.kernel is not None:
             chunk = max(1, _CHUNK_BYTES // max(1, self.n * self.X.itemsize))
-            for start in range(0, self.n, chunk):
-                self.K[start : start + chunk] = self.kernel(self.X[start : start + chunk], self.X)
+            for start in range(0, self.n, chunk):  # each pair of rows once
+                rows, end = slice(start, start + chunk), start + chunk
+                self.K[rows, start:] = self.kernel(self.X[rows], self.X[start:])
+                self.K[end:, rows] = self.K[rows, end:].T
         self.slots[:] = np.arange(self.n)
 
     def block(self, rows: Any) -> Any:

@@ -68,7 +68,9 @@ class Streamed:
 
     def chunks(self, order: Array) -> Iterator[Chunk]:
         """The rows of an order, chunk by chunk; a chunk is good until the next is asked for."""
-        starts = range(0, len(order), self.size)
+        starts, begun = range(0, len(order), self.size), self.device.event()
+        begun.record(self.device.main)  # the buffers may have been somebody else's until now
+        self.device.copies.wait_event(begun)
         with ThreadPoolExecutor(1) as pool:
             coming = pool.submit(self._gather, order[: self.size], 0)
             for number, start in enumerate(starts):
