@@ -288,7 +288,7 @@ def peers(chosen: Iterable[str]) -> None:
         print(f"{'':22}{'one pass':>10}{'seconds':>9}{'five':>9}{'seconds':>9}")
         for label, program in programs.items():
             line = f"{label:22}"
-            slow = program is _river and X.shape[0] * len(np.unique(y)) > 100_000
+            slow = program is _river and X.shape[0] * len(np.unique(y)) > 1_000_000
             for passes in (1, 5):
                 if slow or (program is _river and passes == 5):
                     line += f"{'-':>{10 if passes == 1 else 9}}{'-':>9}"

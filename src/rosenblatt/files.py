@@ -8,10 +8,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
+
+from rosenblatt.errors import OptionError
 
 _OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 _UNFINISHED = ".unfinished"
@@ -51,6 +53,51 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(target.parent)
+
+
+def check_output(
+    target: Path, read: Iterable[str | os.PathLike[str]] = (), what: str = "output"
+) -> None:
+    """Refuse a file that cannot be written, or that would replace what is read; before the work.
+
+    Parameters
+    ----------
+    target : path
+        The file to write.
+    read : iterable of paths
+        The files that are read; those that do not exist, such as ``"-"``, are passed over.
+    what : str
+        What the messages call it.
+
+    Raises
+    ------
+    OptionError
+        Naming the file and what is wrong with it.
+
+    Examples
+    --------
+    >>> check_output(Path("nowhere") / "small.model", what="model")
+    Traceback (most recent call last):
+    ...
+    rosenblatt.errors.OptionError: the model cannot be written to nowhere/small.model: there is no \
+folder nowhere
+    """
+    folder = target.parent
+    if not folder.is_dir():
+        raise OptionError(f"the {what} cannot be written to {target}: there is no folder {folder}")
+    if target.exists() and not target.is_file():
+        raise OptionError(f"the {what} cannot be written to {target}: that is not a file")
+    for path in map(Path, read):
+        if path.exists() and ((target.exists() and path.samefile(target)) or folder.samefile(path)):
+            raise OptionError(
+                f"the {what} would replace {target}, which is read; name another file"
+            )
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OptionError(f"the {what} cannot be written to {target}: {error.strerror}") from None
+    remove_leftovers(target)
 
 
 def _unfinished(target: Path) -> tuple[int, Path]:

@@ -268,7 +268,7 @@ def test_an_output_that_exists_is_replaced_only_by_a_whole_one(folder):
     error = failure(
         "predict", folder / "two.model", folder / "two.csv", "--out", folder / "two.csv"
     )
-    assert "is read; name another output" in str(error)
+    assert "which is read; name another file" in str(error)
     assert isinstance(failure("predict", folder / "two.model", folder / "two.csv", "--out", "a.b"),
                       DataError)  # fmt: skip
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from rosenblatt import Perceptron, cluster
+from rosenblatt import AROW, KernelPerceptron, Perceptron, cluster
 from rosenblatt.cluster.collections import BlockLearner, first_block, prepare
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
@@ -19,7 +19,7 @@ dd = pytest.importorskip("dask.dataframe")
 @pytest.fixture(scope="module")
 def client():
     with distributed.Client(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as connected:
         yield connected
 
@@ -163,6 +163,8 @@ def test_several_classes_in_blocks_that_do_not_have_all_of_them(client):
         ({"update": "batch"}, "update='batch' cannot be had"),
         ({"early_stopping": True}, "early_stopping=True cannot be had"),
         ({"class_weight": "balanced"}, "class_weight='balanced' cannot be had"),
+        ({"penalty": "l2"}, "penalty='l2' cannot be had"),
+        ({"device": "cuda"}, "device='cuda' cannot be had"),
     ],
 )
 def test_what_needs_all_rows_together_is_refused(client, rows, settings, message):
@@ -179,8 +181,11 @@ def test_what_does_not_fit_together_is_refused(client, rows):
         cluster.fit(Perceptron(), X, da.zeros(600), client=client)
     with pytest.raises(TypeError, match="must be Dask arrays"):
         cluster.fit(Perceptron(), rows[0], rows[1], client=client)
-    with pytest.raises(TypeError, match="a Perceptron is fitted"):
-        cluster.fit(object(), X, y, client=client)
+    for other in (AROW(), KernelPerceptron()):
+        with pytest.raises(
+            TypeError, match=f"a Perceptron is fitted .* not {type(other).__name__}"
+        ):
+            cluster.fit(other, X, y, client=client)
 
 
 def test_a_failed_fit_leaves_the_estimator_as_it_was(client, rows):

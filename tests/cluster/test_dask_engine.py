@@ -158,7 +158,9 @@ def test_a_shard_that_cannot_be_read_is_named(cluster, tmp_path):
 def test_a_worker_that_lacks_the_package_is_named(cluster, options):
     cluster.add_worker(code="import sys; sys.modules['rosenblatt'] = None")
     cluster.ready(2)
-    with pytest.raises(WorkerError, match=r"the worker at tcp://.* lacks a package .*pip install"):
+    with pytest.raises(
+        WorkerError, match=r"the worker at tcp://.* lacks a package .*install rosenblatt"
+    ):
         train(**options, workers=cluster.address)
     end(cluster.workers.pop())
 

@@ -11,7 +11,9 @@ import pytest
 
 from rosenblatt import load, train
 from rosenblatt.cluster.run import ShardWarning
+from rosenblatt.data import open as open_data
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
+from rosenblatt.estimators.evaluation import evaluate
 from rosenblatt.estimators.files import Stopped
 
 from .reviews import same_bits, write_reviews
@@ -56,6 +58,29 @@ def test_the_model_of_16_shards_is_nearly_as_good_as_that_of_one(tmp_path, threa
     mixed = train(path, label="sentiment", valid=test, workers=threads, shards=16)
     errors = [min(e["validation_error"] for e in m.history) for m in (serial, mixed)]
     assert errors[1] < errors[0] + 0.02
+
+
+def write_table(path, rows, seed=0):
+    """Overlapping clusters of three classes: a table that cannot be separated."""
+    centres = np.random.default_rng(7).normal(size=(3, 8))
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, 3, rows)
+    X = centres[y] + generator.normal(size=(rows, 8)) * np.geomspace(1.0, 3.0, 8)
+    names = ",".join(["label", *(f"c{j}" for j in range(8))])
+    np.savetxt(path, np.column_stack([y, X]), "%.5g", ",", header=names, comments="")
+    return path
+
+
+def test_a_table_on_16_shards_has_the_epochs_and_the_threshold_that_it_needs(tmp_path, threads):
+    path, test = write_table(tmp_path / "a.csv", 6000), write_table(tmp_path / "b.csv", 4000, 1)
+    serial, mixed = train(path), train(path, workers=threads, shards=16)
+    source = [open_data(test, features=m.features, classes=m.classes) for m in (serial, mixed)]
+    accuracy = [evaluate(m, s).accuracy for m, s in zip((serial, mixed), source, strict=True)]
+    assert accuracy[1] > accuracy[0] - 0.01
+    assert mixed.parameters["threshold"] == 0.25
+    assert len(mixed.history) == 32
+    short = train(path, workers=threads, shards=16, max_epochs=2, threshold=3.0)
+    assert (len(short.history), short.parameters["threshold"]) == (2, 3.0)
 
 
 def test_several_classes_are_learned_whichever_shard_they_are_in(tmp_path, threads):
@@ -206,3 +231,13 @@ def test_what_cannot_be_cut_is_refused(reviews, threads):
         train("-", workers=threads)
     with pytest.raises(OptionError, match="shards are for workers"):
         train(reviews, label="sentiment", shards=3)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"rule": "arow"}, {"rule": "pa1:C=0.1"}, {"class_weight": "balanced"}, {"weight": "review"}],
+)
+def test_what_learns_in_another_way_is_refused_with_workers(reviews, threads, option, tmp_path):
+    with pytest.raises(OptionError, match=f"{next(iter(option))} cannot be had with workers"):
+        train(reviews, label="sentiment", workers=threads, out=tmp_path / "a.model", **option)
+    assert list(tmp_path.iterdir()) == []

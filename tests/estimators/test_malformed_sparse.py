@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rosenblatt import KernelPerceptron, Perceptron, certify, find_lift, learn_online
+from rosenblatt import KernelPerceptron, Perceptron, certify, find_lift, learn_online, theory
 from rosenblatt.learners.examples import check_sparse
 
 N, D = 400, 6
@@ -70,6 +70,11 @@ OPERATIONS = {
     "kernel predict": lambda A: KERNEL.predict(A),
     "find_lift": lambda A: find_lift(A, Y),
     "certify": lambda A: certify(A, Y),
+    "radius": lambda A: theory.radius(A),
+    "pad": lambda A: theory.pad(A),
+    "premultiply": lambda A: theory.premultiply(A, Y),
+    "dataset_margin": lambda A: theory.dataset_margin(A, Y, np.ones(D)),
+    "mistake_bound": lambda A: theory.mistake_bound(A, Y),
 }
 
 
@@ -93,6 +98,17 @@ def test_malformed_matrices_of_other_layouts_are_refused():
     for A in (csc, bsr, coo, lil, dia):
         with pytest.raises(ValueError, match=f"not a sound {A.format.upper()} matrix"):
             FITTED.predict(A)
+
+
+def test_theory_refuses_malformed_matrices_of_other_layouts():
+    csc, bsr, coo, lil = (sound()[:8].asformat(kind) for kind in ("csc", "bsr", "coo", "lil"))
+    csc.indices[3] = 9
+    bsr.indices[0] = 50
+    coo.coords[1][2] = 1000
+    lil.data[4] = [1.0] * 1000
+    for A in (csc, bsr, coo, lil):
+        with pytest.raises(ValueError, match=r"not a sound|ind(ex|ices)"):
+            theory.radius(A)
 
 
 def test_initial_coefficients_are_checked_too():

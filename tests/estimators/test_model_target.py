@@ -48,7 +48,7 @@ def test_a_folder_that_cannot_be_written_is_detected_before_training(rows, tmp_p
     def is_read_only(**options):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("rosenblatt.estimators.model_target.tempfile.TemporaryFile", is_read_only)
+    monkeypatch.setattr("rosenblatt.files.tempfile.TemporaryFile", is_read_only)
     with pytest.raises(OptionError, match="Read-only file system"):
         train(rows, label=1, out=tmp_path / "m", report=never)
 

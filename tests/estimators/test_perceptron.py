@@ -502,3 +502,19 @@ class TestCertificate:
         X, y = IRIS
         with pytest.raises(ValueError, match="two classes"):
             Perceptron.textbook().fit(X, y).certificate(X, y)
+
+
+def test_partial_fit_after_a_fit_on_sparse_rows_keeps_the_rates_of_the_columns():
+    generator = np.random.default_rng(4)
+    X = np.zeros((60, 9), np.float32)
+    X[:, [1, 4, 6, 7]] = generator.integers(-3, 4, (60, 4))  # columns that no row has come before
+    y = (X @ generator.normal(size=9) > 0).astype(int)
+    settings = {"max_iter": 3, "tol": None, "shuffle": False, "feature_rates": np.arange(1.0, 10.0)}
+    later = generator.integers(-3, 4, (40, 9)).astype(np.float32), generator.integers(0, 2, 40)
+    dense = Perceptron.textbook(**settings).fit(X, y).partial_fit(*later)
+    packed = Perceptron.textbook(**settings).fit(sparse.csr_matrix(X), y)
+    again = pickle.loads(pickle.dumps(packed)).partial_fit(*later)
+    packed.partial_fit(sparse.csr_matrix(later[0]), later[1])
+    assert np.array_equal(packed.coef_, dense.coef_)
+    assert np.array_equal(again.coef_, dense.coef_)
+    assert np.array_equal(packed.intercept_, dense.intercept_)

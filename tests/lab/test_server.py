@@ -156,6 +156,17 @@ def test_a_file_or_an_example_to_begin_with_is_checked_before_anything_is_served
         lab.serve(example="nand", show=False)
 
 
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_saved_notebook_says_that_the_lab_needs_a_kernel(monkeypatch, wrapped):
+    bundle = {"text/html": "<div></div>"}  # as Panel makes it in a notebook
+    base = type(lab.notebook()).__mro__[1]
+    monkeypatch.setattr(
+        base, "_repr_mimebundle_", lambda *rest: (bundle, {}) if wrapped else bundle
+    )
+    lab.notebook()._repr_mimebundle_()
+    assert "needs a running kernel" in bundle["text/html"]
+
+
 def test_a_notebook_takes_rows_of_its_own():
     shown = lab.notebook([[0.0, 1.0], [2.0, 3.0]], ["a", "b"], threshold=1.0)
     assert shown.session.data.class_names == ("a", "b")

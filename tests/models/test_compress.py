@@ -142,12 +142,3 @@ def test_faults_leave_no_file(trained):
         assert run(folder / "large.model", "-o", out, *options).exit_code != 0
     assert run(path, "-o", out).exit_code != 0
     assert not out.exists()
-
-
-def test_a_model_is_not_replaced_by_its_compressed_self(trained):
-    path = trained[2] / "large.model"
-    before = path.read_bytes()
-    result = run(path, "--out", path)
-    assert isinstance(result.exception, OptionError)
-    assert "which is read; name another file" in str(result.exception)
-    assert path.read_bytes() == before

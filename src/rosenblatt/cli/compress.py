@@ -47,14 +47,14 @@ def compress(
       rosenblatt compress reviews.model -o small.model --loss 0.1% --valid valid.csv
     """
     from rosenblatt import data
-    from rosenblatt.estimators.model_target import check_target
+    from rosenblatt.files import check_output
     from rosenblatt.models import read_model
     from rosenblatt.models.compress import compress as run
     from rosenblatt.models.compress import parse_share, parse_size
 
-    check_target(out, [str(model), *(valid or ())], None)
     most = None if size is None else parse_size(size)
     may_lose = None if loss is None else parse_share(loss)
+    check_output(out, [model, *(valid or ())], "model")
     loaded, rows = read_model(model), None
     if valid:
         rows = data.open(

@@ -43,8 +43,11 @@ def evaluate(
     from rosenblatt import data
     from rosenblatt.cli.results import show_evaluation
     from rosenblatt.estimators.evaluation import evaluate as judge
+    from rosenblatt.files import check_output
     from rosenblatt.models import read_model
 
+    if plot is not None:
+        check_output(plot, [model, *files], "plot")
     if workers is not None or shards is not None:
         from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
 

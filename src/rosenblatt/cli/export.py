@@ -26,8 +26,10 @@ def export(
       rosenblatt export reviews.model --out small.model
     """
     from rosenblatt.cli.lines import readable_size
+    from rosenblatt.files import check_output
     from rosenblatt.models import read_model
 
+    check_output(out, [model], "model")
     loaded = read_model(model)
     if out.suffix == ".onnx":
         from rosenblatt.models.onnx import export_onnx

@@ -86,6 +86,7 @@ def predict(
 
     skip_blas()
     from rosenblatt.estimators.scoring import STDOUT, Wanted
+    from rosenblatt.files import check_output
     from rosenblatt.models import read_model
 
     if json and to not in (None, "jsonl"):
@@ -108,7 +109,8 @@ def predict(
         if out == STDOUT:
             _end_with_the_reader()
         for inputs, target in jobs:
-            _check_target(target, [*inputs, str(model)])
+            if target != STDOUT:
+                check_output(Path(target), [*inputs, model])
         lines = _run(jobs, loaded, wanted, to, reading)
     for line in lines:
         if not quiet:
@@ -183,15 +185,3 @@ def _labels(given: list[str] | None) -> tuple[str, ...]:
             raise typer.BadParameter(f"{entry!r} is not label=NAME", param_hint="--keep-if")
         labels.append(label)
     return tuple(labels)
-
-
-def _check_target(target: str, read: list[str]) -> None:
-    """Refuse an output that would replace what is read."""
-    for path in read:
-        if (
-            target != "-"
-            and Path(target).exists()
-            and Path(path).exists()
-            and Path(target).samefile(path)
-        ):
-            raise OptionError(f"{target} is read; name another output")  # fmt: skip

@@ -75,15 +75,15 @@ class ClusterCheckpoint(Checkpoint):
         return True
 
     def _must_be_of(self, run: ClusterRun, about: dict[str, Any]) -> None:
+        valid = None if run.valid is None else run.valid.to_json()
+        if about["manifest"] != run.manifest.to_json() or about["valid"] != valid:
+            raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
         now, then = asdict(run.settings), about["settings"]
         if Settings(**then) != run.settings:
             changed = [name for name in now if now[name] != then.get(name)]
             raise ModelFormatError(
                 f"{self.file} is of a run with other settings: {', '.join(changed)} differ"
             )
-        valid = None if run.valid is None else run.valid.to_json()
-        if about["manifest"] != run.manifest.to_json() or about["valid"] != valid:
-            raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
         if Features.from_json(about["features"]) != run.reading.features:
             raise ModelFormatError(f"{self.file} is of a run with other columns")
 

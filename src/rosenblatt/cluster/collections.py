@@ -45,8 +45,8 @@ def fit(estimator: Perceptron, X: Any, y: Any, *, client: Any = None) -> Percept
     ----------
     estimator : Perceptron
         It is fitted and returned. ``update="batch"``, ``keep="best"``, `early_stopping`,
-        `max_updates`, a learning rate that falls and an array for `shuffle` look at all rows
-        together, or one by one, and are refused.
+        `max_updates`, `penalty`, a learning rate that falls and an array for `shuffle` look at all
+        rows together, or one by one, and are refused, as is ``device="cuda"``.
     X : dask.array.Array or dask.dataframe.DataFrame
         Blocks of rows; a block must have all columns.
     y : dask.array.Array, dask.dataframe.Series or str
@@ -307,6 +307,8 @@ def _refuse(estimator: Any) -> None:
         ("shuffle", shuffled),
         ("class_weight", estimator.class_weight != "balanced"),
         ("warm_start", not estimator.warm_start),
+        ("penalty", estimator.penalty is None),
+        ("device", estimator.device != "cuda"),
     ):
         if not is_fine:
             value = getattr(estimator, name)

@@ -244,7 +244,10 @@ def _check_workers(client: Any) -> None:
 
 
 def _lacks(who: str, error: Any) -> str:
-    return f'{who} lacks a package ({error}): pip install "rosenblatt[cluster]" on all workers'
+    return (
+        f"{who} lacks a package ({error}): install rosenblatt with its extra 'cluster' on all "
+        "workers, from the same sources as here"
+    )
 
 
 def _no_workers(client: Any) -> str:

@@ -18,7 +18,7 @@ from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
 from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.readers import Piece, Reader
-from rosenblatt.data.schema import detect_features, fit_features, missing_words
+from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams
@@ -88,6 +88,7 @@ def detect_reading(
         chosen = ngrams or Ngrams()
         reader.several = True  # lines of several labels are told from others below
         features = detect_features(reader, label, text, columns, chosen, words, expect_text)
+        check_scales(features, file.path)
         if manifest.format == "fasttext" and b" " in b"".join(reader.head()["label"].to_pylist()):
             features = replace(features, separator=" ")
     else:

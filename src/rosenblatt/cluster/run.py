@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,9 @@ from rosenblatt.cluster.manifest import Manifest
 from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.tasks import Leaf
-from rosenblatt.data import Source
+from rosenblatt.data import Features, Source
 from rosenblatt.estimators.file_rows import is_held_out
-from rosenblatt.estimators.file_run import EPOCHS_ENOUGH, FileRun, Settings
+from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut, Target, check_target, decided, most_scored
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.linear import ONE_RATE
@@ -30,6 +30,11 @@ from rosenblatt.models import Model
 from rosenblatt.training import Plan, Progress
 
 FEW_ROWS = 10_000  # of a shard, below which accuracy falls
+# An epoch has no more steps in a row than a shard has rows, and a table needs many of them. After
+# so many epochs, for text and for tables, the average is over just the last half of them.
+TEXT_EPOCHS, TABLE_EPOCHS = 16, 32
+_MIXED_UPDATES = 4.0  # threshold, in updates as they are mixed
+_TELLING = 20_000  # held-out rows, below which they cannot tell one number of epochs from another
 _WORTH_A_REFIT = 0.05  # share of the rows held out
 
 
@@ -53,6 +58,8 @@ class ClusterRun(FileRun):
 
     Attributes
     ----------
+    held_out_rows : int
+        How many rows are held out: of large data sets a small share.
     bound : MixingBound or None
         What the mistake bound says, once the run is over.
     """
@@ -68,7 +75,7 @@ class ClusterRun(FileRun):
         start: Model | None = None,
     ) -> None:
         self.engine, self.manifest, self.reading = engine, manifest, reading
-        self.settings = settings.for_features(reading.features)
+        self.settings = for_shards(settings, reading.features, len(manifest))
         self.start, self.threads, self._member = start, 1, None
         self.held_out = HeldOut()
         self.valid = valid
@@ -87,6 +94,10 @@ class ClusterRun(FileRun):
         self.source.take(found)
         held_out = s.held_out(self.valid is not None)
         self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
+        pairs = zip(found.leaves, found.rows, strict=True)
+        self.held_out_rows = sum(
+            int(is_held_out(leaf.first, rows, held_out, s.seed).sum()) for leaf, rows in pairs
+        )
         self.learner = self.mixed_learner()
         few = sum(found.rows) / len(found.rows)
         if few < FEW_ROWS and len(found.rows) > 1:
@@ -116,10 +127,20 @@ class ClusterRun(FileRun):
         # Early weights of a shard know only that shard: an average over all steps suffers.
         late = plan.keep == "average" and self.shards > 1
         plan = replace(plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep)
-        if self.shards > 1 and plan.least_visits:
-            # A table needs many steps in a row, and an epoch has no more of them than a shard.
-            plan = replace(plan, least_visits=EPOCHS_ENOUGH * len(self.rows.store))
+        if self.shards > 1:
+            least = _epochs_enough(self.reading.features) * len(self.rows.store)
+            plan = replace(plan, least_visits=0 if self.held_out_rows >= _TELLING else least)
         return plan
+
+    @property
+    def refit_epochs(self) -> int:
+        """How many epochs the refit on all rows has; 0 without one."""
+        best = super().refit_epochs
+        if best == 0 or self.shards == 1:
+            return best
+        if self.held_out_rows >= _TELLING:
+            return best
+        return max(best, min(_epochs_enough(self.reading.features), self._most_epochs()))
 
     def visited(self) -> Shards:
         """The shards that have rows to visit in this phase, with their shares."""
@@ -178,8 +199,32 @@ class ClusterRun(FileRun):
             self.settings.epochs is None
             and self.rows.valid is None
             and held > 0
-            and _held_out_share(self.found, held, self.settings.seed) >= _WORTH_A_REFIT
+            and self.held_out_rows >= _WORTH_A_REFIT * sum(self.found.rows)
         )
+
+
+def for_shards(settings: Settings, features: Features, shards: int) -> Settings:
+    """The settings with nothing left open; several shards have defaults of their own.
+
+    An update of one of S shards moves the mixed weights by 1/S: weights that are to reach the
+    threshold of one machine would take S times as many epochs.
+
+    >>> [for_shards(Settings(), Features(), shards).threshold for shards in (1, 2, 16)]
+    [4.0, 2.0, 0.25]
+    """
+    found = settings.for_features(features)
+    if shards == 1:
+        return found
+    if settings.threshold is None:
+        assert found.threshold is not None
+        found = replace(found, threshold=min(found.threshold, _MIXED_UPDATES / shards))
+    if settings.max_epochs is None:
+        found = replace(found, max_epochs=_epochs_enough(features))
+    return found
+
+
+def _epochs_enough(features: Features) -> int:
+    return TABLE_EPOCHS if features.is_plain_table else TEXT_EPOCHS
 
 
 class ShardedSource(Source):
@@ -244,13 +289,6 @@ class _Numbered:
 
     def __init__(self, columns: np.ndarray) -> None:
         self.columns = columns
-
-
-def _held_out_share(found: Surveyed, share: float, seed: int) -> float:
-    """The share of all rows that are held out: of large data sets it is small."""
-    pairs: Sequence[tuple[Leaf, int]] = list(zip(found.leaves, found.rows, strict=True))
-    held = sum(int(is_held_out(leaf.first, rows, share, seed).sum()) for leaf, rows in pairs)
-    return held / max(1, sum(found.rows))
 
 
 def _started(model: Model, numbered: _Numbered, weights: np.ndarray) -> tuple[Any, Any]:

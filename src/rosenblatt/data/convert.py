@@ -21,7 +21,7 @@ from rosenblatt.data.source import Source
 from rosenblatt.data.strings import plain_strings
 from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.files import replacing
+from rosenblatt.files import check_output, replacing
 from rosenblatt.kernels.text import Ngrams
 
 _CELLS = ("csv", "tsv", "fasttext")
@@ -56,6 +56,7 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     schema, skip = None, bool(reading.get("skip_bad_rows"))
     source = _table(files, reading, skip)
     format, packing = output_format(out)
+    check_output(Path(out), source.files)
     with (
         replacing(out) as file,
         compressed(file, packing) as stream,

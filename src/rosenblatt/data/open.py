@@ -14,7 +14,7 @@ from rosenblatt.data.files import FORMATS, expand
 from rosenblatt.data.indicators import SEPARATOR, joined_name
 from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
 from rosenblatt.data.readers import SPARSE, Reader, TableReader
-from rosenblatt.data.schema import detect_features, fit_features, missing_words
+from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
@@ -118,6 +118,7 @@ def open(
     separator = _separator(reader, label_separator)
     reader.several, chosen = separator is not None, ngrams or Ngrams()
     found = detect_features(reader, label, text, columns, chosen, words, expect_text)
+    check_scales(found, reader.files[0] if reader.files else None)
     if found.separator is None:
         found = replace(found, separator=separator)
     elif separator is not None:

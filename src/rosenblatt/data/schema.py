@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -64,6 +65,18 @@ def detect_features(
     if expect_text and not any(c.kind == "text" for c in found):
         found = _with_text(head, found, kinds, missing)
     return Features("table", found, name, ngrams, missing, SEPARATOR if parts else None)
+
+
+def check_scales(features: Features, path: str | None) -> None:
+    """Refuse a column whose numbers are too large for a mean and a scale."""
+    for column in features.columns:
+        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
+            raise DataError(
+                "its numbers are too large to be scaled; correct them, or leave the column out "
+                f"(--column {column.name}=ignore)",
+                path=path,
+                column=column.name,
+            )
 
 
 def _with_text(

@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a process, heard between two steps of a run."""
+"""Ctrl-C and the signals that end a process, answered between two steps of a run."""
 
 from __future__ import annotations
 

@@ -188,12 +188,7 @@ class LinearTraining(
             return ONE_RATE
         if isinstance(self.feature_rates, str):
             return idf_rates(_device.hosted(examples))
-        rates = np.asarray(self.feature_rates, dtype=np.float32)
-        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
-            raise ValueError(
-                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
-                f"an array of shape {rates.shape}."
-            )
+        rates = self._given_rates()
         return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
 
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:

@@ -120,8 +120,15 @@ class OnlineTraining:
                     rates = self._learner.rates
                     for stretch, square in self._square.visits(some, order, rates):
                         self._use(square)
-                        guesses = self._visit(some, stretch, foresee)
-                        if guesses is not None:
+                        if len(known) < 2:
+                            guesses = self._idle(some, stretch)
+                        else:
+                            etas = self._plan().etas(progress.visits + 1, stretch.size)
+                            tally = self._learner.walk(some, stretch, etas, foresee=foresee)
+                            self._learner.settle()  # the rows are the caller's, who may change them
+                            progress.count(tally)
+                            guesses = tally.predictions
+                        if foresee:
                             predicted[stretch] = np.searchsorted(everything, known)[guesses]
                     if len(known) > len(before):  # the first row is the first of its class
                         at = np.searchsorted(everything, before)
@@ -131,20 +138,13 @@ class OnlineTraining:
                 self._remember(foreseen, y if several else np.searchsorted(self.classes_, y))
         return predicted
 
-    def _visit(self, examples: Examples, order: np.ndarray, foresee: bool) -> Any:
-        """Learn from some rows online; the class numbers predicted before, if they are known."""
-        progress, learner = self._progress, self._learner
-        if len(self.classes_) < 2:
-            weight = examples.weight_of(order)
-            learner.idle(weight)
-            progress.steps += weight
-            progress.visits += order.size
-            return 0
-        etas = self._plan().etas(progress.visits + 1, order.size)
-        tally = learner.walk(examples, order, etas, foresee=foresee)
-        learner.settle()  # the rows are the caller's, who may change them
-        progress.count(tally)
-        return tally.predictions if foresee else None
+    def _idle(self, examples: Examples, order: np.ndarray) -> int:
+        """Let the rows of the only class go by, of which nothing can be learned; its number."""
+        weight = examples.weight_of(order)
+        self._learner.idle(weight)
+        self._progress.steps += weight
+        self._progress.visits += order.size
+        return 0
 
     def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""

@@ -26,6 +26,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
     n_features_in_: int
     multiclass_: str
     keep: str
+    feature_rates: Any
     _learner: Linear | LabelLearner
     _shown: Weights | None  # None: those in use are those to predict with
     _places: np.ndarray | None  # the columns of packed rows
@@ -140,6 +141,26 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         full[:, self._places] = weights
         return full
 
+    def _rates_in_columns(self, rates: np.ndarray) -> np.ndarray:
+        """The learning rates of packed rows by the columns of X."""
+        if len(rates) == 1:  # all are the same
+            return rates
+        if not isinstance(self.feature_rates, str):
+            return self._given_rates()
+        full = np.full(self.n_features_in_ + 1, rates[-1])
+        full[self._places] = rates[:-1]
+        return full
+
+    def _given_rates(self) -> np.ndarray:
+        """The learning rates that were given as an array, checked."""
+        rates = np.asarray(self.feature_rates, dtype=np.float32)
+        if rates.shape != (self.n_features_in_,) or not (np.isfinite(rates) & (rates >= 0)).all():
+            raise ValueError(
+                f"feature_rates must be {self.n_features_in_} finite numbers, none negative; got "
+                f"an array of shape {rates.shape}."
+            )
+        return rates
+
     def _unpack(self, dense: bool | None = None) -> None:
         """Let the learner have the columns of X as features, for rows that are not packed."""
         learner = self._learner
@@ -157,5 +178,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
             cells[:, self._places] = state.cells
         state = replace(state, weights=weights, sums=sums, cells=cells, before=None)
         self._learner = learner.like(self.n_features_in_, learner.dense if dense is None else dense)
+        if self._places is not None:
+            self._learner.rates = self._rates_in_columns(learner.rates)
         self._learner.restore(state)
         self._places = self._base = None

@@ -18,7 +18,7 @@ def check_settings(settings: Settings, has_valid: bool, has_checkpoint: bool, re
     s = settings
     if resume and not has_checkpoint:
         raise OptionError("resume needs checkpoint, the folder that the run was saved in")
-    if s.epochs is not None and (s.max_epochs, s.patience) != (20, 3):
+    if s.epochs is not None and (s.max_epochs, s.patience) != (None, 3):
         raise OptionError("max_epochs and patience have no effect where epochs says how many")
     if has_valid and s.holdout:
         raise OptionError("valid and holdout exclude each other: both decide the number of epochs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -11,7 +10,7 @@ from rosenblatt import data
 from rosenblatt.data import Source
 from rosenblatt.data.indicators import joined_name
 from rosenblatt.data.schema import refuse_idle
-from rosenblatt.errors import DataError, OptionError
+from rosenblatt.errors import OptionError
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import Model
 
@@ -46,7 +45,7 @@ class Reading:
         if isinstance(files, Source):
             if first is None:
                 refuse_idle("opened", self._given())
-            return _with_finite_scales(files)
+            return files
         if start is not None:
             self._check_start(start)
             of_files = self._of_files()
@@ -55,7 +54,7 @@ class Reading:
             return data.open(files, features=first.features, **self._of_files())
         source = data.open(files, **self.options())
         refuse_idle(source.format, self._given())
-        return _with_finite_scales(source)
+        return source
 
     def open_again(self, files: Any, source: Source, ngrams: Ngrams) -> Source:
         """The files of a source with other n-grams."""
@@ -101,16 +100,3 @@ class Reading:
         if not 1 <= low <= high:
             raise OptionError(f"ngrams must be n >= 1 or 1 <= low <= high, got {given!r}")
         return Ngrams(low, high, self.analyzer == "char", 22 if self.bits is None else self.bits)
-
-
-def _with_finite_scales(source: Source) -> Source:
-    """Refuse a column whose numbers are too large for a mean and a scale."""
-    for column in source.features.columns:
-        if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
-            raise DataError(
-                "its numbers are too large to be scaled; correct them, or leave the column out "
-                f"(--column {column.name}=ignore)",
-                path=source.files[0] if source.files else None,
-                column=column.name,
-            )
-    return source

@@ -42,7 +42,7 @@ class Settings:
     padding: float | None = None
     average: bool = True
     holdout: float | None = None
-    max_epochs: int = 20
+    max_epochs: int | None = None
     patience: int = 3
     seed: int = 0
     memory: int = 128 << 20
@@ -61,6 +61,7 @@ class Settings:
         usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
         if features.is_plain_table:
             usual = {"threshold": 4.0, "padding": 0.5, "multiclass": "joint"}
+        usual["max_epochs"] = 20
         return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
 
     def held_out(self, has_validation: bool) -> float:
@@ -163,7 +164,7 @@ class FileRun:
             return best
         # Few held-out rows cannot tell one number of epochs from another: then rather too many.
         enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
-        return max(best, min(enough, EPOCHS_ENOUGH, self.settings.max_epochs))
+        return max(best, min(enough, EPOCHS_ENOUGH, self._most_epochs()))
 
     @property
     def validation_error(self) -> float:
@@ -199,7 +200,7 @@ class FileRun:
         return Plan(
             eta=self._eta(),
             keep=keep,
-            max_epochs=s.epochs or s.max_epochs,
+            max_epochs=s.epochs or self._most_epochs(),
             tol=None,
             patience=s.epochs or s.patience,
             early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
@@ -207,6 +208,11 @@ class FileRun:
             most_visits=_VISITS_PER_STEP,
             least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
+
+    def _most_epochs(self) -> int:
+        """How many epochs there are at most, where held-out rows decide."""
+        assert self.settings.max_epochs is not None, "settings are for the features by now"
+        return self.settings.max_epochs
 
     def _eta(self) -> Any:
         """The learning rate, for rules that have one."""

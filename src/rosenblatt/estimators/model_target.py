@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.checkpoint import Checkpoint
-from rosenblatt.files import remove_leftovers
+from rosenblatt.files import check_output
 from rosenblatt.models import Model
 
 
@@ -29,24 +29,11 @@ def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -
     OptionError
         Naming the file and what is wrong with it.
     """
-    folder = target.parent
-    if not folder.is_dir():
-        raise OptionError(f"the model cannot be written to {target}: there is no folder {folder}")
-    if target.exists() and not target.is_file():
-        raise OptionError(f"the model cannot be written to {target}: that is not a file")
-    for path in map(Path, files):
-        if path.exists() and ((target.exists() and path.samefile(target)) or folder.samefile(path)):
-            raise OptionError(f"the model would replace {target}, which is read; name another file")
     if saved is not None and target.resolve() in (
         saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
     ):  # fmt: skip
         raise OptionError(f"{target} is a place of the checkpoint; name another file")
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise OptionError(f"the model cannot be written to {target}: {error.strerror}") from None
-    remove_leftovers(target)
+    check_output(target, files, "model")
 
 
 def save_somewhere(model: Model, target: Path) -> None:

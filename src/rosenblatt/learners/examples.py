@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 ONE = np.ones(1)
-_ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C is heard
+_ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C can end it
 _COMPARED = 4096  # rows compared at a time
 _LONG = 1 << 18  # stored numbers that take longer to pack than a thread to start
 

@@ -138,7 +138,8 @@ export function render({ model }) {
     pending = true
     root.setAttribute("aria-busy", true)
     if (request.do === "export") say("Working on it…")
-    silence = setTimeout(() => say("The lab does not respond. Is the program still running?", "error"), request.do === "export" ? 60000 : 8000)
+    const gone = model.in_page ? "Is the program still running?" : "It needs a running kernel: run its cell again."
+    silence = setTimeout(() => say(`The lab does not respond. ${gone}`, "error"), request.do === "export" ? 60000 : 8000)
     model.send_msg(request)
   }
   const answered = () => {

@@ -24,8 +24,7 @@ def check_matrix(X: Any) -> Any:
     Floats become float64 (exactly), integers stay integers, objects become fractions.
     """
     if sparse.issparse(X):
-        X = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
-        X.check_format(full_check=True)
+        X = sound_csr(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -49,6 +48,26 @@ def check_matrix(X: Any) -> Any:
     if kind in "fO" and not sparse.issparse(X):
         return _fractions(X)
     raise ValueError(f"X must hold real numbers, found the type {values.dtype}")
+
+
+def sound_csr(X: Any) -> Any:
+    """A sparse matrix in CSR form, once none of its indices leads outside.
+
+    SciPy's own conversions and products rely on the indices, and do not look at them.
+    """
+    if X.format in ("csr", "csc", "bsr"):
+        X.check_format(full_check=True)
+    elif X.format == "coo":
+        type(X)((X.data, X.coords), shape=X.shape)  # making one checks them
+    elif X.format == "lil" and any(map(_differ_in_length, X.rows, X.data)):
+        raise ValueError("X is not a sound LIL matrix: a row has more values than columns.")
+    rows = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+    rows.check_format(full_check=True)
+    return rows
+
+
+def _differ_in_length(columns: Any, values: Any) -> bool:
+    return len(columns) != len(values)
 
 
 def _check_finite(X: Any) -> None:
