@@ -177,7 +177,8 @@ class Visit:
         self.eta, self.counts = xp.ones(1), xp.zeros(n + 2, np.uint64)
         self.row_updates = xp.zeros((1, size), np.uint32)
         self.moves = xp.empty((1, 3, max(2, learner.problems.n_classes)))
-        self.walks, self._graph = 0, None
+        self.walks = 0
+        self._graph: Any = None
 
     def fits(self, examples: Examples, visits: int, weighted: bool, copies: int) -> bool:
         """Whether a walk over these examples can use these arrays."""
