@@ -88,6 +88,21 @@ def test_both_devices_give_the_same_model(standin, multiclass, options):
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("place", [np.array, on_device])
+def test_given_validation_rows_stop_both_devices_at_the_same_epoch(standin, kind, place):
+    (X, y), (X_val, y_val) = digits(n=150), digits(n=80, seed=1)
+    options = {"random_state": 0, "early_stopping": True, "n_iter_no_change": 2, "max_iter": 9}
+    here = kind.textbook(**options, device="cpu").fit(X, y, X_val=X_val, y_val=y_val)
+    there = kind.textbook(**options, device="cuda")
+    there.fit(place(X), y, X_val=place(X_val), y_val=y_val)
+    assert (here.n_iter_, here.stop_reason_) == (there.n_iter_, there.stop_reason_)
+    for name in ("validation_error", "updates"):
+        np.testing.assert_array_equal(here.history_[name], there.history_[name])
+    np.testing.assert_array_equal(here.predict(X), there.predict(X))
+
+
+@needs_compiler
 def test_a_pocket_is_looked_into_at_epoch_ends(standin):
     X, y = digits()
     model = Perceptron.textbook(keep="best", device="cuda", max_iter=9, random_state=0).fit(X, y)
@@ -185,25 +200,6 @@ def test_rows_and_device_must_agree(standin):
         Perceptron(device="tpu").fit(X, y)
 
 
-@needs_compiler
-def test_a_failure_of_the_device_leaves_the_model_as_it_was(standin, monkeypatch):
-    X, y = digits()
-    model = Perceptron(device="cuda", random_state=0).fit(X, y)
-    before = model.coef_.copy()
-
-    class OutOfMemoryError(Exception):
-        __module__ = "cupy.cuda.memory"
-
-    def fail(*arguments, **options):
-        raise OutOfMemoryError("Out of memory allocating 99 bytes")
-
-    monkeypatch.setattr(standin, "product", fail)
-    with pytest.raises(gpu.DeviceError, match=r"out of memory: free .* or use device='cpu'"):
-        model.set_params(threshold=1.0).fit(X, y)
-    np.testing.assert_array_equal(model.coef_, before)
-    assert model.stop_reason_
-
-
 def no_cupy(name):
     raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
 
@@ -283,6 +279,25 @@ def test_what_is_missing_is_one_sentence_and_the_model_stays(missing, kind, call
     model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
     rows = on_device(X[::-1]) if lies == "there" else X[::-1]
     assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], missing)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["fit", "fit_many"])
+def test_memory_that_is_used_up_is_one_sentence_and_the_model_stays(
+    standin, monkeypatch, kind, call
+):
+    class OutOfMemoryError(Exception):
+        __module__ = "cupy.cuda.memory"
+
+    def fail(*arguments, **options):
+        raise OutOfMemoryError("Out of memory allocating 99 bytes")
+
+    X, y = digits(n=60)
+    model = KINDS[kind].textbook(random_state=0, max_iter=3, tol=None, device="cuda").fit(X, y)
+    monkeypatch.setattr(standin, "product", fail)
+    remedy = "out of memory: free what other programs hold there, train on fewer rows"
+    assert_refused(model, call, X[::-1], y[::-1], remedy)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -72,6 +72,19 @@ def test_rates_that_fall_count_the_visits_of_each_model(standin):
         np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
+@needs_compiler
+def test_repeated_orders_are_fitted_side_by_side(standin):
+    X, y = data()
+    grid = {"random_state": [0, 1, 2], "keep": ["last", "average"]}
+    here, there = (
+        fit_many(textbook(), X, y, grid=grid, device=name, n_jobs=2) for name in ("cpu", "cuda")
+    )
+    for one, other in zip(here.models, there.models, strict=True):
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+    orders = {model.n_updates_ for model in there.models if model.keep == "last"}
+    assert len(orders) > 1
+
+
 def test_in_the_given_order_the_models_are_those_of_fit():
     X, y = data()
     fits = fit_many(textbook(shuffle=False), X, y, grid=GRID, n_jobs=2)
