@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
-from tests.gpu.standin import StandIn, needs_compiler, on_device
+from tests.gpu.standin import needs_compiler, on_device
 
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.estimators import _device
 from rosenblatt.gpu.device import DeviceError
-
-
-@pytest.fixture
-def standin(monkeypatch):
-    device = StandIn()
-    monkeypatch.setattr(_device, "current_device", lambda: device)
-    return device
 
 
 def data(n=150, d=5, classes=3):
