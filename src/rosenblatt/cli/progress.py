@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import math
+import os
 import shutil
 import sys
 import warnings
@@ -59,7 +60,7 @@ class ProgressPrinter:
         self._reports = describe(source)
         if self.json:
             columns = [report.to_json() for report in self._reports]
-            typer.echo(json_module.dumps({"format": source.format, "columns": columns}))
+            self._print(json_module.dumps({"format": source.format, "columns": columns}))
             return
         for line in understood(source, self._reports):
             self._line(line)
@@ -101,7 +102,7 @@ class ProgressPrinter:
         run = self.run
         assert run is not None, "training takes a step at least"
         if self.json:
-            typer.echo(json_module.dumps(_summary(model, run, out, seconds)))
+            self._print(json_module.dumps(_summary(model, run, out, seconds)))
         if self.quiet or self.json:
             return
         why = {
@@ -160,7 +161,15 @@ class ProgressPrinter:
     def _line(self, text: str) -> None:
         self.close()
         colour = next((c for start, c in _COLOURS.items() if text.startswith(start)), None)
-        typer.secho(text, fg=colour)
+        self._print(text, colour)
+
+    def _print(self, text: str, colour: str | None = None) -> None:
+        """Print a line; when nobody reads any more, go on without a word, for the model's sake."""
+        try:
+            typer.secho(text, fg=colour)
+        except BrokenPipeError:
+            self.quiet = True
+            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (what is left to be flushed)
 
     def _rewrite(self, text: str) -> None:
         text = text[: shutil.get_terminal_size().columns - 1]
