@@ -1,6 +1,8 @@
 """Estimators with device="cuda", on a stand-in for the device."""
 
+import pickle
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from tests.gpu.standin import OnDevice, StandIn, needs_compiler, on_device
 
-from rosenblatt import KernelPerceptron, Perceptron
+from rosenblatt import KernelPerceptron, Perceptron, fit_many
 from rosenblatt.estimators import _device
 from rosenblatt.gpu import device as gpu
 
@@ -116,13 +118,27 @@ def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+def test_labels_come_back_on_the_device_if_they_are_numbers(standin, kind):
+    X, words = digits(n=60)
+    for y in (words, np.unique(words, return_inverse=True)[1]):
+        model = kind.textbook(random_state=0, max_iter=2, tol=None).fit(on_device(X), y)
+        labels = model.predict(on_device(X))
+        assert isinstance(labels, OnDevice) == (y.dtype.kind == "i")
+        assert type(model.predict(X)) is np.ndarray
+        np.testing.assert_array_equal(labels, model.predict(X))
+
+
+@needs_compiler
 def test_probabilities_of_rows_on_the_device_are_those_of_the_processor(standin):
     X, y = digits(n=400)
     options = {"random_state": 0, "calibrate": "sigmoid", "early_stopping": True}
     here = Perceptron.textbook(**options, device="cpu").fit(X, y)
     there = Perceptron.textbook(**options).fit(on_device(X), y)
     probabilities = there.predict_proba(on_device(X))
+    assert isinstance(probabilities, OnDevice)
     np.testing.assert_allclose(probabilities, here.predict_proba(X), rtol=1e-6)
+    assert not isinstance(there.predict_proba(X), OnDevice)
 
 
 @needs_compiler
@@ -147,6 +163,8 @@ def test_rows_on_the_device_are_checked(standin):
         Perceptron().fit(on_device(X[0]), y)
     with pytest.raises(ValueError, match=r"y has shape \(9,\)"):
         Perceptron().fit(on_device(X), y[:9])
+    with pytest.raises(ValueError, match="Several labels per row are learned on the processor"):
+        Perceptron().fit(on_device(X), (X > 0).astype(int))
     with pytest.raises(ValueError, match="2 features, but Perceptron is expecting 6"):
         Perceptron().fit(on_device(X), y).predict(on_device(X[:, :2]))
     with pytest.raises(ValueError, match="real numbers"):
@@ -161,7 +179,7 @@ def test_rows_and_device_must_agree(standin):
         Perceptron(device="cuda").fit(sparse.csr_array(X), y)
     elsewhere = on_device(X)
     elsewhere.number = 1
-    with pytest.raises(gpu.DeviceError, match="X lies on CUDA device 1, but the current one is 0"):
+    with pytest.raises(gpu.DeviceError, match="lie on CUDA device 1, but the current one is 0"):
         Perceptron().fit(elsewhere, y)
     with pytest.raises(ValueError, match="device"):
         Perceptron(device="tpu").fit(X, y)
@@ -184,6 +202,109 @@ def test_a_failure_of_the_device_leaves_the_model_as_it_was(standin, monkeypatch
         model.set_params(threshold=1.0).fit(X, y)
     np.testing.assert_array_equal(model.coef_, before)
     assert model.stop_reason_
+
+
+def no_cupy(name):
+    raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
+
+
+def wrong_build(name):
+    raise ImportError("=====\nFailed to import CuPy.\nlibcudart.so.12: cannot open shared object")
+
+
+def no_driver(name):
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=refuse)))
+
+
+def refuse():
+    raise RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+
+
+def no_device(name):
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)))
+
+
+REMEDIES = {
+    no_cupy: "pip install 'rosenblatt[gpu]'",
+    wrong_build: "install the build for the CUDA version that nvidia-smi shows",
+    no_driver: "install a newer driver",
+    no_device: "check nvidia-smi and CUDA_VISIBLE_DEVICES",
+}
+KINDS = {"linear": Perceptron, "kernel": KernelPerceptron}
+
+
+@pytest.fixture(params=REMEDIES)
+def missing(request, monkeypatch):
+    """What a machine lacks; its message must say this to do about it."""
+    gpu._cupy.cache_clear()
+    monkeypatch.setattr(gpu, "import_module", request.param)
+    monkeypatch.setattr(_device, "find_spec", lambda name: name)
+    yield REMEDIES[request.param]
+    gpu._cupy.cache_clear()
+
+
+def assert_refused(model, call, X, y, remedy):
+    """A call fails with one sentence that says what to do, and the fitted model is as it was."""
+
+    def shown():
+        names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
+        return {name: pickle.dumps(getattr(model, name)) for name in names}
+
+    def attempt():
+        if call == "fit_many":
+            where = "auto" if model.device == "cuda" and _device.is_on_cuda(X) else model.device
+            fit_many([model, clone(model)], X, y, device=where)
+        else:
+            getattr(model, call)(*([X] if call == "predict" else [X, y]))
+
+    before = shown()
+    model.set_params(threshold=1.0)
+    with pytest.raises(gpu.DeviceError) as found:
+        attempt()
+    message = str(found.value)
+    assert remedy in message
+    assert message.endswith(".")
+    assert ". " not in message
+    assert "\n" not in message
+    assert shown() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("call", "lies"),
+    [
+        ("fit", "here"), ("fit", "there"), ("partial_fit", "there"), ("predict", "there"),
+        ("fit_many", "here"), ("fit_many", "there"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_one_sentence_and_the_model_stays(missing, kind, call, lies):
+    X, y = digits(n=60)
+    options = {"random_state": 0, "max_iter": 3, "tol": None}
+    model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
+    rows = on_device(X[::-1]) if lies == "there" else X[::-1]
+    assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], missing)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "predict", "fit_many"])
+def test_another_device_is_one_sentence_and_the_model_stays(standin, kind, call):
+    X, y = digits(n=60)
+    options = {"random_state": 0, "max_iter": 3, "tol": None}
+    model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
+    rows = on_device(X[::-1])
+    rows.number = 1
+    remedy = "make their device the current one"
+    assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], remedy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "fit_many"])
+def test_device_rows_for_the_processor_are_one_sentence_and_the_model_stays(standin, kind, call):
+    X, y = digits(n=60)
+    options = {"random_state": 0, "max_iter": 3, "tol": None}
+    model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
+    remedy = "use device='cuda' or 'auto', or give X as a NumPy array"
+    assert_refused(model, call, on_device(X[::-1]), y[::-1], remedy)
 
 
 def test_auto_stays_on_the_processor_where_a_device_gains_nothing(standin, monkeypatch):
