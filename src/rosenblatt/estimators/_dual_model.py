@@ -94,6 +94,8 @@ class DualModel:
         Returns
         -------
         labels : array (n,)
+            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
+            no device arrays of strings.
         """
         scores = self.decision_function(X)
         if _device.is_on_cuda(X):
@@ -260,7 +262,7 @@ class DualModel:
         used, log = state.log.by_row()
         self.support_ = np.concatenate([self.support_, here])[used]
         if self.kernel != "precomputed":
-            self.support_vectors_ = _device.to_host(learner.gram.X[used])
+            self.support_vectors_ = learner.gram.given(used)
         self._rows_seen += n_rows
         self._describe(replace(state, log=log, kept=kept), progress)
 

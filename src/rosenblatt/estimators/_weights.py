@@ -65,7 +65,8 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         Returns
         -------
         labels : array (n,), or indicator matrix (n, labels) of int
-            Where X lies on a CUDA device, there too, unless the labels are not numbers.
+            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
+            no device arrays of strings.
         """
         check_is_fitted(self)
         several = self.multiclass_ == "labels"

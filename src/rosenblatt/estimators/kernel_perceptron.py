@@ -364,7 +364,7 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
         first = not hasattr(self, "state_")
         if not first:
             self._fixed.check_same(self)
-        X, y = self._checked(_device.to_host(X), y, reset=first)
+        X, y = self._checked(_device.rows_to_host(self, X), y, reset=first)
         check_classification_targets(y)
         weights = checks.check_weights(sample_weight, len(y))
         if first:

@@ -112,6 +112,10 @@ class GramBlocks:
         """Other rows where the rows of the matrix lie."""
         return X
 
+    def given(self, rows: Array) -> Any:
+        """Some rows of the matrix, on the processor."""
+        return self.X[rows]
+
     def add(self, scores: Array, rows: Array, coefficients: Array, to: Array | None) -> None:
         """Add ``coefficients @ K(rows, to)`` to ``scores[:, to]``; None: to all rows.
 
