@@ -36,7 +36,6 @@ from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
-
 _CACHED_WEIGHTS = 1 << 21  # weights that the caches of a processor hold
 
 
