@@ -2,6 +2,8 @@
 
     python benchmarks/bench_gpu.py                    # all of it: a minute on an H200
     python benchmarks/bench_gpu.py mnist big many kernel peers
+    python benchmarks/bench_gpu.py profile            # time per kernel; needs torch's profiler
+    python benchmarks/bench_gpu.py counts 1 2         # the 1999 table on the processor, d = 1, 2
 
 Needs ``rosenblatt[gpu]`` and a CUDA device; MNIST as in the other benchmarks. The large data are
 generated on the device: 1,281,167 rows of 2,048 features, 1,000 class centres with noise. Times are
@@ -12,20 +14,25 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt.files import replacing
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
 from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 
-RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
+COUNTS = Path(__file__).parent / "results" / "mnist_1999_counts.json"
+MOMENTS = (0.1, 1, 2, 3, 4, 10, 30)  # epochs after which the 1999 table looks at a model
 ROWS, FEATURES, CLASSES = 1_281_167, 2_048, 1_000
 
 
@@ -59,10 +66,10 @@ def peaks() -> tuple[float, float, float]:
     return rates[0], rates[1], rates[2]
 
 
-def epochs(blocks: Blocks, examples, count: int) -> tuple[list[float], list]:
+def epochs(blocks: Blocks, examples, count: int, seed: int = 0) -> tuple[list[float], list]:
     """The times and tallies of some epochs in permuted orders, drawn before the clock starts."""
     seconds, tallies = [], []
-    for epoch in range(count):
+    for epoch in range(seed, seed + count):
         order = np.random.default_rng(epoch).permutation(len(examples)).astype(np.uint64)
         size = examples.rows_per_call
         began = time.perf_counter()
@@ -83,7 +90,7 @@ def bench_mnist() -> None:
     host, order = examples_of(X, y), np.random.default_rng(0).permutation(60_000).astype(np.uint64)
     for multiclass in ("ovr", "ovo", "joint"):
         for averaging in (False, True):
-            for size in (256, 512, 1024) if multiclass == "ovr" else (None,):
+            for size in (512, 1024) if multiclass == "ovr" else (None,):
                 blocks = Blocks(
                     device, [Settings(averaging=averaging)], 10, 784, multiclass=multiclass,
                     block_rows=size,
@@ -97,9 +104,11 @@ def bench_mnist() -> None:
     found = learner.walk(host, np.random.default_rng(1).permutation(60_000).astype(np.uint64))
     print(f"MNIST ovr on one core of the processor: {1e3 * (time.perf_counter() - began):.0f} ms, "
           f"{found.updates} updates in the second epoch; device {updates[1]} (joint)")  # fmt: skip
-    began = time.perf_counter()
     model = Perceptron.textbook(random_state=0, max_iter=20, tol=None, device="cuda")
-    model.fit(device.xp.asarray(X), y)
+    rows = device.xp.asarray(X)
+    model.fit(rows[:5000], y[:5000])  # what a first fit compiles
+    began = time.perf_counter()
+    model.fit(rows, y)
     whole = time.perf_counter() - began
     print(f"Perceptron.fit, 20 epochs, rows on the device: {whole:.3f} s, "
           f"epochs {1e3 * min(model.history_['seconds']):.2f} ms each at best")  # fmt: skip
@@ -138,6 +147,7 @@ def bench_big() -> None:
         )
     del blocks
     model = Perceptron.textbook(shuffle=False, max_iter=2, tol=None, device="cuda")
+    model.fit(X[:5000], y[:5000])  # what a first fit compiles
     began = time.perf_counter()
     model.fit(X, y)
     print(f"Perceptron.fit, 2 epochs: {time.perf_counter() - began:.2f} s in all, epochs "
@@ -145,6 +155,7 @@ def bench_big() -> None:
     rows = 20_000
     learner = Linear(CLASSES, FEATURES, dtype=np.float32, dense=True, threads=16)
     part, order = examples_of(device.host(X[:rows]), y[:rows]), np.arange(rows, dtype=np.uint64)
+    learner.walk(part, order[:100])
     began = time.perf_counter()
     learner.walk(part, order)
     seconds = time.perf_counter() - began
@@ -159,7 +170,7 @@ def bench_many() -> None:
     rows = device.xp.asarray(X)
     examples = examples_of(rows, y)
     for models in (100, 1000):
-        for size in (256, 512, 1024):
+        for size in (512, 1024):
             settings = [Settings((t, t)) for t in np.linspace(0, 50, models)]
             blocks = Blocks(device, settings, 10, 784, block_rows=size)
             seconds, updates = epochs(blocks, examples, 6)
@@ -178,44 +189,74 @@ def bench_many() -> None:
     print(f"fit_many, 200 settings x 5 folds: ms between epochs of all {between}; {fits!r}")
 
 
+def voted(degree: int, **options) -> tuple[KernelPerceptron, Callable]:
+    """A model of the 1999 table, and what makes its rows of pixels.
+
+    With d = 1 these are whole numbers in double precision: scores stay close to zero, and rounding
+    would be felt (see bench_mnist_1999.py).
+    """
+    model = KernelPerceptron.textbook(
+        degree=degree, gamma=1, coef0=1 if degree == 1 else 1 / 255**2,
+        shuffle=np.random.default_rng(1).permutation(60_000), max_iter=max(MOMENTS), tol=None,
+        **options,
+    )  # fmt: skip
+    return model, lambda X: np.rint(255 * X.astype(np.float64)) if degree == 1 else X
+
+
+def moments_of(model: KernelPerceptron):
+    """The model after each number of epochs; a run that ended separated stays as it was."""
+    for T in MOMENTS:
+        yield T, model.rewound(min(round(T * 60_000), model.t_))
+
+
+def counts_of(model: KernelPerceptron) -> list[int]:
+    """Support vectors and mistakes, as the table has them."""
+    return [int(model.support_.size), int(model.problem_updates_.sum())]
+
+
+def count_on_processor(degrees: list[int]) -> None:
+    """The counts of the 1999 table on the processor: minutes per degree, up to 25 GB."""
+    X, y = mnist()
+    for degree in degrees:
+        model, rows = voted(degree, device="cpu", cache_size=24_000 if degree == 1 else 8_000)
+        began = time.perf_counter()
+        model.fit(rows(X), y)
+        found = {f"{T:g}": counts_of(then) for T, then in moments_of(model)}
+        cells = json.loads(COUNTS.read_text())["cells"] if COUNTS.exists() else {}
+        with replacing(COUNTS, "w") as file:
+            cells = dict(sorted((cells | {str(degree): found}).items()))
+            json.dump({"machine": machine(), "cells": cells}, file, indent=1)
+        print(f"d={degree}: {time.perf_counter() - began:.0f} s, {model.n_iter_} epochs, {found}")
+
+
 def bench_kernel() -> None:
     """The 1999 table: d = 1..6, up to 30 epochs, counts beside the processor's."""
     X, y = mnist()
     X_test, y_test = mnist("t10k")
     device = current_device()
-    known = json.loads(RESULTS.read_text())["cells"] if RESULTS.exists() else []
-    known = {(c["degree"], c["epochs"]): c for c in known if c["seed"] == 1}
-    order = np.random.default_rng(1).permutation(60_000)
-    KernelPerceptron(max_iter=1, tol=None, device="cuda").fit(X[:3000], y[:3000])  # compile
-    KernelPerceptron(max_iter=1, tol=None, device="cuda").fit(X[:3000].astype(float), y[:3000])
+    known = json.loads(COUNTS.read_text())["cells"] if COUNTS.exists() else {}
+    for kind in (np.float32, np.float64):  # compile
+        small = KernelPerceptron.textbook(max_iter=1, tol=None, device="cuda")
+        small.fit(X[:3000].astype(kind), y[:3000])
     whole = walks = predicting = 0.0
     for degree in range(1, 7):
-        rows, test = (
-            np.rint(255 * part.astype(np.float64)) if degree == 1 else part for part in (X, X_test)
-        )
-        model = KernelPerceptron(
-            degree=degree, gamma=1, coef0=1 if degree == 1 else 1 / 255**2, shuffle=order,
-            max_iter=30, tol=None, device="cuda",
-        )  # fmt: skip
+        model, rows = voted(degree, device="cuda")
+        here, test = rows(X), device.xp.asarray(rows(X_test))
         began = time.perf_counter()
-        model.fit(rows, y)
+        model.fit(here, y)
         seconds = time.perf_counter() - began
         whole, walks = whole + seconds, walks + float(np.sum(model.history_["seconds"]))
-        test = device.xp.asarray(test)
-        for T in (0.1, 1, 4, 10, 30):
-            if round(T * 60_000) > model.t_:
-                continue
-            then = model.rewound(round(T * 60_000))
+        for T, then in moments_of(model):
             began, errors = time.perf_counter(), []
             for keep in ("vote", "average", "last"):
                 guesses = device.host(then.set_params(keep=keep).predict(test))
                 errors.append(100 * float(np.mean(guesses != y_test)))
             predicting += time.perf_counter() - began
-            cell = known.get((degree, T))
-            mine = (int(then.support_.size), int(then.problem_updates_.sum()))
-            theirs = (cell["support"], cell["mistakes"]) if cell else "-"
+            mine, theirs = counts_of(then), known.get(str(degree), {}).get(f"{T:g}")
             print(f"d={degree} T={T:g}: {'vote {:.2f} average {:.2f} last {:.2f}'.format(*errors)} "
-                  f"SupVec, Mistake {mine}, on the processor {theirs}")  # fmt: skip
+                  f"SupVec, Mistake {mine}, on the processor {theirs}: "
+                  f"{'unknown' if theirs is None else 'same' if mine == theirs else 'OTHER'}"
+                  )  # fmt: skip
         print(f"d={degree}: fit {seconds:.2f} s, walks {np.sum(model.history_['seconds']):.2f} s, "
               f"{model.n_iter_} epochs, {model.stop_reason_}")  # fmt: skip
     print(f"1999 table: fits {whole:.2f} s, of which walks {walks:.2f} s; predictions "
@@ -237,16 +278,73 @@ def bench_peers() -> None:
         print(f"{name}: {time.perf_counter() - began:.2f} s")
 
 
+def per_kernel(title: str, work: Callable[[], object], warm: int = 3) -> None:
+    """Print where the device's time goes in a call, by kernel; also inside graphs."""
+    from torch.profiler import ProfilerActivity, profile
+
+    for _ in range(warm):
+        work()
+    current_device().xp.cuda.Device().synchronize()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as found:
+        work()
+        current_device().xp.cuda.Device().synchronize()
+    kernels = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        found.export_chrome_trace(f"{folder}/trace.json")
+        events = json.loads(Path(folder, "trace.json").read_text())["traceEvents"]
+    spans = []
+    for event in events:
+        if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
+            kernels[event["name"][:60]].append(event["dur"] / 1e3)
+            spans.append((event["ts"] / 1e3, (event["ts"] + event["dur"]) / 1e3))
+    busy, end = 0.0, 0.0
+    for begun, ended in sorted(spans):
+        busy, end = busy + max(0.0, ended - max(begun, end)), max(end, ended)
+    print(f"{title}: device busy {busy:.2f} ms of {end - min(spans)[0]:.2f}")
+    for name, took in sorted(kernels.items(), key=lambda item: -sum(item[1]))[:8]:
+        print(f"  {sum(took):8.2f} ms  {len(took):5d} x {1e3 * np.mean(took):7.1f} us  {name}")
+
+
+def bench_profile() -> None:
+    """Where the time of the other benchmarks goes."""
+    X, y = mnist()
+    device = current_device()
+    examples, seeds = examples_of(device.xp.asarray(X), y), iter(range(1000))
+
+    def epoch(blocks: Blocks, examples) -> Callable[[], object]:
+        return lambda: epochs(blocks, examples, 1, next(seeds))
+
+    for multiclass in ("ovr", "joint"):
+        blocks = Blocks(device, [Settings()], 10, 784, multiclass=multiclass)
+        per_kernel(f"MNIST {multiclass}, block {blocks.size}", epoch(blocks, examples))
+    for screens in (True, False):
+        blocks = Blocks(device, [Settings((t, t)) for t in np.linspace(0, 50, 1000)], 10, 784)
+        blocks.screens = screens
+        per_kernel(f"1000 models, screens={screens}", epoch(blocks, examples))
+    for degree in (1, 2):
+        model, rows = voted(degree, device="cuda")
+        here = rows(X)
+        per_kernel(f"1999 table, d = {degree}", lambda m=model, X=here: m.fit(X, y), warm=1)
+    X, y = generated()
+    for screens in (True, False):
+        blocks = Blocks(device, [Settings()], CLASSES, FEATURES)
+        blocks.screens = screens
+        per_kernel(f"big, screens={screens}", epoch(blocks, examples_of(X, y)))
+
+
 def main() -> None:
     parts = {"mnist": bench_mnist, "big": bench_big, "many": bench_many, "kernel": bench_kernel,
-             "peers": bench_peers}  # fmt: skip
+             "peers": bench_peers, "profile": bench_profile}  # fmt: skip
+    if sys.argv[1:2] == ["counts"]:
+        count_on_processor([int(degree) for degree in sys.argv[2:]] or list(range(1, 7)))
+        return
     if not is_usable():
         print("No CUDA device, or CuPy is not installed: nothing to measure.")
         return
     xp = current_device().xp
     name = xp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(machine(), f"CuPy {xp.__version__}, {name}")
-    for part in sys.argv[1:] or parts:
+    for part in sys.argv[1:] or list(parts)[:-1]:
         parts[part]()
         xp.get_default_memory_pool().free_all_blocks()
 

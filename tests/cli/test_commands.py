@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -344,3 +345,27 @@ def test_evaluating_on_the_training_file_is_said(model, folder):
         assert told["trained_on"] == seen
         text = run("evaluate", model, file)
         assert ("the model was trained on by-another-name.csv" in text) == bool(seen)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_training_goes_on_where_what_it_says_cannot_be_written(tmp_path):
+    """A reader that stops, or a full disk behind standard output, costs no model."""
+    rows = "".join(f"pos,good fun {i}\nneg,bad dull {i}\n" for i in range(200))
+    (tmp_path / "a.csv").write_text("label,text\n" + rows)
+    out = tmp_path / "a.model"
+    command = [sys.executable, "-m", "rosenblatt", "train", "a.csv", "--epochs", "3"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    options = {"cwd": tmp_path, "env": environment, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, **options)
+    process.stdout.close()
+    with process:
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+    whole = out.read_bytes()
+    for more, lead in (([], "the model is in a.model, but "), (["--dry-run"], "")):
+        out.unlink(missing_ok=True)
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run([*command, *more], stdout=full, **options)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"rosenblatt: {lead}the output cannot be written: ")
+        assert more or out.read_bytes() == whole

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from rosenblatt import load, train
 from rosenblatt.cli import app
+from rosenblatt.errors import OptionError
 
 TABLE = {
     "label": ["a", "b", "c"] * 30,
@@ -87,6 +88,7 @@ def test_rows_of_sparse_files_are_lines(folder, name, row):
 def test_what_cannot_be_explained_is_said(folder, name, row, options, message):
     result = CliRunner().invoke(app, ["explain", str(folder / f"{name}.model"), row, *options])
     assert result.exit_code == 1
+    assert isinstance(result.exception, OptionError) == ("-l" in options)
     assert re.search(re.escape(message), str(result.exception))
 
 

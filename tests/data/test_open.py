@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import data
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, OptionError
 from rosenblatt.kernels.text import column
 
 ROWS = [
@@ -233,20 +233,25 @@ def test_bad_rows_are_skipped_and_counted_on_request(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "error", "message"),
     [
-        ({"label": "nope"}, "there is no column 'nope'; the columns are label, text, stars, where"),
-        ({"text": "nope"}, "there is no column 'nope'"),
-        ({"columns": {"text": "sentence"}}, "'sentence' is not a kind of column"),
+        (
+            {"label": "nope"},
+            DataError,
+            "there is no column 'nope'; the columns are label, text, stars, where",
+        ),
+        ({"text": "nope"}, DataError, "there is no column 'nope'"),
+        ({"columns": {"text": "sentence"}}, OptionError, "'sentence' is not a kind of column"),
         (
             {"columns": {"text": "ignore", "stars": "ignore", "where": "ignore"}},
+            DataError,
             "no column is left",
         ),
-        ({"format": "xml"}, "'xml' is not a format"),
+        ({"format": "xml"}, OptionError, "'xml' is not a format"),
     ],
 )
-def test_wrong_questions_are_answered_with_what_there_is(files, options, message):
-    with pytest.raises(DataError, match=message):
+def test_wrong_questions_are_answered_with_what_there_is(files, options, error, message):
+    with pytest.raises(error, match=message):
         data.open(files["csv"], **({"label": "label"} | options))
 
 

@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from tests.gpu.standin import OnDevice, StandIn, needs_compiler, on_device
+from tests.gpu.standin import OnDevice, needs_compiler, on_device
 
 from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators import _device
 from rosenblatt.gpu import device as gpu
-
-
-@pytest.fixture
-def standin(monkeypatch):
-    device = StandIn()
-    monkeypatch.setattr(_device, "current_device", lambda: device)
-    monkeypatch.setattr(_device, "find_spec", lambda name: name)
-    return device
 
 
 def digits(n=240, d=6, classes=3, dtype=np.float32, seed=0):
@@ -86,6 +78,21 @@ def test_both_devices_give_the_same_model(standin, multiclass, options):
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("place", [np.array, on_device])
+def test_given_validation_rows_stop_both_devices_at_the_same_epoch(standin, kind, place):
+    (X, y), (X_val, y_val) = digits(n=150), digits(n=80, seed=1)
+    options = {"random_state": 0, "early_stopping": True, "n_iter_no_change": 2, "max_iter": 9}
+    here = kind.textbook(**options, device="cpu").fit(X, y, X_val=X_val, y_val=y_val)
+    there = kind.textbook(**options, device="cuda")
+    there.fit(place(X), y, X_val=place(X_val), y_val=y_val)
+    assert (here.n_iter_, here.stop_reason_) == (there.n_iter_, there.stop_reason_)
+    for name in ("validation_error", "updates"):
+        np.testing.assert_array_equal(here.history_[name], there.history_[name])
+    np.testing.assert_array_equal(here.predict(X), there.predict(X))
+
+
+@needs_compiler
 def test_a_pocket_is_looked_into_at_epoch_ends(standin):
     X, y = digits()
     model = Perceptron.textbook(keep="best", device="cuda", max_iter=9, random_state=0).fit(X, y)
@@ -116,13 +123,27 @@ def test_rows_on_the_device_stay_there_and_so_do_predictions(standin):
 
 
 @needs_compiler
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+def test_labels_come_back_on_the_device_if_they_are_numbers(standin, kind):
+    X, words = digits(n=60)
+    for y in (words, np.unique(words, return_inverse=True)[1]):
+        model = kind.textbook(random_state=0, max_iter=2, tol=None).fit(on_device(X), y)
+        labels = model.predict(on_device(X))
+        assert isinstance(labels, OnDevice) == (y.dtype.kind == "i")
+        assert type(model.predict(X)) is np.ndarray
+        np.testing.assert_array_equal(labels, model.predict(X))
+
+
+@needs_compiler
 def test_probabilities_of_rows_on_the_device_are_those_of_the_processor(standin):
     X, y = digits(n=400)
     options = {"random_state": 0, "calibrate": "sigmoid", "early_stopping": True}
     here = Perceptron.textbook(**options, device="cpu").fit(X, y)
     there = Perceptron.textbook(**options).fit(on_device(X), y)
     probabilities = there.predict_proba(on_device(X))
+    assert isinstance(probabilities, OnDevice)
     np.testing.assert_allclose(probabilities, here.predict_proba(X), rtol=1e-6)
+    assert not isinstance(there.predict_proba(X), OnDevice)
 
 
 @needs_compiler
@@ -147,6 +168,8 @@ def test_rows_on_the_device_are_checked(standin):
         Perceptron().fit(on_device(X[0]), y)
     with pytest.raises(ValueError, match=r"y has shape \(9,\)"):
         Perceptron().fit(on_device(X), y[:9])
+    with pytest.raises(ValueError, match="Several labels per row are learned on the processor"):
+        Perceptron().fit(on_device(X), (X > 0).astype(int))
     with pytest.raises(ValueError, match="2 features, but Perceptron is expecting 6"):
         Perceptron().fit(on_device(X), y).predict(on_device(X[:, :2]))
     with pytest.raises(ValueError, match="real numbers"):
@@ -161,29 +184,10 @@ def test_rows_and_device_must_agree(standin):
         Perceptron(device="cuda").fit(sparse.csr_array(X), y)
     elsewhere = on_device(X)
     elsewhere.number = 1
-    with pytest.raises(gpu.DeviceError, match="X lies on CUDA device 1, but the current one is 0"):
+    with pytest.raises(gpu.DeviceError, match="lie on CUDA device 1, but the current one is 0"):
         Perceptron().fit(elsewhere, y)
     with pytest.raises(ValueError, match="device"):
         Perceptron(device="tpu").fit(X, y)
-
-
-@needs_compiler
-def test_a_failure_of_the_device_leaves_the_model_as_it_was(standin, monkeypatch):
-    X, y = digits()
-    model = Perceptron(device="cuda", random_state=0).fit(X, y)
-    before = model.coef_.copy()
-
-    class OutOfMemoryError(Exception):
-        __module__ = "cupy.cuda.memory"
-
-    def fail(*arguments, **options):
-        raise OutOfMemoryError("Out of memory allocating 99 bytes")
-
-    monkeypatch.setattr(standin, "product", fail)
-    with pytest.raises(gpu.DeviceError, match=r"out of memory: free .* or use device='cpu'"):
-        model.set_params(threshold=1.0).fit(X, y)
-    np.testing.assert_array_equal(model.coef_, before)
-    assert model.stop_reason_
 
 
 def test_auto_stays_on_the_processor_where_a_device_gains_nothing(standin, monkeypatch):

@@ -2,12 +2,14 @@
 // the next. Enough of the language for src/rosenblatt/gpu/kernels.cu, whose threads call warp functions
 // together.
 #include <cmath>
+#include <csetjmp>
 #include <cstddef>
 #include <ucontext.h>
 #include <utility>
 #include <vector>
 
 using std::ceil;
+using std::fma;
 using std::fabs;
 using std::floor;
 using std::sqrt;
@@ -18,25 +20,34 @@ using std::fmin;
 #define __device__
 #define __launch_bounds__(...)
 #define __shared__ static
+#define __syncwarp()
+#define PREFETCH(at)
 #define __CUDA_ARCH__ 0
 
 struct Index { int x, y; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 static std::vector<ucontext_t> fibers;
-static std::vector<char> finished;
+static std::vector<char> started, finished, waiting;
 static std::vector<std::vector<char>> stacks;
-static ucontext_t scheduler;
+static jmp_buf scheduler, places[1024];
 static int running;
 static double exchanged[1024];
 
-static void __syncthreads() { swapcontext(&fibers[running], &scheduler); }
-
 // Each context goes on to its next switch in turn, so that the lanes of a warp stay together.
+static void hand_on() {
+    if (!_setjmp(places[running])) _longjmp(scheduler, 1);
+}
+
+static void __syncthreads() {
+    waiting[running] = 1;
+    hand_on();
+}
+
 template <class T> static T exchange(T value, int other) {
     exchanged[running] = (double)value;
-    __syncthreads();
+    hand_on();
     T there = other < (int)fibers.size() ? (T)exchanged[other] : value;
-    __syncthreads();
+    hand_on();
     return there;
 }
 
@@ -49,11 +60,11 @@ template <class T> static T __shfl_up_sync(unsigned, T value, int k) {
 static unsigned __ballot_sync(unsigned, bool vote) {
     exchanged[running] = vote;
     int first = running & ~31;
-    __syncthreads();
+    hand_on();
     unsigned votes = 0;
     for (int lane = 0; lane < 32 && first + lane < (int)fibers.size(); lane++)
         votes |= (unsigned)(exchanged[first + lane] != 0) << lane;
-    __syncthreads();
+    hand_on();
     return votes;
 }
 
@@ -71,12 +82,22 @@ static void* bound;
 static void begin() {
     body(bound);
     finished[running] = 1;
-    swapcontext(&fibers[running], &scheduler);
+    _longjmp(scheduler, 1);
+}
+
+// Jumps do not enter the operating system, as a swap of contexts does; only the first entry is one.
+static __attribute__((noinline)) void resume(int thread) {
+    if (_setjmp(scheduler)) return;
+    if (started[thread]) _longjmp(places[thread], 1);
+    started[thread] = 1;
+    setcontext(&fibers[thread]);
 }
 
 static void run_block(int threads, int width) {
     fibers.resize(threads);
+    started.assign(threads, 0);
     finished.assign(threads, 0);
+    waiting.assign(threads, 0);
     if ((int)stacks.size() < threads) stacks.resize(threads, std::vector<char>(1 << 16));
     for (int t = 0; t < threads; t++) {
         getcontext(&fibers[t]);
@@ -86,12 +107,15 @@ static void run_block(int threads, int width) {
         makecontext(&fibers[t], begin, 0);
     }
     for (int left = threads; left > 0;) {
+        int going = 0;
         for (running = 0; running < threads; running++)
-            if (!finished[running]) {
+            if (!finished[running] && !waiting[running]) {
                 threadIdx = {running % width, running / width};
-                swapcontext(&scheduler, &fibers[running]);
+                resume(running);
                 left -= finished[running];
+                going += !finished[running] && !waiting[running];
             }
+        if (!going) waiting.assign(threads, 0);  // all who are left have reached the barrier
     }
 }
 

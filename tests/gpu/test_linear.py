@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rosenblatt.gpu.linear import DeviceLinear
+from rosenblatt.gpu.table import screen_error
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
@@ -137,6 +138,7 @@ def test_a_screen_by_tensor_cores_does_not_show(multiclass, monkeypatch):
     from rosenblatt.gpu import blocks
 
     monkeypatch.setattr(blocks, "MANY", 1)
+    monkeypatch.setattr(blocks, "WIDE", 1)
     generator = np.random.default_rng(4)
     X = np.rint(generator.normal(size=(400, 9)) * 5000).astype(np.float32) / 1024
     y = generator.integers(0, 4, 400).astype(np.int32)
@@ -149,19 +151,76 @@ def test_a_screen_by_tensor_cores_does_not_show(multiclass, monkeypatch):
     np.testing.assert_array_equal(host.weights().weights, device.weights().weights)
 
 
+@pytest.mark.parametrize(
+    ("multiclass", "weights"), [("ovr", "one"), ("ovo", "large"), ("ovr", "rated")]
+)
+def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(
+    multiclass, weights, monkeypatch
+):
+    from rosenblatt.gpu import blocks
+
+    monkeypatch.setattr(blocks, "MANY", 1)
+    monkeypatch.setattr(blocks, "WIDE", 1)
+    generator = np.random.default_rng(5)
+    X = generator.normal(size=(2000, 30)).astype(np.float32)
+    y = generator.integers(0, 4, 2000).astype(np.int32)
+    omega = generator.uniform(0, 3, 2000) if weights == "large" else None
+    options = {"rates": generator.uniform(0.1, 4, 30).astype(np.float32)}
+    options = {"multiclass": multiclass, "thresholds": (0.3, 0.3), "averaging": True} | (
+        options if weights == "rated" else {}
+    )
+
+    def learned(error):
+        monkeypatch.setattr(blocks, "screen_error", lambda features: error)
+        examples, _, device = both(X, y, omega, 128, **options)
+        rows = np.flatnonzero(np.broadcast_to(examples.omega, y.shape) > 0).astype(np.uint64)
+        tallies = [device.walk(examples, np.roll(rows, 400 * k), np.ones(1)) for k in range(2)]
+        return [tally.updates for tally in tallies], device.state()
+
+    (some, screened), (all_of_them, scored) = learned(screen_error(30)), learned(1e30)
+    assert some == all_of_them
+    for name in ("weights", "bias", "sums", "bias_sums", "clock"):
+        np.testing.assert_array_equal(getattr(screened, name), getattr(scored, name), name)
+    _, blind = learned(1e-12)  # the scores of tensor cores taken as they are
+    assert not np.array_equal(blind.weights, scored.weights)
+
+
 def test_rows_that_do_not_fit_are_streamed_with_the_same_result(monkeypatch):
     from rosenblatt.gpu import rows
 
     X, y = whole_numbers(8, n=5000, d=3)
     examples, host, device = both(X, y, averaging=True)
     device.device.memory = 1000
-    monkeypatch.setattr(rows.Streamed.__init__, "__defaults__", (1 << 12,))
+    monkeypatch.setattr(rows, "_STREAMED_BYTES", 1 << 12)
     order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
     for learner in (host, device):
         learner.walk(examples, order, np.ones(1))
     assert not device.blocks.on_device(examples)[0].stays
     assert_same(host, device)
     assert host.error(examples, order) == device.error(examples, order)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_rows_in_a_mapped_file_are_streamed_with_the_same_result(batch, tmp_path, monkeypatch):
+    from rosenblatt.gpu import rows
+
+    X, y = whole_numbers(8, n=5000, d=3)
+    np.save(tmp_path / "rows.npy", X)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert isinstance(mapped, np.memmap)
+    examples, host, device = both(X, y, averaging=True, batch=batch)
+    of_file = examples_of(mapped, y)
+    device.device.memory = X.nbytes  # more than the share that rows may take
+    monkeypatch.setattr(rows, "_STREAMED_BYTES", 1 << 12)
+    for epoch in range(3):
+        order = np.random.default_rng(epoch).permutation(len(y)).astype(np.uint64)
+        here, there = host.walk(examples, order), device.walk(of_file, order)
+        assert here[:4] == there[:4]
+    streamed = device.blocks.on_device(of_file)[0]
+    assert isinstance(streamed, rows.Streamed)
+    assert isinstance(streamed.X, np.memmap)
+    assert_same(host, device)
+    assert host.error(examples, order, True) == device.error(of_file, order, True)
 
 
 def test_updates_of_a_cycle_are_counted_per_row():

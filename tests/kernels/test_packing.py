@@ -131,3 +131,21 @@ def test_rarity_is_what_numpy_makes_of_the_frequencies(columns):
     rarity = Rarity.of(Numbering(64).pack(rows, Packed.room(n, len(places))))
     assert rarity.scales == pytest.approx(scales / length, rel=1e-6)
     assert rarity.rest == pytest.approx(np.log(2 + n) / length, rel=1e-6)
+
+
+@pytest.mark.parametrize("problems", [1, 3])
+def test_scores_are_the_sums_of_the_weights_of_numbered_columns(problems):
+    generator = np.random.default_rng(0)
+    sizes = generator.integers(0, 90, 40)  # rows shorter and longer than what is prefetched
+    pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
+    columns = generator.integers(0, 1000, sizes.sum()).astype(np.uint32)
+    values = generator.integers(-3, 4, len(columns)).astype(np.float32)
+    known = generator.permutation(1000)[:600].astype(np.uint32)
+    W = generator.integers(-9, 10, (600, problems)).astype(np.float32)
+    bias = np.arange(problems, dtype=float)
+    table = np.zeros((1000, problems))
+    table[known] = W
+    found = Numbering(1000, known).score(Rows(pointers, columns, values), W, bias)
+    for row in range(40):
+        own = slice(int(pointers[row]), int(pointers[row + 1]))
+        assert found[row].tolist() == (values[own] @ table[columns[own]] + bias).tolist()

@@ -12,6 +12,7 @@ from rosenblatt import Perceptron, examples, reference, trace
 from rosenblatt.theory import certify, run_certificate, vc_bound
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
+    BoundaryDisplay,
     BoundsDisplay,
     ContradictionDisplay,
     CriterionDisplay,
@@ -320,3 +321,16 @@ def test_the_bound_falls_with_rows_and_rises_with_capacity():
     assert (np.diff(small) < 0).all()
     assert (small < large).all()
     assert small[0] == pytest.approx(vc_bound(0.1, 100, 3))
+
+
+def test_models_of_several_labels_are_drawn_label_by_label():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    Y = (X > 0).astype(int)
+    model = Perceptron(random_state=0).fit(X, Y)
+    for kind in (BoundaryDisplay, MarginsDisplay):
+        with pytest.raises(ValueError, match="several labels per row"):
+            kind.from_estimator(model, X, Y[:, 0])
+    with pytest.raises(ValueError, match="choose the label to show"):
+        TopWordsDisplay.from_estimator(model, feature_names=["a", "b"])
+    shown = TopWordsDisplay.from_estimator(model, label=1, feature_names=["a", "b"])
+    assert sorted(shown.weights) == pytest.approx(sorted(model.coef_[1]))

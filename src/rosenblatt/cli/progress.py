@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json as json_module
 import math
+import os
 import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -35,7 +36,7 @@ _REFRESH = 0.1  # seconds between two refreshes of the live line
 
 
 class ProgressPrinter:
-    """Prints the progress of training.
+    """Prints the progress of training, which goes on where nobody reads it or a disk is full.
 
     Parameters
     ----------
@@ -52,6 +53,7 @@ class ProgressPrinter:
         self._compiling = False
         self._tried = False
         self._reports: list[ColumnReport] | None = None
+        self._lost: OSError | None = None
         jit.on_compile(self._announce)
 
     def say_what_was_understood(self, source: Source) -> None:
@@ -59,7 +61,7 @@ class ProgressPrinter:
         self._reports = describe(source)
         if self.json:
             columns = [report.to_json() for report in self._reports]
-            typer.echo(json_module.dumps({"format": source.format, "columns": columns}))
+            self._echo(json_module.dumps({"format": source.format, "columns": columns}))
             return
         for line in understood(source, self._reports):
             self._line(line)
@@ -101,7 +103,7 @@ class ProgressPrinter:
         run = self.run
         assert run is not None, "training takes a step at least"
         if self.json:
-            typer.echo(json_module.dumps(_summary(model, run, out, seconds)))
+            self._echo(json_module.dumps(_summary(model, run, out, seconds)))
         if self.quiet or self.json:
             return
         why = {
@@ -128,6 +130,11 @@ class ProgressPrinter:
         for part in [line] if len(line) <= WIDTH else [f"model      {out}", f"           {about}"]:
             self._line(part)
 
+    def check(self, lead: str = "") -> None:
+        """Raise OSError if something could not be printed, unless nobody reads it."""
+        if self._lost is not None and not isinstance(self._lost, BrokenPipeError):
+            raise OSError(f"{lead}the output cannot be written: {self._lost.strerror}")
+
     @contextmanager
     def warnings(self) -> Iterator[None]:
         """Print warnings as one line each."""
@@ -138,13 +145,13 @@ class ProgressPrinter:
 
     def _warn(self, message: Warning | str, *rest: Any) -> None:
         self.close()
-        typer.echo(f"rosenblatt: {message}", err=True)
+        self._echo(f"rosenblatt: {message}", err=True)
 
     def _announce(self, kernel: str) -> None:
         """Say once, before the wait, that kernels are compiled."""
         if not self._compiling and not self.quiet and not self.json:
             self.close()
-            typer.echo("compiling, once on this machine ...", err=True)
+            self._echo("compiling, once on this machine ...", err=True)
         self._compiling = True
 
     @staticmethod
@@ -160,13 +167,23 @@ class ProgressPrinter:
     def _line(self, text: str) -> None:
         self.close()
         colour = next((c for start, c in _COLOURS.items() if text.startswith(start)), None)
-        typer.secho(text, fg=colour)
+        self._echo(text, fg=colour)
 
     def _rewrite(self, text: str) -> None:
-        text = text[: shutil.get_terminal_size().columns - 1]
-        sys.stderr.write("\r" + text.ljust(self._width) + "\r")
-        sys.stderr.flush()
+        text, width = text[: shutil.get_terminal_size().columns - 1], self._width
         self._width = len(text)
+        self._echo("\r" + text.ljust(width) + "\r", err=True, nl=False)
+
+    def _echo(self, text: str, err: bool = False, **style: Any) -> None:
+        """Print, as long as that is possible; what cannot be printed ends no training."""
+        stream = sys.stderr if err else sys.stdout
+        try:
+            typer.secho(text, err=err, **style)
+            stream.flush()
+        except OSError as error:
+            self._lost, self.quiet, self.live = error, True, False
+            with suppress(OSError, ValueError):  # what is left in its buffer fails no more
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def trial_line(trial: Trial) -> str:

@@ -92,6 +92,7 @@ def train(
     }
     if dry_run:
         display.say_what_was_understood(Reading(**reading).open(files))
+        display.check()
         return
     try:
         with display.warnings():
@@ -129,3 +130,4 @@ def train(
         typer.echo(f"rosenblatt: {stopped}", err=True)
         raise typer.Exit(128 + stopped.signal) from None
     display.trained(model, model_file)
+    display.check(f"the model is in {model_file}, but ")

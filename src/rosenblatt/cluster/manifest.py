@@ -16,7 +16,7 @@ from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.files import FORMATS, detect_format
 from rosenblatt.data.readers import Reader
-from rosenblatt.errors import DataError, listed
+from rosenblatt.errors import DataError, OptionError, listed
 
 _LINES = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
 _SHARDS = 16  # of a data set that is not so large as to need more
@@ -146,7 +146,7 @@ def make_manifest(
     [[(0, 140)], [(140, 283)], [(283, 421)], [(421, 558)]]
     """
     if format is not None and format not in FORMATS:
-        raise DataError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+        raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
     names, call = expand_all(paths), spread or _here
     first = _format_of(names[0]) if format is None else format
     if first not in (*_LINES, "parquet", "arrow"):

@@ -20,7 +20,7 @@ from rosenblatt.data.cells import (
 )
 from rosenblatt.data.dates import are_dates, days_of, is_date, to_times
 from rosenblatt.data.strings import MISSING_WORDS, string_buffers
-from rosenblatt.errors import DataError
+from rosenblatt.errors import OptionError
 
 # So many values, and so many characters of each, tell text from categories.
 _ENOUGH = 300
@@ -88,7 +88,7 @@ def guess_columns(
     known = dict(kinds or {})
     for kind in known.values():
         if kind not in KINDS:
-            raise DataError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
+            raise OptionError(f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}")
     found = {}
     for name in table.column_names:
         kind = "ignore" if name == label else known.get(name) or _guess(name, table[name], missing)

@@ -177,5 +177,5 @@ def mentioned_names(label: Any, text: Any, columns: Any, features: Features | No
 def named_files(paths: Any, format: str | None) -> list[str]:
     """The files that are meant; a format that does not exist is refused."""
     if format is not None and format not in FORMATS:
-        raise DataError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+        raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
     return expand(paths)

@@ -51,7 +51,8 @@ class Calibrated:
         Returns
         -------
         probabilities : array (n, n_classes)
-            Where rows have several labels, each has a probability of its own.
+            Where rows have several labels, each has a probability of its own. On the CUDA device,
+            if X lies there.
 
         Examples
         --------
@@ -65,7 +66,7 @@ class Calibrated:
         """
         check_is_fitted(self)
         scores = _device.to_host(self.decision_function(X))
-        return self.calibration_.probabilities(scores)
+        return _device.given_back(self.calibration_.probabilities(scores), X)
 
     @property
     def calibration_(self) -> Calibration:

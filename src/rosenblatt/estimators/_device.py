@@ -60,8 +60,39 @@ def to_host(array: Any) -> Any:
     """An array that lies on a CUDA device, copied to the processor; others as they are."""
     if not is_on_cuda(array):
         return array
-    device = current_device()
-    return device.host(device.xp.from_dlpack(array))
+    device = _device_of(array)
+    with in_plain_words():
+        return device.host(device.xp.from_dlpack(array))
+
+
+def _device_of(array: Any) -> Any:
+    """The current device, which an array must lie on."""
+    device, number = current_device(), place_of(array)[1]
+    if number != device.number:
+        raise DeviceError(
+            f"Data lie on CUDA device {number}, but the current one is {device.number}: move them "
+            "there, or make their device the current one."
+        )
+    return device
+
+
+def rows_to_host(estimator: Any, X: Any) -> Any:
+    """Rows to learn from on the processor, as `partial_fit` does; ``device="cpu"`` takes no others.
+
+    >>> rows_to_host(None, [[1.0, 2.0]])
+    [[1.0, 2.0]]
+    """
+    if getattr(estimator, "device", None) == "cpu" and is_on_cuda(X):
+        raise DeviceError(MIXED)
+    return to_host(X)
+
+
+def given_back(result: Array, given: Any) -> Any:
+    """What the processor made of data, where these lie and as the kind of array they are."""
+    if not is_on_cuda(given):
+        return result
+    with in_plain_words():
+        return like(current_device().xp.asarray(result), given)
 
 
 def checked_on_device(
@@ -71,12 +102,7 @@ def checked_on_device(
 
     The checks are those of scikit-learn's `validate_data`, as far as a device array can fail them.
     """
-    device, name = current_device(), type(estimator).__name__
-    if place_of(X)[1] != device.number:
-        raise DeviceError(
-            f"X lies on CUDA device {place_of(X)[1]}, but the current one is {device.number}: move "
-            "X there, or make its device the current one."
-        )
+    device, name = _device_of(X), type(estimator).__name__
     with in_plain_words():
         X = device.xp.from_dlpack(X)
         if X.ndim != 2:
@@ -100,6 +126,10 @@ def checked_on_device(
     if isinstance(y, str) and y == "no_validation":
         return X
     y = np.asarray(to_host(y))
+    if y.ndim == 2:
+        raise ValueError(
+            "Several labels per row are learned on the processor: give X as a NumPy array."
+        )
     if y.shape != (len(X),):
         raise ValueError(f"y has shape {y.shape}; X has {len(X)} rows, so give ({len(X)},).")
     return X, y
@@ -158,8 +188,10 @@ def like(result: Any, given: Any) -> Any:
 def where_many(wanted: str, X: Any, n_classes: int, models: list[Any]) -> str:
     """Where models are trained together: "cpu" or "cuda"."""
     there, dense = is_on_cuda(X), not sparse.issparse(X)
-    if wanted == "cpu" and there:
-        raise DeviceError(MIXED)
+    if there:
+        if wanted == "cpu":
+            raise DeviceError(MIXED)
+        _device_of(X)
     if wanted == "cuda" and not dense:
         raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
     if wanted != "auto" or there:
@@ -217,9 +249,9 @@ def device_scores(X: Any, weights: Array, bias: Array) -> Any:
         return X @ xp.asarray(weights, X.dtype).T + xp.asarray(bias, X.dtype)
 
 
-def device_votes(scores: Any, n_classes: int) -> Any:
+def device_votes(scores: Any, problems: Problems) -> Any:
     """Votes per class from the (rows, pairs) scores of all pairs, on the device."""
-    return votes(current_device().xp, scores.T, n_classes).T
+    return votes(current_device().xp, scores.T, problems).T
 
 
 def moved_to_cuda(learner: Linear) -> DeviceLinear:
@@ -277,7 +309,7 @@ def dual_scores(
 ) -> Any:
     """The scores of rows on the device by the updates of a log."""
     device = current_device()
-    with in_plain_words():
+    with in_plain_words(), device.at_work():
         if fixed.options["kernel"] == "precomputed":
             places = device.xp.asarray(support)
 

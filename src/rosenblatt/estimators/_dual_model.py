@@ -81,7 +81,7 @@ class DualModel:
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             there = _device.is_on_cuda(X)
-            scores = (_device.device_votes if there else votes)(scores, len(self.classes_))
+            scores = (_device.device_votes if there else votes)(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X):
@@ -94,6 +94,8 @@ class DualModel:
         Returns
         -------
         labels : array (n,)
+            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
+            no device arrays of strings.
         """
         scores = self.decision_function(X)
         if _device.is_on_cuda(X):
@@ -249,7 +251,7 @@ class DualModel:
         else:
             learner = Dual(problems, gram, self.state_, epochs=epochs)
             if epochs > 1:  # each entry is needed again
-                gram.make_all()
+                gram.make_all(None if callable(self.kernel) else self._fixed.function_by)
         return learner, examples
 
     def _take(
@@ -260,7 +262,7 @@ class DualModel:
         used, log = state.log.by_row()
         self.support_ = np.concatenate([self.support_, here])[used]
         if self.kernel != "precomputed":
-            self.support_vectors_ = _device.to_host(learner.gram.X[used])
+            self.support_vectors_ = learner.gram.given(used)
         self._rows_seen += n_rows
         self._describe(replace(state, log=log, kept=kept), progress)
 

@@ -170,7 +170,8 @@ def _linear(A: Any, B: Any) -> np.ndarray:
 
 def _affine(A: Any, B: Any, product: Kernel, gamma: float, coef0: float) -> np.ndarray:
     K = product(A, B)
-    K *= K.dtype.type(gamma)
+    if gamma != 1:  # a pass over all entries
+        K *= K.dtype.type(gamma)
     K += K.dtype.type(coef0)
     return K
 

@@ -150,7 +150,7 @@ class OnlineTraining:
         """The rows, labels and weights, checked; a learner for them, if there is none yet."""
         self._check_parameters()
         first = not hasattr(self, "_learner")
-        dtype, X = FLOATS if first else self._learner.dtype, _device.to_host(X)
+        dtype, X = FLOATS if first else self._learner.dtype, _device.rows_to_host(self, X)
         X, y = checked_data(self, X, y, dtype=dtype, reset=first, indices=False, several=True)
         several = y.ndim == 2
         if y.dtype.kind in "fcO":

@@ -175,8 +175,9 @@ class _Clock:
         own = [t for t in trials if t.choice == choice] or trials
         trial = max(1, int(share * rows.count)) * min(t.seconds / t.rows for t in own)
         best = _best(trials)
-        # Training reads the files again, and learns from the held-out rows in a second run.
-        last = 2.0 * rows.count * best.seconds / best.rows
+        # Training reads the files again, and learns from held-out rows in a second run.
+        runs = 2.0 if rows.valid is None else 1.0
+        last = runs * rows.count * best.seconds / best.rows
         last += rows.seconds_to_read(best.choice.ngrams)
         return _now() + trial + last < self.until
 

@@ -1,7 +1,7 @@
 """The same learners on a CUDA device: an online algorithm as matrix products.
 
 Take a block of rows in their order: their scores are one product, ``S = W·X'``, their Gram matrix
-is another, ``G = X·X'``. Then each problem walks through its scores, one thread block per problem;
+is another, ``G = X·X'``. Then each problem walks through its scores, one warp per problem;
 a correction at row i adds ``τ·G[i, j]`` to the scores of the rows j after it. At the end
 ``W += T·X`` with the coefficients T. These are the steps of the sequential algorithm, exactly;
 where the arithmetic is exact (whole numbers), so are the weights.

@@ -16,7 +16,8 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 SLOTS = 3  # blocks whose rows and Gram matrices are made ahead
-MANY = 256  # problems that are worth a screen of their scores by tensor cores
+MANY = 256  # problems that share thread blocks, and are worth a screen by tensor cores
+WIDE = 1024  # features from which on products take longer than walks
 MOST_CAPTURED = 1024  # blocks of a walk that is launched as one graph
 GRAPHS = 4  # walks of different shapes that are remembered as graphs
 
@@ -50,9 +51,12 @@ class Blocks:
         self.per_model = n_problems(n_classes, multiclass)
         self.host_table = table = table_of(models, n_classes, multiclass, dtype)
         self.n = n = len(table)
-        self.size = block_rows or (1024 if self.is_joint else 512)
+        # Gram matrices of larger blocks take longer, walks less.
+        self.size = block_rows or (512 if n_features > WIDE and not self.is_joint else 1024)
         # Scores of many problems are made on tensor cores; those near the threshold again.
-        self.screens = n >= MANY and self.dtype == np.float32 and not self.is_joint
+        self.screens = (
+            n >= MANY and n_features > WIDE and self.dtype == np.float32 and not self.is_joint
+        )
         xp = device.xp
         with device.main:
             self.table = xp.asarray(table.view(np.uint8))
@@ -62,6 +66,7 @@ class Blocks:
             self.bias, self.bias_sums, self.clock = (xp.zeros(n) for _ in range(3))
             rates = np.ones(1, np.float32) if rates is None else rates
             self.rates = None if rates.size == 1 and rates[0] == 1 else xp.asarray(rates)
+            self.largest_rate = float(np.abs(rates).max())
         self._rows: dict[int, tuple[Any, Any]] = {}
         self._buffers: Any = None
         self._graphs: dict[Any, Any] = {}
@@ -89,7 +94,7 @@ class Blocks:
         with self.device.main:
             weighted = self._bring(examples, order, codes, etas, omega, buffers)
             if self.screens:
-                buffers.norms[...] = self.device.xp.sqrt((self.W * self.W).sum(axis=1)) * 1.00001
+                self._measure_weights(NO_POINTER, buffers)
             visits = self._visit(rows, order, etas.shape[1], weighted, limits, buffers)
             counts = self.device.host(buffers.counts)
         return self._told(examples, order[:visits], counts, omega)
@@ -255,10 +260,10 @@ class Blocks:
     def _doubt(self, X: Any, buffers: Any) -> tuple[Any, ...]:
         """How far scores may be off, and what they are made of, for rows to be scored again."""
         if not self.screens:
-            return np.float64(0), np.int32(0), *[NO_POINTER] * 4
+            return np.float64(0), np.int32(0), *[NO_POINTER] * 4, np.float32(0)
         return (
             np.float64(screen_error(self.n_features)), np.int32(self.n_features), X, self.W,
-            buffers.lengths, buffers.norms,
+            buffers.lengths, buffers.norms, np.float32(self.largest_rate),
         )  # fmt: skip
 
     def _finish_block(self, at: int, n: int, rated: Any, weighted: int, buffers: Any) -> None:
@@ -272,16 +277,20 @@ class Blocks:
              self.bias, self.bias_sums),
         )  # fmt: skip
         if self.screens:
-            self._launch(
-                "lengths_of", (self.n, 1), (128, 1),
-                (self.W, np.int32(self.n_features), buffers.count, buffers.norms),
-            )  # fmt: skip
+            self._measure_weights(buffers.count, buffers)
         self._launch(
             "count_mistakes", (-(-n // 32), len(self.models)), (32, 8),
             (buffers.S, int32(self.size), int32(n), int32(self.per_model), self.table,
              buffers.codes[at:], buffers.omega[:, at:] if weighted else NO_POINTER,
              np.int64(buffers.omega.strides[0] // 8 if weighted else 0), buffers.row_updates,
              int32(self.size), int32(not self.is_pairwise), buffers.mistakes, buffers.updated),
+        )  # fmt: skip
+
+    def _measure_weights(self, changed: Any, buffers: Any) -> None:
+        """The lengths of all weights, or of those that were corrected."""
+        self._launch(
+            "lengths_of", (self.n, 1), (128, 1),
+            (self.W, np.int32(self.n_features), changed, buffers.norms),
         )  # fmt: skip
 
     def _launch(self, name: str, grid: Any, threads: Any, arguments: tuple[Any, ...]) -> None:
@@ -316,7 +325,8 @@ class Blocks:
         """The rows of examples and their classes, brought to the device once."""
         X, codes = examples.rows.X, examples.codes  # type: ignore[union-attr]
         if id(X) not in self._rows:
-            self._rows[id(X)] = (X, rows_of(self.device, examples))
+            with self.device.at_work():
+                self._rows[id(X)] = (X, rows_of(self.device, examples))
         if id(codes) not in self._rows:
             with self.device.main:
                 self._rows[id(codes)] = (codes, self.device.xp.asarray(codes, np.int32))

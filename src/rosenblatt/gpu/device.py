@@ -168,6 +168,19 @@ class Cuda:
             (kind, value): np.array(value, kind) for kind in "fd" for value in (0.0, 1.0)
         }
 
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Work in the main stream: after what the caller's stream has to do, before what follows.
+
+        Streams of their own wait for nobody: data that the caller's stream has yet to make or copy
+        would be read before they are there.
+        """
+        caller = self.xp.cuda.get_current_stream()
+        self.main.wait_event(caller.record())
+        with self.main:
+            yield
+        caller.wait_event(self.main.record())
+
     @cached_property
     def _source(self) -> str:
         return resources.files("rosenblatt.gpu").joinpath("kernels.cu").read_text("utf-8")

@@ -48,13 +48,15 @@ class DeviceDual(CountedByScores):
             self._table = xp.asarray(table.view(np.uint8))
             self._clock, self._squares = xp.asarray(state.clock), xp.asarray(state.squares)
             self._zeros = xp.zeros(n)
-            self._scores = xp.zeros((n, gram.n))
+            self._both = xp.zeros((2 * n, gram.n))  # scores, then those when the epoch began
+            self._scores, self._before = self._both[:n], self._both[n:]
             if len(state.log):
                 self._scores += self._made_by(state.log)
-            self._before = self._scores.copy()
+            self._before[...] = self._scores
             if len(state.log) > state.marked:
-                self._before = self._made_by(state.log[: state.marked])
+                self._before[...] = self._made_by(state.log[: state.marked])
         self._opens = False  # whether the next walk is the first of an epoch
+        self._visit: Visit | None = None
 
     def _made_by(self, log: Log) -> Any:
         """The scores of all rows by the weights that a log adds up to."""
@@ -66,29 +68,31 @@ class DeviceDual(CountedByScores):
         limits: Limits = Limits(),  # noqa: B008 - immutable
     ) -> Tally:  # fmt: skip
         """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
-        size, n = self.gram.block_rows, len(self.problems)
+        n = len(self.problems)
         with in_plain_words(), self.device.main:
             if self._opens:
                 self._before[...] = self._scores
                 self._opens = False
-            here = Visit(self, examples, order)
-            at = 0
-            while at < len(order):
-                visits = min(size, len(order) - at)
-                visits = here.walk_block(at, visits, limits.updates)
-                at += visits
-                if here.is_over:
-                    break
+            here = self._begin(examples, order)
+            visits = here.walk(limits.updates)
             counts = self.device.host(here.counts)
             finite = bool(self.device.host(self.device.xp.isfinite(self._scores).all()))
             check_finite(np.array([0.0 if finite else np.nan]))
-            self._logs.append(here.log(order))
-        updates = int(counts[:n].sum())
-        pairs = self.problems.multiclass == "ovo" and self.problems.n_classes > 2
+            self._logs.append(here.log())
         return Tally(
-            at, examples.weight_of(order[:at]), updates, int(counts[n + 1]),
-            here.pair_mistakes if pairs else int(counts[n]), 0, None,
+            visits, examples.weight_of(order[:visits]), int(counts[:n].sum()), int(counts[n + 1]),
+            here.pair_mistakes if here.pairs else int(counts[n]), 0, None,
         )  # fmt: skip
+
+    def _begin(self, examples: Examples, order: Array) -> Visit:
+        """The arrays of a walk, those of the last one where they fit."""
+        weights = examples.weights_of(order.astype(np.int64))
+        weighted, last = bool(np.any(weights != 1.0)), self._visit
+        copies = int(np.ceil(weights).max()) if self.problems.joint and weighted else 1
+        if last is None or not last.fits(examples, len(order), weighted, copies):
+            self._visit = last = Visit(self, examples, len(order), weighted, copies)
+        last.begin(order, weights)
+        return last
 
     def mark(self) -> None:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
@@ -153,31 +157,64 @@ class DeviceDual(CountedByScores):
 
 
 class Visit:
-    """The arrays of one walk; `is_over` once the updates allowed are used up."""
+    """The arrays of a walk over that many rows; `is_over` once the updates allowed are used up."""
 
-    def __init__(self, learner: DeviceDual, examples: Examples, order: Array) -> None:
+    def __init__(
+        self, learner: DeviceDual, examples: Examples, visits: int, weighted: bool, copies: int
+    ) -> None:
         xp, n, size = learner.device.xp, len(learner.problems), learner.gram.block_rows
         self.learner, self.examples, self.n, self.size = learner, examples, n, size
-        self.blocks = -(-len(order) // size)
-        self.order = xp.asarray(order.astype(np.int32))
-        self.rows = order.astype(np.int64)
-        self.codes = xp.asarray(examples.codes[self.rows].astype(np.int32))
-        weights = examples.weights_of(self.rows)
-        self.weighted = bool(np.any(weights != 1.0))
-        self.omega: Any = xp.asarray(weights) if self.weighted else None
-        copies = int(np.ceil(weights).max()) if learner.problems.joint and self.weighted else 1
-        self.cap = size * copies
-        self.count = xp.zeros((self.blocks, n), np.int32)
-        shape = (self.blocks, n, self.cap)
+        self.weighted, self.copies, self.cap = weighted, copies, size * copies
+        self.pairs = learner.problems.multiclass == "ovo" and learner.problems.n_classes > 2
+        self.order, self.codes = xp.empty(visits, np.int32), xp.empty(visits, np.int32)
+        self.omega = xp.empty(visits) if weighted else None
+        shape = (-(-visits // size), n, self.cap)
+        self.count = xp.zeros(shape[:2], np.int32)
         self.place, self.pulls = xp.empty(shape, np.int32), xp.empty(shape)
         self.times = xp.empty(shape)
-        self.S, self.before = xp.empty((n, size)), xp.empty((n, size))
+        self.S = xp.empty((2 * n, size))
         self.G = xp.empty((size, size), learner.gram.dtype)
         self.eta, self.counts = xp.ones(1), xp.zeros(n + 2, np.uint64)
         self.row_updates = xp.zeros((1, size), np.uint32)
         self.moves = xp.empty((1, 3, max(2, learner.problems.n_classes)))
-        self.made, self.is_over, self.number = 0, False, 0
-        self.pair_mistakes = 0
+        self.walks = 0
+        self._graph: Any = None
+
+    def fits(self, examples: Examples, visits: int, weighted: bool, copies: int) -> bool:
+        """Whether a walk over these examples can use these arrays."""
+        same = (len(self.order), self.weighted, self.copies) == (visits, weighted, copies)
+        return same and self.examples is examples
+
+    def begin(self, order: Array, weights: Array) -> None:
+        """Be ready for a walk in this order."""
+        put, self.rows = self.learner.device.put, order.astype(np.int64)
+        put(self.order, order.astype(np.int32))
+        put(self.codes, self.examples.codes[self.rows].astype(np.int32))
+        if self.omega is not None:
+            put(self.omega, np.ascontiguousarray(weights, np.float64))
+        self.count[...], self.counts[...], self.row_updates[...] = 0, 0, 0
+        self.made = self.number = self.pair_mistakes = 0
+        self.is_over = False
+
+    def walk(self, allowed: int) -> int:
+        """Learn from all rows; how many were visited.
+
+        From the second time on, a walk that needs nothing of the processor is launched as a graph.
+        """
+        device, self.walks = self.learner.device, self.walks + 1
+        alone = device.captures and self.learner.gram.is_whole and not self.pairs
+        if not alone or allowed != UNLIMITED or self.walks == 1:
+            return self._walk_blocks(allowed)
+        if self._graph is None:
+            self._graph = device.captured(lambda: self._walk_blocks(UNLIMITED))
+        self._graph.launch(device.main)
+        return len(self.rows)
+
+    def _walk_blocks(self, allowed: int) -> int:
+        at = 0
+        while at < len(self.rows) and not self.is_over:
+            at += self.walk_block(at, min(self.size, len(self.rows) - at), allowed)
+        return at
 
     def walk_block(self, at: int, n: int, allowed: int) -> int:
         """Learn from a block; how many of its rows were visited."""
@@ -219,12 +256,11 @@ class Visit:
 
     def _walk(self, at: int, n: int) -> None:
         learner, int32, size = self.learner, np.int32, np.int32(self.size)
-        for source, target in ((learner._scores, self.S), (learner._before, self.before)):
-            self._launch(
-                "gather_scores", (self.n, 1), (256, 1),
-                (source, np.int64(learner.gram.n), self.order[at:], int32(n), target, size),
-            )  # fmt: skip
-        number, omega = self.number, self.omega[at:] if self.weighted else NO_POINTER
+        self._launch(
+            "gather_scores", (2 * self.n, 1), (256, 1),
+            (learner._both, np.int64(learner.gram.n), self.order[at:], int32(n), self.S, size),
+        )  # fmt: skip
+        number, omega = self.number, NO_POINTER if self.omega is None else self.omega[at:]
         block = (self.G, size, self.S, size, int32(n), learner._table)
         shared = (
             omega, np.int64(len(self.rows) if self.weighted else 0), self.eta, np.int64(1),
@@ -232,7 +268,8 @@ class Visit:
         )  # fmt: skip
         lists = (
             self.count[number], self.place[number], self.pulls[number], self.times[number],
-            int32(self.cap), self.counts, self.row_updates, size, learner._squares, self.before,
+            int32(self.cap), self.counts, self.row_updates, size, learner._squares,
+            self.S[self.n :],
         )  # fmt: skip
         codes = self.codes[at:]
         if learner.problems.joint:
@@ -241,11 +278,11 @@ class Visit:
             arguments = (*block, classes, codes, *shared, *lists, self.moves)
             self._launch("walk_joint", (1, 1), (threads, 1), arguments)
             return
-        timed = int32(self.weighted or learner.problems.multiclass == "ovo")
+        timed = int32(self.weighted or self.pairs)
         self._launch(
             "walk", (self.n, 1), (32, 1),
-            (*block, int32(self.n), codes, *shared, timed, *lists, np.float64(0), int32(0),
-             *[NO_POINTER] * 4),
+            (*block, int32(self.n), codes, *shared, timed, *lists, np.float64(0),
+             int32(0), *[NO_POINTER] * 4, np.float32(0)),
         )  # fmt: skip
 
     def _finish(self, at: int, n: int) -> None:
@@ -261,16 +298,16 @@ class Visit:
                  self.place[self.number], self.pulls[self.number], int32(self.cap),
                  learner._scores, np.int64(gram.n)),
             )  # fmt: skip
-        pairs = learner.problems.multiclass == "ovo" and learner.problems.n_classes > 2
-        if pairs:  # by votes
-            scores = learner.device.host(self.S[:, :n]).T
+        if self.pairs:  # by votes
+            scores = learner.device.host(self.S[: self.n, :n]).T
             guesses = learner.problems.decide(scores)
             codes = self.examples.codes[self.rows[at : at + n]]
             self.pair_mistakes += int(np.count_nonzero(guesses != codes))
         self._launch(
             "count_mistakes", (-(-n // 32), 1), (32, 8),
             (self.S, int32(self.size), int32(n), int32(self.n), learner._table, self.codes[at:],
-             NO_POINTER, np.int64(0), self.row_updates, int32(self.size), int32(not pairs),
+             NO_POINTER, np.int64(0), self.row_updates, int32(self.size),
+             int32(not self.pairs),
              self.counts[self.n :], self.counts[self.n + 1 :]),
         )  # fmt: skip
 
@@ -288,7 +325,7 @@ class Visit:
         types = (np.float64, self.learner.gram.dtype)
         self.learner.device.launch(name, types, self.size, grid, threads, arguments)
 
-    def log(self, order: Array) -> Log:
+    def log(self) -> Log:
         """The updates of the walk, in the order they were made."""
         xp, host = self.learner.device.xp, self.learner.device.host
         filled = xp.arange(self.cap)[None, None, :] < self.count[:, :, None]

@@ -38,7 +38,7 @@ class DeviceGram:
         self, device: Any, kernel: Callable[[Any], Any] | None, X: Any, block_rows: int = 1024,
         megabytes: float | None = None,
     ) -> None:  # fmt: skip
-        self.device, self.n, self.block_rows = device, X.shape[0], block_rows
+        self.device, self.n, self.block_rows, self._given = device, X.shape[0], block_rows, X
         with device.main:
             self.X = device.xp.ascontiguousarray(device.xp.asarray(X))
             self._tf32 = kernel is not None and self._is_exact_in_tf32()
@@ -83,8 +83,10 @@ class DeviceGram:
     def _make_all(self) -> None:
         if self.kernel is not None:
             chunk = max(1, _CHUNK_BYTES // max(1, self.n * self.X.itemsize))
-            for start in range(0, self.n, chunk):
-                self.K[start : start + chunk] = self.kernel(self.X[start : start + chunk], self.X)
+            for start in range(0, self.n, chunk):  # each pair of rows once
+                rows, end = slice(start, start + chunk), start + chunk
+                self.K[rows, start:] = self.kernel(self.X[rows], self.X[start:])
+                self.K[end:, rows] = self.K[rows, end:].T
         self.slots[:] = np.arange(self.n)
 
     def block(self, rows: Any) -> Any:
@@ -114,6 +116,10 @@ class DeviceGram:
     def take(self, X: Any) -> Any:
         """Other rows on the device."""
         return self.device.xp.asarray(X)
+
+    def given(self, rows: Array) -> Any:
+        """Some rows of the matrix, which was given on the processor."""
+        return self._given[rows]
 
     def added(self, rows: Array, coefficients: Array) -> Any:
         """``coefficients @ K(rows, all)`` in double precision."""

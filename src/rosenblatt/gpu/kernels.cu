@@ -1,7 +1,7 @@
 // The steps of the perceptron within a block of rows, in CUDA C++. Compiled by NVRTC for one choice of
 //   SCORE   the type of scores (that of the weights; double in the dual form)
 //   DATA    the type of rows and Gram entries
-//   ROWS    rows per lane of a walk: a block holds at most 32 * ROWS rows
+//   ROWS    a block holds at most 32 * ROWS rows, 1,024
 // The same source compiles with a C++ compiler for tests (tests/gpu/emulator.h).
 //
 // A block of n rows was scored with one product, S (problems, lds) = W X', and its Gram matrix
@@ -11,6 +11,13 @@
 // block, what was added, and what it adds to the averaging sum; in the dual form, with `squares`, its time.
 
 #define NONE 0x7fffffff
+#define WHOLE 0xffffffffu      // all lanes of a warp
+#define PART 64                // rows that a walk goes through before it corrects the rest of the block
+#define ROUNDING 1.2e-7f       // twice the error of one addition in single precision, and a little more
+#ifndef PREFETCH
+#define PREFETCH(at) asm volatile("prefetch.global.L1 [%0];" :: "l"(at))
+#endif
+#define LEAST 1.2e-38f         // what a product of less than the smallest normal number may be off by
 
 struct Problem {
     double below, above;  // the largest margins that are corrected, for y = -1 and +1, as SCOREs
@@ -72,27 +79,60 @@ static __device__ SCORE warp_dot(const DATA* w, const DATA* x, int features, int
     return (SCORE)warp_sum((double)((a + b) + (c + d)));
 }
 
-// One warp per problem, at most four to a thread block; lane j % 32 holds the score of row j in shared
-// memory. See the learner for what the arrays are. A correction at row i updates the scores of all later
-// rows before the next row is visited.
-//
-// If the scores are made by products of less precision (`screen`: features, rows X, weights W and the
-// lengths of both), a score has an error of at most `error` times the lengths. A margin above the threshold
-// plus this bound is correct, a margin below the threshold minus it is a mistake; any other row is scored
-// again in full precision.
-extern "C" __global__ void walk(
-    const DATA* G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total, const int* codes,
-    const double* omega, long long weights_stride, const double* etas, long long etas_stride,
-    const double* bias, double* clock, int timed, int* count, int* place, double* pulls, double* lates,
-    int cap, unsigned long long* updates, unsigned* row_updates, int rows_stride, double* squares,
-    const double* before, double error, int features, const DATA* X, const DATA* W, const float* lengths,
-    const float* norms)
+// Ask for the Gram entries between the rows b .. b + PART of a block, a line of the cache per request.
+static __device__ void prefetch_part(const DATA* G, int ldg, int b, int n, int lane) {
+    const int lines = PART * (int)sizeof(DATA) / 128;
+    for (int k = lane; k < PART * lines; k += 32) {
+        const int i = b + k / lines, j = b + k % lines * (PART / lines);
+        if (i < n && j < n) PREFETCH(G + (size_t)i * ldg + j);
+    }
+}
+
+// Add corrections to the scores s of the rows b .. n of a block, in their order.
+static __device__ void add_later(
+    const DATA* __restrict__ G, int ldg, int b, int n, SCORE padding, int corrections, const int* rows,
+    const SCORE* pulls, SCORE* s, int lane)
 {
-    const int lane = threadIdx.x & 31, c = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    for (int first = b + lane; first < n; first += 8 * 32) {
+        SCORE scores[8];
+        #pragma unroll
+        for (int k = 0; k < 8; k++) scores[k] = first + k * 32 < n ? s[first + k * 32] : (SCORE)0;
+        #pragma unroll 4
+        for (int e = 0; e < corrections; e++) {
+            const DATA* g = G + (size_t)rows[e] * ldg;
+            #pragma unroll
+            for (int k = 0; k < 8; k++) {
+                const DATA entry = first + k * 32 < n ? g[first + k * 32] : (DATA)0;
+                scores[k] = fma(pulls[e], (SCORE)entry + padding, scores[k]);
+            }
+        }
+        #pragma unroll
+        for (int k = 0; k < 8; k++)
+            if (first + k * 32 < n) s[first + k * 32] = scores[k];
+    }
+}
+
+// One warp per problem, at most four to a thread block, walks through the rows in parts: a correction updates
+// the scores of the later rows of its part at once, with Gram entries that were asked for ahead, and those of
+// the rest of the block when the part is over, in the same order. See the learner for what the arrays are.
+//
+// If the scores are made by products of less precision (`error` > 0; rows X, weights W and the lengths of
+// both), they are a screen: `doubt` bounds how far a score may be from the one that starts with w·x in full
+// precision. A margin further from the threshold decides as that one would; any other row is scored again,
+// with all corrections of the block in their order, and so is a mistake whose size matters (weight > 1).
+extern "C" __global__ void walk(
+    const DATA* __restrict__ G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total,
+    const int* codes, const double* omega, long long weights_stride, const double* etas,
+    long long etas_stride, const double* bias, double* clock, int timed, int* count, int* place,
+    double* pulls, double* lates, int cap, unsigned long long* updates, unsigned* row_updates,
+    int rows_stride, double* squares, const double* before, double error, int features, const DATA* X,
+    const DATA* W, const float* lengths, const float* norms, float largest_rate)
+{
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, c = blockIdx.x * (blockDim.x >> 5) + warp;
     __shared__ SCORE held[4][32 * ROWS];
+    __shared__ int added_rows[4][PART];  // the corrections of this part
+    __shared__ SCORE added_pulls[4][PART];
     if (c >= total) return;
-    SCORE* s = held[threadIdx.x >> 5];
-    const unsigned whole = 0xffffffffu;
     const Problem p = problems[c];
     if (!p.active) {
         if (lane == 0) count[c] = 0;
@@ -100,115 +140,142 @@ extern "C" __global__ void walk(
     }
     const double* weight_of = omega + p.weights * weights_stride;
     const double* eta_of = etas + p.rates * etas_stride;
-    const double one_eta = eta_of[0];
+    const double one_eta = eta_of[0], start = clock[c];
     const SCORE below = (SCORE)p.below, above = (SCORE)p.above, offset = (SCORE)bias[c];
     const SCORE padding = (SCORE)p.padding;
     const bool screened = error > 0.0;
-    const float slack = screened ? (float)error * norms[c] : 0.0f;
+    const float norm = screened ? norms[c] : 0.0f;
+    SCORE* s = held[warp];
     SCORE* own = S + (size_t)c * lds;
     unsigned positive = 0, visited = 0;
-    for (int r = 0; r < ROWS; r++) {
-        int j = r * 32 + lane;
-        s[j] = 0;
-        if (j < n) {
-            int code = codes[j];
-            bool is_positive = code == p.positive, is_own = is_positive || p.negative < 0 || code == p.negative;
-            if (weights_stride && weight_of[j] == 0.0) is_own = false;
-            positive |= (unsigned)is_positive << r;
-            visited |= (unsigned)is_own << r;
-            s[j] = own[j] + offset;
+    if (warp == 0) prefetch_part(G, ldg, 0, n, lane);
+    for (int r = 0; r * 32 < n; r += 8) {
+        int code[8];
+        SCORE score[8];
+        #pragma unroll
+        for (int k = 0; k < 8; k++) {  // loads in flight before the first is used
+            const int j = (r + k) * 32 + lane;
+            code[k] = j < n ? codes[j] : NONE;
+            score[k] = j < n ? own[j] : (SCORE)0;
+        }
+        #pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const int j = (r + k) * 32 + lane;
+            const bool is_positive = code[k] == p.positive;
+            bool is_own = j < n && (is_positive || p.negative < 0 || code[k] == p.negative);
+            if (weights_stride && is_own && weight_of[j] == 0.0) is_own = false;
+            if (j < n) s[j] = score[k] + offset;
+            positive |= (unsigned)is_positive << (r + k & 31);
+            visited |= (unsigned)is_own << (r + k & 31);
         }
     }
-    const double start = clock[c];
     double passed = 0.0, grown = 0.0, moved = 0.0;
+    // A score was never larger than reach + spread·‖x‖; doubt is slack + slope·‖x‖.
+    float reach = fabs((float)offset), spread = norm;
+    float ahead = screened && lane < n ? lengths[lane] : 0.0f;
     unsigned long long answered = 0;
     int made = 0;
-    for (int q = 0; q * 32 < n; q++) {
-        const int j = q * 32 + lane;
-        const bool is_own = visited >> q & 1, is_positive = positive >> q & 1;
-        const SCORE threshold = is_positive ? above : below;
-        double weight = weights_stride && is_own ? weight_of[j] : 1.0, time = start + j;
-        if (timed) {  // the weights of the rows of this problem before this one
-            double sum = is_own ? weight : 0.0, mine = sum;
-            for (int k = 1; k < 32; k <<= 1) {
-                double other = __shfl_up_sync(whole, sum, k);
-                if (lane >= k) sum += other;
+    for (int b = 0; b < n; b += PART) {
+        const int end = b + PART < n ? b + PART : n;
+        int now = 0;  // corrections of this part
+        if (warp == 0) prefetch_part(G, ldg, b + PART, n, lane);
+        for (int i0 = b; i0 < end; i0 += 32) {
+            const int j = i0 + lane;
+            const bool is_own = visited >> (i0 / 32) & 1, is_positive = positive >> (i0 / 32) & 1;
+            const SCORE threshold = is_positive ? above : below;
+            double weight = weights_stride && is_own ? weight_of[j] : 1.0, time = start + j;
+            if (timed) {  // the weights of the rows of this problem before this one
+                double sum = is_own ? weight : 0.0, mine = sum;
+                for (int k = 1; k < 32; k <<= 1) {
+                    double other = __shfl_up_sync(WHOLE, sum, k);
+                    if (lane >= k) sum += other;
+                }
+                time = start + passed + (sum - mine);
+                passed += __shfl_sync(WHOLE, sum, 31);
             }
-            time = start + passed + (sum - mine);
-            passed += __shfl_sync(whole, sum, 31);
-        }
-        unsigned left = whole;
-        bool known = !screened;
-        const float doubt = known || !is_own ? 0.0f : slack * lengths[j];
-        SCORE mine = s[j];
-        while (true) {
-            const SCORE margin = is_positive ? mine : -mine;
-            const bool wrong = is_own && margin <= threshold;
-            if (screened) {
-                const bool unsure = is_own && !known && fabs((double)(margin - threshold)) <= doubt;
-                const unsigned which = __ballot_sync(whole, unsure || wrong) & left;
-                const unsigned doubted = __ballot_sync(whole, unsure) & left;
-                if (which != 0 && (which & -which & doubted)) {  // the next of them: score it again
-                    const int first = __ffs(which) - 1, i = q * 32 + first;
-                    SCORE exact = warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
+            unsigned left = WHOLE;
+            bool known = !screened;
+            const float length = ahead;
+            ahead = screened && j + 32 < n ? lengths[j + 32] : 0.0f;
+            const double was = squares && j < n ? before[(size_t)c * lds + j] : 0.0;
+            SCORE mine = j < n ? s[j] : (SCORE)0;
+            while (true) {
+                const SCORE margin = is_positive ? mine : -mine;
+                const bool wrong = is_own && margin <= threshold;
+                bool unsure = false;
+                if (screened) {
+                    const float slack = ROUNDING * (made + 1) * reach + LEAST * features;
+                    const float slope = (float)error * norm + ROUNDING * (made + 1) * spread;
+                    const bool close = fabs((float)(margin - threshold)) <= slack + slope * length;
+                    unsure = is_own && !known && (close || (wrong && weight > 1.0));
+                }
+                const unsigned which = __ballot_sync(WHOLE, unsure || wrong) & left;
+                if (which == 0) break;
+                const int first = __ffs(which) - 1, i = i0 + first;
+                if (screened && __ballot_sync(WHOLE, unsure) >> first & 1) {  // score it again
+                    SCORE exact = offset
+                        + warp_dot(W + (size_t)c * features, X + (size_t)i * features, features, lane);
+                    __syncwarp();
+                    #pragma unroll 4
+                    for (int e = 0; e < made; e++) {
+                        const size_t at = (size_t)c * cap + e;
+                        exact = fma((SCORE)pulls[at], (SCORE)G[(size_t)place[at] * ldg + i] + padding, exact);
+                    }
                     if (lane == first) {
-                        mine += exact - own[i];
+                        mine = exact;
                         known = true;
                     }
                     continue;
                 }
-            }
-            const unsigned which = __ballot_sync(whole, wrong) & left;
-            if (which == 0) break;
-            const int first = __ffs(which) - 1, i = q * 32 + first;
-            const DATA* g = G + (size_t)i * ldg;
-            double pull = 0.0;
-            if (lane == first) {
-                double eta = etas_stride > 1 ? eta_of[i] : one_eta, tau = eta;
-                if (weights_stride) {
-                    double sqnorm = weight > 1.0 ? (double)(SCORE)((SCORE)g[i] + padding) : 0.0;
-                    tau = step_of((double)margin, is_positive ? p.above : p.below, eta, weight, sqnorm);
-                }
-                pull = is_positive ? tau : -tau;
-                if (tau != 0.0) {
-                    unsigned copies = weights_stride ? copies_of(tau, eta) : 1u;
-                    size_t at = (size_t)c * cap + made;
-                    place[at] = i;
-                    pulls[at] = pull;
-                    if (lates) {
-                        double late = squares ? time : weights_stride ? lag_of(tau, eta, time) : eta * time;
-                        lates[at] = squares || is_positive ? late : -late;
+                const DATA* g = G + (size_t)i * ldg;
+                const DATA near = j < n ? g[j] : (DATA)0, far = j + 32 < end ? g[j + 32] : (DATA)0;
+                double pull = 0.0;
+                if (lane == first) {
+                    double eta = etas_stride > 1 ? eta_of[i] : one_eta, tau = eta;
+                    if (weights_stride) {
+                        double sqnorm = weight > 1.0 ? (double)(SCORE)((SCORE)g[i] + padding) : 0.0;
+                        tau = step_of((double)margin, is_positive ? p.above : p.below, eta, weight, sqnorm);
                     }
-                    answered += copies;
-                    if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + i], copies);
-                    if (squares) {
-                        double self = tau * tau * ((double)g[i] + p.padding);
-                        grown += 2.0 * pull * (double)mine + self;
-                        moved += 2.0 * pull * ((double)mine - before[(size_t)c * lds + i]) + self;
+                    pull = is_positive ? tau : -tau;
+                    if (tau != 0.0) {
+                        unsigned copies = weights_stride ? copies_of(tau, eta) : 1u;
+                        size_t at = (size_t)c * cap + made;
+                        place[at] = i;
+                        pulls[at] = pull;
+                        added_rows[warp][now] = i;
+                        added_pulls[warp][now] = (SCORE)pull;
+                        if (lates) {
+                            double late = squares ? time : weights_stride ? lag_of(tau, eta, time) : eta * time;
+                            lates[at] = squares || is_positive ? late : -late;
+                        }
+                        answered += copies;
+                        if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + i], copies);
+                        if (squares) {
+                            double self = tau * tau * ((double)g[i] + p.padding);
+                            grown += 2.0 * pull * (double)mine + self;
+                            moved += 2.0 * pull * ((double)mine - was) + self;
+                        }
                     }
                 }
-            }
-            pull = __shfl_sync(whole, pull, first);
-            left = first == 31 ? 0u : whole << (first + 1);
-            if (pull == 0.0) continue;
-            made++;
-            const SCORE scaled = (SCORE)pull;
-            if (lane > first && j < n) mine += scaled * ((SCORE)g[j] + padding);
-            for (int r = q + 1; r * 32 < n; r += 8) {  // loads in flight before the first is used
-                DATA entries[8];
-                #pragma unroll
-                for (int u = 0; u < 8; u++) {
-                    int k = (r + u) * 32 + lane;
-                    entries[u] = k < n ? g[k] : (DATA)0;
+                pull = __shfl_sync(WHOLE, pull, first);
+                left = first == 31 ? 0u : WHOLE << (first + 1);
+                if (pull == 0.0) continue;
+                made++;
+                now++;
+                const SCORE scaled = (SCORE)pull;
+                if (screened) {
+                    const float other = __shfl_sync(WHOLE, length, first);
+                    reach += fabs((float)pull) * (float)p.padding;
+                    spread += fabs((float)pull) * largest_rate * other;
                 }
-                #pragma unroll
-                for (int u = 0; u < 8; u++) {
-                    int k = (r + u) * 32 + lane;
-                    if (k < n) s[k] += scaled * ((SCORE)entries[u] + padding);
-                }
+                if (lane > first) mine = fma(scaled, (SCORE)near + padding, mine);
+                if (j + 32 < end) s[j + 32] = fma(scaled, (SCORE)far + padding, s[j + 32]);
             }
+            if (j < n) s[j] = mine;
         }
-        s[j] = mine;
+        __syncwarp();
+        if (now) add_later(G, ldg, end, n, padding, now, added_rows[warp], added_pulls[warp], s, lane);
+        __syncwarp();
     }
     for (int j = lane; j < n; j += 32) own[j] = s[j];
     if (answered) atomicAdd(&updates[c], answered);
@@ -418,7 +485,7 @@ extern "C" __global__ void apply(
             times[e] = U ? lates[at] : 0.0;
         }
         __syncthreads();
-        #pragma unroll 4
+        #pragma unroll 8
         for (int e = 0; e < some; e++) {
             const DATA* x = X + (size_t)rows[e] * features;
             DATA tau = (DATA)taus[e];
@@ -475,7 +542,7 @@ extern "C" __global__ void apply_dual(
             taus[e] = pulls[(size_t)c * cap + start + e];
         }
         __syncthreads();
-        #pragma unroll 4
+        #pragma unroll 8
         for (int e = 0; e < some; e++) {
             const DATA* row = K + at[e] * ldk;
             SCORE tau = (SCORE)taus[e];

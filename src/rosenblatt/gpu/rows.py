@@ -11,7 +11,7 @@ import numpy as np
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
-_STREAMED_BYTES = 256 << 20  # of each of the buffers that rows are streamed through
+_STREAMED_BYTES = 256 << 20  # of each of the two buffers that rows are streamed through, at most
 _SHARE_OF_MEMORY = 0.6  # of the free device memory that rows may take to stay
 
 
@@ -56,7 +56,7 @@ class Streamed:
 
     stays = False
 
-    def __init__(self, device: Any, X: Array, chunk_bytes: int = _STREAMED_BYTES) -> None:
+    def __init__(self, device: Any, X: Array, chunk_bytes: int) -> None:
         self.device, self.X = device, X
         rows = max(1, chunk_bytes // max(1, X.shape[1] * X.itemsize))
         self.size = min(len(X), max(1024, rows // 1024 * 1024))
@@ -68,7 +68,9 @@ class Streamed:
 
     def chunks(self, order: Array) -> Iterator[Chunk]:
         """The rows of an order, chunk by chunk; a chunk is good until the next is asked for."""
-        starts = range(0, len(order), self.size)
+        starts, begun = range(0, len(order), self.size), self.device.event()
+        begun.record(self.device.main)  # the buffers may have been somebody else's until now
+        self.device.copies.wait_event(begun)
         with ThreadPoolExecutor(1) as pool:
             coming = pool.submit(self._gather, order[: self.size], 0)
             for number, start in enumerate(starts):
@@ -96,7 +98,7 @@ class Streamed:
 def rows_of(device: Any, examples: Examples) -> Resident | Streamed:
     """The dense rows of examples on a device: there to stay if they fit, else streamed."""
     X = examples.rows.X  # type: ignore[union-attr]
-    fits = X.nbytes <= _SHARE_OF_MEMORY * device.free_bytes()
-    if not isinstance(X, np.ndarray) or fits:
+    room = int(_SHARE_OF_MEMORY * device.free_bytes())
+    if not isinstance(X, np.ndarray) or X.nbytes <= room:
         return Resident(device, X)
-    return Streamed(device, X)
+    return Streamed(device, X, min(_STREAMED_BYTES, room // 2))

@@ -316,15 +316,25 @@ def find_columns(columns, table, out):
 
 @kernel
 def score(pointers, columns, values, places, W, bias, out):
-    """The scores of plain rows with the weights of numbered columns."""
+    """The scores of plain rows with the weights of numbered columns.
+
+    Places are prefetched, and halfway to their use the weights that they lead to.
+    """
+    one, problems = np.uint32(1), np.uint64(out.shape[1])
+    entries, ahead, half = columns.size, np.uint64(PLACES_AHEAD), np.uint64(PLACES_AHEAD // 2)
     for row in range(out.shape[0]):
-        for c in range(out.shape[1]):
+        for c in range(problems):
             out[row, c] = bias[c]
         for j in range(pointers[row], pointers[row + 1]):
+            if j + ahead < entries:
+                prefetch(places, columns[j + ahead])
+                soon = places[columns[j + half]]
+                if soon > 0:
+                    prefetch(W, np.uint64(soon - one) * problems)
             place = places[columns[j]]
             if place > 0:
-                for c in range(out.shape[1]):
-                    out[row, c] += values[j] * W[place - np.uint32(1), c]
+                for c in range(problems):
+                    out[row, c] += values[j] * W[place - one, c]
 
 
 @kernel

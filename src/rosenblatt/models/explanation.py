@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rosenblatt.errors import listed
+from rosenblatt.errors import OptionError, listed
 
 _SHOWN = 10
 
@@ -110,7 +110,7 @@ class Explanation:
 
     def _problem(self, label: str | None) -> int:
         if label is not None and label not in self.classes:
-            raise ValueError(f"{label!r} is not a class of the model: {listed(self.classes)}")
+            raise OptionError(f"{label!r} is not a class of the model: {listed(self.classes)}")
         return 0 if len(self.bias) == 1 else self.classes.index(label or self.explained)
 
     def _parts(self) -> tuple[float, float]:

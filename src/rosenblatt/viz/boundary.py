@@ -88,6 +88,7 @@ class BoundaryDisplay(style.Display):
                 "A precomputed kernel has no values between the rows. Fit with a "
                 "kernel that takes the rows themselves to draw a boundary."
             )
+        style.refuse_several_labels(estimator)
         rows, names = style.named_rows(X)
         labels = np.asarray(y)
         classes = np.searchsorted(estimator.classes_, labels)

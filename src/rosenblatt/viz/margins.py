@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, INK, NEGATIVE, SOFT, Display
+from rosenblatt.viz.style import GOOD, INK, NEGATIVE, SOFT, Display, refuse_several_labels
 
 
 class MarginsDisplay(Display):
@@ -38,6 +38,7 @@ class MarginsDisplay(Display):
         With more than two classes the margin of a row is the gap between the score of its class
         and the best other one, divided by the length of the difference of their weights.
         """
+        refuse_several_labels(estimator)
         scores = np.asarray(estimator.decision_function(X), dtype=float)
         index = np.searchsorted(estimator.classes_, np.asarray(y))
         coef = np.asarray(estimator.coef_, dtype=float)

@@ -79,6 +79,14 @@ def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple
     return (float(x0), float(x1)), (float(y0), float(y1))
 
 
+def refuse_several_labels(estimator: Any) -> None:
+    """Refuse a model of rows with several labels, in which there is no one class to draw."""
+    if getattr(estimator, "multiclass_", None) == "labels":
+        raise ValueError(
+            "the model has several labels per row: draw one that was fitted to a single column"
+        )
+
+
 def class_names(classes: Sequence[Any]) -> list[str]:
     """Labels for a legend: numbers get a sign if any of them is negative."""
     plain = [c.item() if hasattr(c, "item") else c for c in classes]

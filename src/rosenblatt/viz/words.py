@@ -70,10 +70,10 @@ class TopWordsDisplay(Display):
         if len(names) != coef.shape[1]:
             raise ValueError(f"{len(names)} names do not fit {coef.shape[1]} features")
         classes = list(estimator.classes_)
-        if label is None and len(classes) > 2:
+        if label is None and len(coef) > 1:
             raise ValueError(f"choose the label to show, one of {classes}")
         index = len(classes) - 1 if label is None else classes.index(label)
-        weights = coef[index] if len(classes) > 2 else coef[0] * (1 if index == 1 else -1)
+        weights = coef[index] if len(coef) > 1 else coef[0] * (1 if index == 1 else -1)
         title = f"for and against {classes[index]}"
         return cls._top(names, weights, top, title).plot(ax=ax, **options)
 
