@@ -77,8 +77,8 @@ def test_a_table_on_16_shards_has_the_epochs_and_the_threshold_that_it_needs(tmp
     source = [open_data(test, features=m.features, classes=m.classes) for m in (serial, mixed)]
     accuracy = [evaluate(m, s).accuracy for m, s in zip((serial, mixed), source, strict=True)]
     assert accuracy[1] > accuracy[0] - 0.01
-    assert mixed.parameters["threshold"] == 0.25
-    assert len(mixed.history) == 32
+    assert mixed.parameters["threshold"] == 1.0
+    assert len(mixed.history) == 64
     short = train(path, workers=threads, shards=16, max_epochs=2, threshold=3.0)
     assert (len(short.history), short.parameters["threshold"]) == (2, 3.0)
 
