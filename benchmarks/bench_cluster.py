@@ -1,10 +1,10 @@
 """Training on shards: accuracy, time, and bytes sent, against one process and against peers.
 
-    python benchmarks/bench_cluster.py accuracy [DATA]  # 1, 4, 16, 64 shards against serial
-    python benchmarks/bench_cluster.py scaling       # epochs with 1 and with 2 local processes
+    python benchmarks/bench_cluster.py accuracy [DATA]  # and time: 1, 4, 16, 64 shards, serial
+    python benchmarks/bench_cluster.py scaling [N ...]  # epochs with 1 and 2 (N) local processes
     python benchmarks/bench_cluster.py peers         # dask-ml's Incremental, SGDClassifier
     python benchmarks/bench_cluster.py bytes         # what an epoch sends, and would send
-    python benchmarks/bench_cluster.py patience      # how many epochs a table on shards waits
+    python benchmarks/bench_cluster.py choices [DATA]  # threshold and epochs, on training rows
     python benchmarks/bench_cluster.py large [GB]    # a generated file, 3 GB by default
 
 Each model is trained with its defaults: a held-out tenth decides the number of epochs, and the
@@ -20,7 +20,6 @@ import itertools
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -83,28 +82,24 @@ def accuracy_of(model: rosenblatt.Model, test: Path) -> float:
 
 
 def accuracy(console: Console, folder: Path, *wanted: str) -> None:
-    table = Table("data", "rows", "serial", *(f"{s} shards" for s in SHARDS), title="accuracy, %")
+    table = Table("data", "rows", "serial", *(f"{s} shards" for s in SHARDS),
+                  title="accuracy, % (s for the whole run, 2 processes)")  # fmt: skip
     sets = {
         "news20": partial(news20, folder),
         "covtype": partial(covtype, folder),
         "IMDB": partial(imdb, folder),
         "IMDB, 8 copies": partial(imdb, folder, 8),
     }
-    chosen = [name for name in sets if not wanted or name in wanted]
-    for name in chosen:
+    for name in [name for name in sets if not wanted or name in wanted]:
         path, test = sets[name]()
-        model = rosenblatt.train(path)
-        cells = [f"{100 * accuracy_of(model, test):.2f}"]
-        with ThreadPoolExecutor(2) as pool:
-            for shards in SHARDS:
-                runs: list = []
-                mixed = rosenblatt.train(path, workers=pool, shards=shards, report=runs.append)
-                cells.append(f"{100 * accuracy_of(mixed, test):.2f}")
-                rows, epochs = len(runs[-1].rows.store), len(mixed.history)
-                console.print(
-                    f"{name}, {shards} shards: {cells[-1]}, {epochs} epochs; serial {cells[0]}",
-                    highlight=False,
-                )
+        rows = sum(1 for _ in path.open("rb")) - (path.suffix != ".svm")
+        cells: list[str] = []
+        for options in ({}, *({"workers": 2, "shards": shards} for shards in SHARDS)):
+            began = perf_counter()
+            model = rosenblatt.train(path, **options)
+            seconds = perf_counter() - began
+            cells.append(f"{100 * accuracy_of(model, test):.2f} ({seconds:.1f})")
+            console.print(name, options, cells[-1], len(model.history), highlight=False)
         table.add_row(name, f"{rows:,}", *cells)
     console.print(table)
 
@@ -115,16 +110,18 @@ def epoch_seconds(path: Path, workers: object, shards: int, epochs: int = 4) -> 
     return [epoch.seconds for epoch in runs[-1].history]
 
 
-def scaling(console: Console, folder: Path, rounds: int = 3) -> None:
+def scaling(console: Console, folder: Path, *counts: str) -> None:
     path, _ = imdb(folder, 8)
-    best = {1: [np.inf, np.inf], 2: [np.inf, np.inf]}
-    for _ in range(rounds):
+    best = {int(n): [np.inf, np.inf] for n in counts or ("1", "2")}
+    for _ in range(3):
         for workers in best:
             first, *later = epoch_seconds(path, workers, 16)
             best[workers] = [min(best[workers][0], first), min(best[workers][1], *later)]
+            console.print(workers, first, *later, highlight=False)
     table = Table("local processes", "first epoch, s", "later epochs, s", "times as fast")
+    slowest = max(later for _, later in best.values())
     for workers, (first, later) in best.items():
-        table.add_row(str(workers), f"{first:.2f}", f"{later:.3f}", f"{best[1][1] / later:.2f}")
+        table.add_row(str(workers), f"{first:.2f}", f"{later:.3f}", f"{slowest / later:.2f}")
     console.print(table)
 
 
@@ -168,7 +165,7 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
     from distributed import Client
     from sklearn.linear_model import SGDClassifier
 
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
         shape = batches[0][0].shape[1]
         X = da.concatenate([
             da.from_delayed(dask.delayed(some), (some.shape[0], shape), meta=some[:0])
@@ -176,12 +173,15 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
         ])  # fmt: skip
         y = da.concatenate([da.from_array(labels, chunks=len(labels)) for _, labels in batches])
         X, y = client.persist([X, y])
-        model = rosenblatt.Perceptron(
-            keep="late_average", max_iter=5, tol=None, random_state=0, shuffle="after_first"
-        )
-        began = perf_counter()
-        rosenblatt.cluster.fit(model, X, y, client=client)
-        row("rosenblatt.cluster.fit", perf_counter() - began, model.predict(X_test))
+        for rates in (None, "idf"):
+            model = rosenblatt.Perceptron(
+                keep="late_average", max_iter=5, tol=None, random_state=0, shuffle="after_first",
+                feature_rates=rates,
+            )  # fmt: skip
+            began = perf_counter()
+            rosenblatt.cluster.fit(model, X, y, client=client)
+            name = f"rosenblatt.cluster.fit, feature_rates={rates!r}"
+            row(name, perf_counter() - began, model.predict(X_test))
         try:
             from dask_ml.wrappers import Incremental
         except ImportError as error:
@@ -224,82 +224,77 @@ def sent(console: Console, folder: Path) -> None:
     )  # fmt: skip
 
 
-def patience(console: Console, folder: Path) -> None:
-    """What :class:`rosenblatt.cluster.run.ClusterRun` is to wait for, by rows of training parts."""
-    from rosenblatt.cluster import run
-
-    usual, waits = run.EPOCHS_ENOUGH, (1, 4, 8, 16, 32)
-    table = Table("table", "serial", *(f"{n} epochs" for n in waits),
-                  title="accuracy on held-out training rows, %; 16 shards")  # fmt: skip
-    for name, X, y in _tables():
-        cut, header = len(y) * 4 // 5, ",".join(["label", *(f"c{j}" for j in range(X.shape[1]))])
-        paths = folder / "patience_train.csv", folder / "patience_held_out.csv"
-        for path, rows in zip(paths, (slice(0, cut), slice(cut, None)), strict=True):
-            lines = np.column_stack([y[rows], X[rows]])
-            np.savetxt(path, lines, "%.6g", ",", header=header, comments="")
-        cells = [f"{100 * accuracy_of(rosenblatt.train(paths[0]), paths[1]):.2f}"]
-        with ThreadPoolExecutor(2) as pool:
-            for run.EPOCHS_ENOUGH in waits:
-                mixed = rosenblatt.train(paths[0], workers=pool, shards=16)
-                accuracy = 100 * accuracy_of(mixed, paths[1])
-                cells.append(f"{accuracy:.2f} ({len(mixed.history)})")
-        table.add_row(name, *cells)
-    run.EPOCHS_ENOUGH = usual
-    console.print(table)
-    console.print(
-        "In brackets: the epochs until the held-out tenth ended the run.", highlight=False
-    )
-
-
-def _tables() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The training rows of covtype, and generated tables: clusters, and a noisy linear rule."""
-    found = np.load(data_folder() / "tabular" / "covtype_120k.npz")
-    order = np.random.default_rng(0).permutation(len(found["y"]))[:100_000]
-    yield "covtype, training part", found["X"][order], found["y"][order]
-    generator = np.random.default_rng(1)
-    y = generator.integers(0, 5, 40_000)
-    centres = generator.normal(size=(5, 3, 12))
-    kinds = generator.integers(0, 3, len(y))
-    yield "5 classes of 3 clusters", centres[y, kinds] + generator.normal(size=(len(y), 12)), y
-    X = generator.normal(size=(40_000, 20)) * np.geomspace(0.1, 10.0, 20)
-    rule = X / X.std(axis=0) @ generator.normal(size=20)
-    yield "noisy linear rule", X, (rule + 2.0 * generator.normal(size=len(X)) > 0).astype(int)
+def choices(console: Console, folder: Path, *wanted: str) -> None:
+    """Thresholds and epochs of 16 shards, by fifths of the training rows."""
+    grids = {
+        "IMDB": (imdb, (2.0, 0.25, 0.125), (8, 16), 3),
+        "covtype": (covtype, (4.0, 1.0, 0.25), (32, 64), 5),
+    }
+    for name in [name for name in grids if not wanted or name in wanted]:
+        make, thresholds, numbers, folds = grids[name]
+        source, _ = make(folder)
+        header, *lines = source.read_bytes().splitlines(keepends=True)
+        fifths = np.random.default_rng(3).permutation(len(lines)) % 5
+        found = np.zeros((folds, len(thresholds), len(numbers)))
+        for k in range(folds):
+            paths = [folder / f"choice_{part}{source.suffix}" for part in ("train", "test")]
+            for path, chosen in zip(paths, (fifths != k, fifths == k), strict=True):
+                path.write_bytes(header + b"".join(itertools.compress(lines, chosen)))
+            serial = accuracy_of(rosenblatt.train(paths[0]), paths[1])
+            for i, j in np.ndindex(found.shape[1:]):
+                mixed = rosenblatt.train(
+                    paths[0], workers=2, shards=16, threshold=thresholds[i], epochs=numbers[j]
+                )
+                found[k, i, j] = accuracy_of(mixed, paths[1]) - serial
+        table = Table("threshold", *(f"{n} epochs" for n in numbers),
+                      title=f"{name}, 16 shards: points more than serial")  # fmt: skip
+        for threshold, row in zip(thresholds, 100 * found.mean(axis=0), strict=True):
+            table.add_row(f"{threshold:g}", *(f"{cell:+.2f}" for cell in row))
+        console.print(table)
 
 
-def generated(path: Path, gigabytes: float) -> int:
+def generated(path: Path, gigabytes: float, seed: int = 0) -> int:
     """A CSV file of texts of random words, some of which tell the class; the number of rows."""
-    generator, rows = np.random.default_rng(0), 0
-    words = np.array([f"w{i}" for i in range(50_000)])
-    ranks = (generator.pareto(0.8, 1 << 22) * 40).astype(np.int64) % len(words)
+    generator, rows = np.random.default_rng(seed), 0
+    words = [f"w{i}" for i in (generator.pareto(0.8, 1 << 22) * 40).astype(np.int64) % 50_000]
+    pool, ends = " ".join(words), np.cumsum([len(word) + 1 for word in words]).tolist()
+
+    def line(label: int, start: int, mark: int) -> str:
+        text = pool[ends[start] : ends[start + 120] - 1]
+        return f"{'ab'[label]},{text} mark{mark}{start % 50}\n"
+
     with path.open("w") as file:
         file.write("label,text\n")
         while file.tell() < gigabytes * 1e9:
             labels = generator.integers(0, 2, 20_000)
-            at = generator.integers(0, len(ranks) - 200, 20_000)
+            starts = generator.integers(0, len(words) - 200, 20_000)
             marks = np.where(generator.random(20_000) < 0.9, labels, 1 - labels)
-            for label, start, mark in zip(labels, at, marks, strict=True):
-                text = " ".join(words[ranks[start : start + 120]])
-                file.write(f"{'ab'[label]},{text} mark{mark}{start % 50}\n")
+            file.writelines(map(line, labels.tolist(), starts.tolist(), marks.tolist()))
             rows += 20_000
     return rows
 
 
 def large(console: Console, folder: Path, gigabytes: float) -> None:
-    path = folder / "large.csv"
+    path, test = folder / "large.csv", folder / "large_test.csv"
     rows = generated(path, gigabytes)
+    generated(test, 0.02, seed=1)
     console.print(f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB", highlight=False)
-    table = Table("", "whole run, s", "first epoch, s", "later epochs, s", "progressive error, %")
-    for workers in (None, 1, 2):
+    table = Table("", "whole run, s", "first epoch, s", "later epochs, s", "test accuracy, %")
+    for workers, shards in ((None, None), (2, 16), (1, 64), (2, 64), (2, 4), (2, 1)):
         runs: list = []
         began = perf_counter()
-        rosenblatt.train(path, epochs=3, workers=workers, report=runs.append, memory=1 << 30)
+        model = rosenblatt.train(
+            path, epochs=3, workers=workers, shards=shards, report=runs.append, memory=1 << 30
+        )
         seconds, history = perf_counter() - began, runs[-1].history
-        later = min(epoch.seconds for epoch in history[1:])
-        table.add_row(
-            "serial" if workers is None else f"{runs[-1].shards} shards, {workers} workers",
-            f"{seconds:.1f}", f"{history[0].seconds:.1f}", f"{later:.2f}",
-            f"{100 * history[-1].progressive_error:.2f}",
+        name = "serial" if workers is None else f"{runs[-1].shards} shards, {workers} processes"
+        row = (
+            name, f"{seconds:.1f}", f"{history[0].seconds:.1f}",
+            f"{min(epoch.seconds for epoch in history[1:]):.2f}",
+            f"{100 * accuracy_of(model, test):.2f}",
         )  # fmt: skip
+        table.add_row(*row)
+        console.print(*row, highlight=False)
     console.print(table)
 
 
@@ -307,14 +302,14 @@ def main() -> None:
     console = Console(width=120)
     what, *rest = sys.argv[1:] or ["accuracy"]
     warnings.simplefilter("ignore", ShardWarning)
-    console.print(machine("pyarrow", "dask", "distributed"), highlight=False)
+    console.print(machine("pyarrow"), highlight=False)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if what == "large":
             large(console, folder, float(rest[0]) if rest else 3.0)
         else:
             {"accuracy": accuracy, "scaling": scaling, "peers": peers, "bytes": sent,
-             "patience": patience}[what](console, folder, *rest)  # fmt: skip
+             "choices": choices}[what](console, folder, *rest)  # fmt: skip
 
 
 if __name__ == "__main__":

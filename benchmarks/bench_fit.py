@@ -1,7 +1,7 @@
 """Whole fits by the clock on the wall, against scikit-learn's Perceptron and two other peers.
 
     python benchmarks/bench_fit.py [--rounds 7] [--only MNIST] [--epochs 5 0] [--peers] [--small]
-                                   [--memory] [--processor]
+                                   [--kernels] [--best] [--memory] [--processor]
 
 Every round runs both programs in turns; least and median milliseconds of the rounds are printed.
 The ratio is that of the least times, scikit-learn's `Perceptron` over ours: above 1 ours is faster.
@@ -11,6 +11,8 @@ clock's.
 A number of epochs stands for the textbook's algorithm, which is theirs (last weights, no threshold,
 one against the rest), shuffled; `default` (0) is each program as it comes. `--small` measures what
 takes micro- to milliseconds: small fits, clone, pickle, predict, partial_fit, cross-validation.
+`--kernels` compares the default KernelPerceptron with SVC on generated tables and on digits.
+`--best` compares `keep="best"` with a plain fit.
 `--memory` prints by how much the memory of the process grows at most in a fit.
 """
 
@@ -36,14 +38,15 @@ from rich.console import Console
 from rich.table import Table
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.linear_model import Perceptron as Theirs
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import cross_val_score
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from bench_perceptron import imdb, svmlight
 from common import data_folder, machine, mnist, seconds
+from rosenblatt import KernelPerceptron
 from rosenblatt import Perceptron as Ours
 
 TEXTBOOK = {"threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
@@ -57,18 +60,24 @@ def covtype() -> tuple[np.ndarray, np.ndarray]:
     return (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-6), stored["y"] == 2
 
 
-def data_sets() -> Iterator[tuple[str, str, Any, np.ndarray]]:
-    """Name, the goal that applies, rows and labels."""
-    yield "iris", "tiny", *load_iris(return_X_y=True)
-    yield "10,000 x 20", "tiny", *make_classification(10_000, 20, n_informative=10, random_state=0)
+def one_digit(digit: int) -> tuple[np.ndarray, np.ndarray]:
+    """MNIST, one digit against the rest."""
     X, y = mnist()
-    yield "MNIST, 0 against the rest", "two dense", X, y == 0
-    yield "MNIST, 8 against the rest", "two dense", X, y == 8
-    yield "MNIST, 10 classes", "ten dense", X, y
-    yield "covtype, 2 classes", "", *covtype()
-    yield "IMDB, 2^20 hashed", "two sparse", *imdb(20)
-    yield "news20, 20 classes", "", *svmlight("news20")
-    yield "sector, 105 classes", "", *svmlight("sector")
+    return X, y == digit
+
+
+def data_sets() -> Iterator[tuple[str, str, Callable[[], tuple[Any, np.ndarray]]]]:
+    """Name, the goal that applies, and what makes rows and labels."""
+    many = partial(make_classification, 10_000, 20, n_informative=10, random_state=0)
+    yield "iris", "tiny", partial(load_iris, return_X_y=True)
+    yield "10,000 x 20", "tiny", many
+    yield "MNIST, 0 against the rest", "two dense", partial(one_digit, 0)
+    yield "MNIST, 8 against the rest", "two dense", partial(one_digit, 8)
+    yield "MNIST, 10 classes", "ten dense", mnist
+    yield "covtype, 2 classes", "", covtype
+    yield "IMDB, 2^20 hashed", "two sparse", partial(imdb, 20)
+    yield "news20, 20 classes", "", partial(svmlight, "news20")
+    yield "sector, 105 classes", "", partial(svmlight, "sector")
 
 
 def programs(epochs: int, peers: bool) -> dict[str, Any]:
@@ -98,11 +107,13 @@ def in_turns(
         if name != "theirs":
             work()
     taken: dict[str, list[float]] = {name: [] for name in works}
+    names = list(works)
     for _ in range(rounds):
-        for name, work in works.items():
+        for name in names:
             began = clock()
-            work()
+            works[name]()
             taken[name].append(1e3 * (clock() - began))
+        names = [*names[1:], names[0]]  # what runs after what may matter
     return taken
 
 
@@ -112,9 +123,10 @@ def fits(arguments: argparse.Namespace, console: Console) -> None:
     columns = ("data", "epochs", "theirs", "ours", "ratio", "all cores", "ratio", "goals", "SGD",
                "LinearSVC")  # fmt: skip
     table = Table(*columns, box=None, title="least (median) milliseconds of a whole fit")
-    for name, kind, X, y in data_sets():
-        if arguments.only.lower() not in name.lower():
+    for name, kind, load in data_sets():
+        if not any(part.lower() in name.lower() for part in arguments.only):
             continue
+        X, y = load()
         for epochs in arguments.epochs:
             models = programs(epochs, arguments.peers)
             works = {k: partial(model.fit, X, y) for k, model in models.items()}
@@ -189,6 +201,50 @@ def small(arguments: argparse.Namespace, console: Console) -> None:
     console.print(table)
 
 
+def kernel_tables() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Tables of a few hundred to a few thousand rows."""
+    for rows in (200, 400, 1000, 2000, 4000):
+        for classes in (2, 5):
+            X, y = make_classification(
+                rows, 20, n_informative=10, n_classes=classes, flip_y=0.05, random_state=0
+            )
+            yield f"{rows:,} x 20, {classes} classes", X, y
+    yield "digits, 10 classes", *load_digits(return_X_y=True)
+
+
+def kernels(arguments: argparse.Namespace, console: Console) -> None:
+    """Whole fits of the kernel perceptron against SVC."""
+    rounds, clock = arguments.rounds, process_time if arguments.processor else perf_counter
+    table = Table("data", "SVC ms", "ours ms", "ratio", box=None)
+    for name, X, y in kernel_tables():
+        works = {
+            "theirs": partial(SVC().fit, X, y),
+            "ours": partial(KernelPerceptron(random_state=0).fit, X, y),
+        }
+        least = {k: min(v) for k, v in in_turns(rounds, works, clock).items()}
+        ratio = f"{least['theirs'] / least['ours']:.2f}"
+        table.add_row(name, f"{least['theirs']:,.1f}", f"{least['ours']:,.1f}", ratio)
+    console.print(table)
+
+
+def best(arguments: argparse.Namespace, console: Console) -> None:
+    """Five epochs that keep the best weights, and five that keep the last."""
+    rounds, clock = arguments.rounds, process_time if arguments.processor else perf_counter
+    table = Table("data", "last ms", "best ms", "best / last", box=None)
+    wanted = ("iris", "10,000 x 20", "MNIST, 0 against the rest", "MNIST, 10 classes")
+    for name, _, load in data_sets():
+        if name in wanted:
+            (X, y), few = load(), {"max_iter": 5, "tol": None, "random_state": 0}
+            works = {
+                keep: partial(Ours.textbook(keep=keep, **few).fit, X, y)
+                for keep in ("last", "best")
+            }
+            least = {k: min(v) for k, v in in_turns(rounds, works, clock).items()}
+            ratio = f"{least['best'] / least['last']:.2f}"
+            table.add_row(name, f"{least['last']:,.1f}", f"{least['best']:,.1f}", ratio)
+    console.print(table)
+
+
 def status(field: str) -> float:
     """A figure of this process in megabytes, by the name that Linux gives it."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -197,7 +253,7 @@ def status(field: str) -> float:
 
 def peak_growth(name: str, program: str) -> None:
     """Fit in this process and print the growth of its peak in megabytes, and the size of X."""
-    X, y = next((X, y) for found, _, X, y in data_sets() if found == name)
+    X, y = next(load() for found, _, load in data_sets() if found == name)
     model: Any = Theirs if program == "theirs" else Ours
     few = {"max_iter": 5, "tol": None, "random_state": 0}
     model(**few).fit(X[:200], np.arange(200) % 2)  # what is compiled and loaded once
@@ -212,11 +268,13 @@ def peak_growth(name: str, program: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", nargs="+", default=[""])
     parser.add_argument("--epochs", type=int, nargs="+", default=[1, 5, 20, 0])
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--processor", action="store_true")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--best", action="store_true")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -233,6 +291,10 @@ def main() -> None:
                 subprocess.run(line, check=True)
     elif arguments.small:
         small(arguments, console)
+    elif arguments.kernels:
+        kernels(arguments, console)
+    elif arguments.best:
+        best(arguments, console)
     else:
         fits(arguments, console)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -138,6 +139,7 @@ def test_a_run_whose_scheduler_died_is_resumed_on_the_next_one(
     run = {"checkpoint": tmp_path / "run", "workers": cluster.address}
     with pytest.raises(WorkerError, match="connection to the Dask scheduler was lost"):
         train(**options, **run, report=kill)
+    assert not logging.getLogger("distributed.client").isEnabledFor(logging.ERROR)
     cluster.close()
     cluster.start_scheduler()
     cluster.add_worker()

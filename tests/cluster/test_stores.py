@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from rosenblatt import train
+from rosenblatt.cluster import Scoring, evaluate_on_shards
 from rosenblatt.cluster.stores import Part, expand_all, identity, size_of, store_errors
 from rosenblatt.errors import DataError
+
+pytestmark = pytest.mark.filterwarnings("ignore:the .* shards have:UserWarning")
 
 
 def test_missing_credentials_are_one_sentence():
@@ -14,6 +19,26 @@ def test_missing_credentials_are_one_sentence():
         store_errors("s3://b/a.csv"),
     ):
         raise OSError("AWS Error\n ACCESS_DENIED during HeadObject: " + "x" * 20)
+
+
+def test_keys_that_a_store_does_not_know_are_asked_about():
+    with pytest.raises(DataError, match="are the credentials"), store_errors("s3://b/a.csv"):
+        raise OSError("AWS Error INVALID_ACCESS_KEY_ID during ListObjectsV2 operation")
+
+
+def test_the_model_of_files_in_a_store_is_that_of_files_here(reviews, threads, tmp_path):
+    pytest.importorskip("fsspec")
+    uri = f"local://{reviews.parent}/*.csv"  # a scheme of fsspec that Arrow does not know
+    options = {"label": "sentiment", "epochs": 3, "workers": threads, "shards": 4}
+    model = train(uri, **options, out=tmp_path / "a.model")
+    assert np.array_equal(model.weights, train(reviews, **options).weights)
+    found = evaluate_on_shards(Scoring(tmp_path / "a.model", uri, threads, {}, 2))
+    assert (found.rows, found.accuracy > 0.9) == (900, True)
+
+
+def test_a_store_without_workers_is_one_sentence():
+    with pytest.raises(DataError, match="are read by workers: add --workers"):
+        train("s3://bucket/part-*.csv")
 
 
 def test_long_errors_of_a_store_are_cut():

@@ -1,26 +1,16 @@
 """Estimators with device="cuda", on a stand-in for the device."""
 
-import pickle
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from tests.gpu.standin import OnDevice, StandIn, needs_compiler, on_device
+from tests.gpu.standin import OnDevice, needs_compiler, on_device
 
-from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators import _device
 from rosenblatt.gpu import device as gpu
-
-
-@pytest.fixture
-def standin(monkeypatch):
-    device = StandIn()
-    monkeypatch.setattr(_device, "current_device", lambda: device)
-    monkeypatch.setattr(_device, "find_spec", lambda name: name)
-    return device
 
 
 def digits(n=240, d=6, classes=3, dtype=np.float32, seed=0):
@@ -85,6 +75,21 @@ def test_both_devices_give_the_same_model(standin, multiclass, options):
         for model in (here, there):
             model.partial_fit(X[:20], y[:20])
         np.testing.assert_array_equal(here.coef_, there.coef_)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("place", [np.array, on_device])
+def test_given_validation_rows_stop_both_devices_at_the_same_epoch(standin, kind, place):
+    (X, y), (X_val, y_val) = digits(n=150), digits(n=80, seed=1)
+    options = {"random_state": 0, "early_stopping": True, "n_iter_no_change": 2, "max_iter": 9}
+    here = kind.textbook(**options, device="cpu").fit(X, y, X_val=X_val, y_val=y_val)
+    there = kind.textbook(**options, device="cuda")
+    there.fit(place(X), y, X_val=place(X_val), y_val=y_val)
+    assert (here.n_iter_, here.stop_reason_) == (there.n_iter_, there.stop_reason_)
+    for name in ("validation_error", "updates"):
+        np.testing.assert_array_equal(here.history_[name], there.history_[name])
+    np.testing.assert_array_equal(here.predict(X), there.predict(X))
 
 
 @needs_compiler
@@ -183,128 +188,6 @@ def test_rows_and_device_must_agree(standin):
         Perceptron().fit(elsewhere, y)
     with pytest.raises(ValueError, match="device"):
         Perceptron(device="tpu").fit(X, y)
-
-
-@needs_compiler
-def test_a_failure_of_the_device_leaves_the_model_as_it_was(standin, monkeypatch):
-    X, y = digits()
-    model = Perceptron(device="cuda", random_state=0).fit(X, y)
-    before = model.coef_.copy()
-
-    class OutOfMemoryError(Exception):
-        __module__ = "cupy.cuda.memory"
-
-    def fail(*arguments, **options):
-        raise OutOfMemoryError("Out of memory allocating 99 bytes")
-
-    monkeypatch.setattr(standin, "product", fail)
-    with pytest.raises(gpu.DeviceError, match=r"out of memory: free .* or use device='cpu'"):
-        model.set_params(threshold=1.0).fit(X, y)
-    np.testing.assert_array_equal(model.coef_, before)
-    assert model.stop_reason_
-
-
-def no_cupy(name):
-    raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
-
-
-def wrong_build(name):
-    raise ImportError("=====\nFailed to import CuPy.\nlibcudart.so.12: cannot open shared object")
-
-
-def no_driver(name):
-    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=refuse)))
-
-
-def refuse():
-    raise RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
-
-
-def no_device(name):
-    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)))
-
-
-REMEDIES = {
-    no_cupy: "pip install 'rosenblatt[gpu]'",
-    wrong_build: "install the build for the CUDA version that nvidia-smi shows",
-    no_driver: "install a newer driver",
-    no_device: "check nvidia-smi and CUDA_VISIBLE_DEVICES",
-}
-KINDS = {"linear": Perceptron, "kernel": KernelPerceptron}
-
-
-@pytest.fixture(params=REMEDIES)
-def missing(request, monkeypatch):
-    """What a machine lacks; its message must say this to do about it."""
-    gpu._cupy.cache_clear()
-    monkeypatch.setattr(gpu, "import_module", request.param)
-    monkeypatch.setattr(_device, "find_spec", lambda name: name)
-    yield REMEDIES[request.param]
-    gpu._cupy.cache_clear()
-
-
-def assert_refused(model, call, X, y, remedy):
-    """A call fails with one sentence that says what to do, and the fitted model is as it was."""
-
-    def shown():
-        names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
-        return {name: pickle.dumps(getattr(model, name)) for name in names}
-
-    def attempt():
-        if call == "fit_many":
-            where = "auto" if model.device == "cuda" and _device.is_on_cuda(X) else model.device
-            fit_many([model, clone(model)], X, y, device=where)
-        else:
-            getattr(model, call)(*([X] if call == "predict" else [X, y]))
-
-    before = shown()
-    model.set_params(threshold=1.0)
-    with pytest.raises(gpu.DeviceError) as found:
-        attempt()
-    message = str(found.value)
-    assert remedy in message
-    assert message.endswith(".")
-    assert ". " not in message
-    assert "\n" not in message
-    assert shown() == before
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("call", "lies"),
-    [
-        ("fit", "here"), ("fit", "there"), ("partial_fit", "there"), ("predict", "there"),
-        ("fit_many", "here"), ("fit_many", "there"),
-    ],
-)  # fmt: skip
-def test_what_is_missing_is_one_sentence_and_the_model_stays(missing, kind, call, lies):
-    X, y = digits(n=60)
-    options = {"random_state": 0, "max_iter": 3, "tol": None}
-    model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
-    rows = on_device(X[::-1]) if lies == "there" else X[::-1]
-    assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], missing)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("call", ["fit", "partial_fit", "predict", "fit_many"])
-def test_another_device_is_one_sentence_and_the_model_stays(standin, kind, call):
-    X, y = digits(n=60)
-    options = {"random_state": 0, "max_iter": 3, "tol": None}
-    model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
-    rows = on_device(X[::-1])
-    rows.number = 1
-    remedy = "make their device the current one"
-    assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], remedy)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("call", ["fit", "partial_fit", "fit_many"])
-def test_device_rows_for_the_processor_are_one_sentence_and_the_model_stays(standin, kind, call):
-    X, y = digits(n=60)
-    options = {"random_state": 0, "max_iter": 3, "tol": None}
-    model = KINDS[kind].textbook(**options, device="cpu").fit(X, y)
-    remedy = "use device='cuda' or 'auto', or give X as a NumPy array"
-    assert_refused(model, call, on_device(X[::-1]), y[::-1], remedy)
 
 
 def test_auto_stays_on_the_processor_where_a_device_gains_nothing(standin, monkeypatch):

@@ -6,18 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
-from tests.gpu.standin import StandIn, needs_compiler, on_device
+from tests.gpu.standin import needs_compiler, on_device
 
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.estimators import _device
 from rosenblatt.gpu.device import DeviceError
-
-
-@pytest.fixture
-def standin(monkeypatch):
-    device = StandIn()
-    monkeypatch.setattr(_device, "current_device", lambda: device)
-    return device
 
 
 def data(n=150, d=5, classes=3):
@@ -70,6 +62,19 @@ def test_rates_that_fall_count_the_visits_of_each_model(standin):
     here, there = (fit_many(model, X, y, cv=3, device=name) for name in ("cpu", "cuda"))
     for one, other in zip(here.models[0], there.models[0], strict=True):
         np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@needs_compiler
+def test_repeated_orders_are_fitted_side_by_side(standin):
+    X, y = data()
+    grid = {"random_state": [0, 1, 2], "keep": ["last", "average"]}
+    here, there = (
+        fit_many(textbook(), X, y, grid=grid, device=name, n_jobs=2) for name in ("cpu", "cuda")
+    )
+    for one, other in zip(here.models, there.models, strict=True):
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+    orders = {model.n_updates_ for model in there.models if model.keep == "last"}
+    assert len(orders) > 1
 
 
 def test_in_the_given_order_the_models_are_those_of_fit():

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.invariants.strategies import data_sets
 
-from rosenblatt import OneByOne, Perceptron, load, save
+from rosenblatt import KernelPerceptron, OneByOne, Perceptron, load, save
 from rosenblatt.estimators._units import ROWS_THAT_DECIDE, multiclass_of
 
 IRIS = load_iris(return_X_y=True)
@@ -27,17 +27,54 @@ DIGITS = load_digits(return_X_y=True)
     keep=st.sampled_from(["average", "late_average", "last", "best"]),
     multiclass=st.sampled_from(["auto", "ovr", "ovo", "joint"]),
     update=st.sampled_from(["online", "batch"]),
+    shuffle=st.sampled_from([True, False, "after_first", "random"]),
+    layout=st.sampled_from([np.asarray, np.float32, sparse.csr_array]),
 )
 def test_scaling_by_a_power_of_two_scales_the_weights_and_nothing_else(
-    data, power, keep, multiclass, update
+    data, power, keep, multiclass, update, shuffle, layout
 ):
     (X, y), factor = data, 2.0**power
-    options = {"keep": keep, "multiclass": multiclass, "update": update, "shuffle": False}
-    model = Perceptron(max_iter=30, n_iter_no_change=3, tol=0.01, **options)
-    plain, scaled = clone(model).fit(X, y), clone(model).fit(X * factor, y)
+    options = {"keep": keep, "multiclass": multiclass, "update": update, "shuffle": shuffle}
+    model = Perceptron(max_iter=30, n_iter_no_change=3, tol=0.01, random_state=0, **options)
+    plain = clone(model).fit(layout(X), y)
+    scaled = clone(model).fit(layout(X * factor), y)
     assert np.array_equal(scaled.coef_, plain.coef_ * factor)
     assert np.array_equal(scaled.intercept_, plain.intercept_ * factor**2)
     assert (scaled.n_iter_, scaled.stop_reason_) == (plain.n_iter_, plain.stop_reason_)
+    assert np.array_equal(scaled.predict(X * factor), plain.predict(X))
+
+
+@given(
+    data=st.sampled_from([2, 3]).flatmap(data_sets),
+    power=st.integers(-12, 12),
+    shuffle=st.booleans(),
+    multiclass=st.sampled_from(["ovr", "ovo", "joint"]),
+    keep=st.sampled_from(["average", "last", "vote"]),
+    layout=st.sampled_from([np.asarray, np.float32, sparse.csr_array]),
+)
+def test_scaling_by_a_power_of_two_changes_nothing_about_a_kernel_perceptron(
+    data, power, shuffle, multiclass, keep, layout
+):
+    (X, y), factor = data, 2.0**power
+    options = {"shuffle": shuffle, "multiclass": multiclass, "keep": keep, "random_state": 0}
+    plain = KernelPerceptron(**options).fit(layout(X), y)
+    scaled = KernelPerceptron(**options).fit(layout(X * factor), y)
+    assert np.array_equal(scaled.dual_coef_, plain.dual_coef_)
+    assert np.array_equal(scaled.support_, plain.support_)
+    assert np.array_equal(
+        scaled.decision_function(layout(X * factor)), plain.decision_function(layout(X))
+    )
+
+
+@pytest.mark.parametrize("power", [-40, 1, 30])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("data", [IRIS, DIGITS, load_breast_cancer(return_X_y=True)])
+def test_the_default_fit_does_not_see_a_power_of_two(data, n_jobs, power):
+    (X, y), factor = data, 2.0**power
+    model = Perceptron(random_state=0, n_jobs=n_jobs)
+    plain, scaled = clone(model).fit(X, y), clone(model).fit(X * factor, y)
+    assert np.array_equal(scaled.coef_, plain.coef_ * factor)
+    assert np.array_equal(scaled.intercept_, plain.intercept_ * factor**2)
     assert np.array_equal(scaled.predict(X * factor), plain.predict(X))
 
 
@@ -220,3 +257,19 @@ def test_rows_without_weight_do_not_count_in_any_split():
     assert np.array_equal(whole.coef_, parts.coef_)
     assert np.array_equal(whole.coef_, left_out.coef_)
     assert whole.t_ == parts.t_ == left_out.t_ == 7
+
+
+def test_auto_ends_a_run_early_unless_held_out_rows_or_the_textbook_decide():
+    def rule(model):
+        return model._plan().tol, model._plan().patience
+
+    assert rule(Perceptron()) == (5e-3, 3)
+    assert rule(Perceptron(early_stopping=True)) == rule(Perceptron.textbook()) == (1e-3, 5)
+    assert rule(Perceptron(tol=0.25, n_iter_no_change=7)) == (0.25, 7)
+    assert rule(Perceptron(tol=None)) == (None, 3)
+    X, y = IRIS
+    assert Perceptron(random_state=0).fit(X, y).n_iter_ < 25
+    with pytest.raises(ValueError, match="'tol' parameter"):
+        Perceptron(tol="never").fit(X, y)
+    with pytest.raises(ValueError, match="'n_iter_no_change' parameter"):
+        Perceptron(n_iter_no_change="never").fit(X, y)

@@ -26,10 +26,12 @@ def call(X, signs, S, omega, threshold, allowed=UNLIMITED):
     problems = len(S)
     clock, squares = np.zeros(problems), np.zeros((2, problems))
     found, places = np.empty((S.size, 2)), np.empty((S.size, 2), np.int64)
+    before, seen, order = S.copy(), np.empty_like(S), np.arange(len(X))
     ended = walk(
-        X @ X.T, S, S.copy(), signs, omega, np.full(2, threshold), allowed, clock, squares, found,
-        places,
+        X @ X.T, order, S, before, signs, omega, np.full(2, threshold), allowed, (clock, squares),
+        (found, places), seen,
     )  # fmt: skip
+    S[:, : ended[0]] = seen[:, : ended[0]]
     return ended, found[: ended[1]], places[: ended[1]], clock, squares
 
 

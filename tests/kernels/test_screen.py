@@ -12,8 +12,6 @@ from rosenblatt.learners.parts import tally_of
 from rosenblatt.learners.protocol import Limits
 from rosenblatt.learners.survey import survey
 
-NO_BOARD = np.empty(0, np.int64)
-
 
 def screened_rows(X):
     return survey(examples_of(X, np.zeros(len(X))), keys=False, copies=True).screened
@@ -28,7 +26,7 @@ def walked(rows, codes, order, *, thresholds, padding, omega, w, bias):
     for _ in range(2):
         learn.walk_one(
             rows, codes, omega, order, np.ones(1), w, np.ones(1, np.float32), book, rule, tally,
-            seen, NO_BOARD,
+            seen,
         )  # fmt: skip
     return w, book, tally, seen
 

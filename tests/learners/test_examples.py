@@ -42,6 +42,23 @@ def test_rows_that_differ_in_sign_alone_are_told_apart():
     assert np.array_equal(X[forward], X[::-1][backward])
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_order_of_rows_does_not_depend_on_a_power_of_two(layout, dtype):
+    random = np.random.default_rng(1)
+    X = (random.integers(-2, 3, (300, 3)) * 2.0 ** random.integers(-3, 4, (300, 1))).astype(dtype)
+    y = random.integers(0, 3, 300)
+    rows, weights = distinct_of(layout(X), y, ONE)
+    assert len(rows) < 300
+    for power in (-20, -1, 1, 7):
+        scaled, other = distinct_of(layout(X * dtype(2.0**power)), y, ONE)
+        assert np.array_equal(scaled, rows)
+        assert np.array_equal(other, weights)
+    mixed = random.permutation(300)
+    again, _ = distinct_of(layout(X[mixed]), y[mixed], ONE)
+    assert np.array_equal(X[mixed][again], X[rows])
+
+
 def test_contiguous_rows_are_used_where_they_lie():
     X = np.ones((5, 3), np.float32)
     assert examples_of(X, [0] * 5).rows.X is X

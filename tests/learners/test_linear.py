@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,6 @@ from rosenblatt import reference
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
-from rosenblatt.learners import linear
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
 
@@ -231,34 +229,3 @@ def test_rates_do_to_weights_what_scales_do_to_rows(n_classes, weighted):
         other, other_bias = rated.weights(averaged)
         assert other == pytest.approx(weights * scales, rel=1e-4, abs=1e-5)
         assert other_bias == pytest.approx(bias, rel=1e-4, abs=1e-6)
-
-
-@settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 99), weighted=st.booleans(), threshold=st.sampled_from([0.0, 0.3, 5.0]))
-def test_a_scout_changes_nothing_but_the_time(seed, weighted, threshold):
-    generator = np.random.default_rng(seed)
-    X = generator.normal(size=(6000, 12)) * (generator.random((6000, 12)) < 0.3)
-    codes = X @ generator.normal(size=12) > 0
-    examples = packed(X, codes, generator.uniform(0.0, 3.0, 6000) if weighted else None)
-    order = generator.permutation(6000).astype(np.uint64)
-    alone = learner_of(threshold=threshold, padding=0.1, features=12)
-    scouted = learner_of(threshold=threshold, padding=0.1, features=12, threads=2)
-    for _ in range(3):
-        found = scouted.walk(examples, order, foresee=True)
-        expected = alone.walk(examples, order, foresee=True)
-        assert found[:-1] == expected[:-1]
-        assert np.array_equal(found.predictions, expected.predictions)
-    assert same(alone, scouted)
-
-
-def test_a_scout_goes_home_when_the_walk_fails(integers, monkeypatch):
-    def fails(*_):
-        raise RuntimeError("lost")
-
-    X, codes = integers
-    learner = learner_of(features=4, threads=2)
-    monkeypatch.setitem(linear.WALKS, "one", (fails, fails))
-    threads = threading.active_count()
-    with pytest.raises(RuntimeError, match="lost"):
-        learner.walk(packed(X, codes), np.zeros(5000, np.uint64))
-    assert threading.active_count() == threads

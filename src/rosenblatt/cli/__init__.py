@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import inspect as inspect_module
+import os
 import sys
 from collections.abc import Callable
 
@@ -76,6 +77,13 @@ def options(
     """Options before the command."""
 
 
+def _sentence(error: Exception) -> str:
+    """What an error says, without the number that the operating system has for it."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fspath(error.filename)}: {error.strerror}"
+    return str(error)
+
+
 def main() -> None:
     """Run the program: bad usage exits with 2, bad data with one plain sentence and 1."""
     try:
@@ -83,7 +91,7 @@ def main() -> None:
     except (ValueError, OSError, ImportError) as error:
         if "--debug" in sys.argv:
             raise
-        typer.echo(f"rosenblatt: {error}", err=True)
+        typer.echo(f"rosenblatt: {_sentence(error)}", err=True)
         raise SystemExit(2 if isinstance(error, OptionError) else 1) from None
     finally:
         gc.freeze()  # skips the last garbage collection: the process is about to end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ def certify(
         str, typer.Option(help="Several classes: each against the rest (ovr) or in pairs (ovo).")
     ] = "ovr",
     time_limit: Annotated[float | None, typer.Option(help="Seconds to try.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
 ) -> None:
     """Decide whether a hyperplane separates the classes, and prove it.
 
@@ -48,8 +50,9 @@ def certify(
     certificate = decide(
         table.X, table.y, fit_intercept=intercept, strategy=strategy, time_limit=time_limit
     ).with_source(CertificateSource(table.label, table.header, table.columns))
-    typer.echo(certificate.report())
+    typer.echo(json_module.dumps(certificate.to_dict()) if json else certificate.report())
     if out is not None:
         certificate.save(out)
+    if out is not None and not json:
         again = f"rosenblatt verify {out} {' '.join(files)}"
         typer.echo(f"Certificate written to {out}; check it with: {again}")

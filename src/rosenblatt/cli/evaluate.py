@@ -46,6 +46,7 @@ def evaluate(
     from rosenblatt.files import check_output
     from rosenblatt.models import read_model
 
+    o.model_first(model, files)
     if plot is not None:
         check_output(plot, [model, *files], "plot")
     if workers is not None or shards is not None:

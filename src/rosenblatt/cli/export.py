@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rosenblatt.errors import OptionError
+
 
 def export(
     model: Annotated[Path, typer.Argument(help="The model file.")],
@@ -29,6 +31,8 @@ def export(
     from rosenblatt.files import check_output
     from rosenblatt.models import read_model
 
+    if out.suffix not in (".onnx", ".model"):
+        raise OptionError(f"{out}: a model is exported to a .onnx or a .model file")
     check_output(out, [model], "model")
     loaded = read_model(model)
     if out.suffix == ".onnx":

@@ -105,11 +105,16 @@ def reading(
     missing: list[str] | None = None,
 ) -> dict[str, Any]:
     """The corresponding arguments of :func:`rosenblatt.data.open`."""
+    from rosenblatt.data.column_kinds import KINDS
+
     kinds = {}
     for entry in column or ():
         name, equals, kind = entry.rpartition("=")
         if not equals:
             raise typer.BadParameter(f"{entry!r} is not NAME=KIND", param_hint="--column")
+        if kind not in KINDS:
+            message = f"{kind!r} is not a kind of column; the kinds are {', '.join(KINDS)}"
+            raise typer.BadParameter(message, param_hint="--column")
         kinds[name] = kind
     return {
         "label": label,
@@ -169,6 +174,18 @@ def class_weights(given: str | None) -> str | dict[str, float] | None:
             message = f"{given!r} is neither balanced nor LABEL=NUMBER,..."
             raise typer.BadParameter(message, param_hint="--class-weight")
     return weights
+
+
+def model_first(model: Path, files: list[str]) -> None:
+    """Refuse a data file in the place of the model.
+
+    >>> model_first(Path("new.csv"), ["reviews.model"])
+    Traceback (most recent call last):
+    ...
+    rosenblatt.errors.OptionError: the model comes first: reviews.model new.csv
+    """
+    if model.suffix != ".model" and len(files) == 1 and files[0].endswith(".model"):
+        raise OptionError(f"the model comes first: {files[0]} {model}")
 
 
 def stem(path: str) -> str:

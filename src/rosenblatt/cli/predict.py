@@ -92,6 +92,8 @@ def predict(
     if json and to not in (None, "jsonl"):
         raise OptionError("--json and --to exclude each other")
     to = "jsonl" if json else to
+    out = STDOUT if out == "/dev/stdout" else out
+    o.model_first(model, files)
     wanted = Wanted(
         top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,8 @@ _MOST_CELLS = 200_000
 
 Format = StrEnum("Format", ["text", "markdown", "latex", "html"])
 Style = StrEnum("Style", ["steps", "table"])
+Update = StrEnum("Update", ["online", "batch"])
+Mistake = StrEnum("Mistake", ["margin", "sign"])
 Scheme = StrEnum("Scheme", {"one_vs_one": "one-vs-one", "one_vs_all": "one-vs-all"})
 
 
@@ -47,9 +50,11 @@ def trace(
     rule: Annotated[
         str, typer.Option(help="What learns: perceptron, pa, pa1, pa2 or arow, as in pa1:C=0.5.")
     ] = "perceptron",
-    update: Annotated[str, typer.Option(help="online or batch.")] = "online",
+    update: Annotated[
+        Update, typer.Option(help="One correction at a time, or all of an epoch at once.")
+    ] = Update.online,
     mistake: Annotated[
-        str | None, typer.Option(help="margin or sign; an example brings the rule of its source.")
+        Mistake | None, typer.Option(help="An example brings the rule of its source.")
     ] = None,
     threshold: Annotated[float, typer.Option(help="δ: a mistake is y·s <= δ.")] = 0,
     eta: Annotated[float, typer.Option(help="The learning rate η.")] = 1,
@@ -61,6 +66,7 @@ def trace(
     seed: Annotated[
         int | None, typer.Option(help="Visit the rows in a new random order each epoch.")
     ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it to this file.")] = None,
 ) -> None:
     """Show every step of a run: the sums, the verdict, the update, and why it ended.
 
@@ -75,11 +81,16 @@ def trace(
       rosenblatt trace --example or --rule arow:r=0.5
 
       rosenblatt trace flowers.csv --label species --multiclass one-vs-one
+
+      rosenblatt trace --example movies --format latex --out movies.tex
     """
     from rosenblatt import tracing
+    from rosenblatt.files import check_output
 
     if (file is None) == (example is None):
         raise typer.BadParameter("give either a FILE or --example NAME")
+    if out is not None:
+        check_output(out, [file] if file is not None else [], "trace")
     rows = _example(example) if example is not None else _read(file, label, header)
     if rule != "perceptron":
         rows |= _member(rule)
@@ -98,13 +109,24 @@ def trace(
     if multiclass is not None:
         if proof or average or pocket or style:
             raise typer.BadParameter("--multiclass shows the votes, not the steps of each run")
-        typer.echo(getattr(tracing.trace_classes(**rows, scheme=multiclass), f"to_{format}")())
+        found = tracing.trace_classes(**rows, scheme=multiclass)
+        _write(getattr(found, f"to_{format}")(), out)
         return
     rows.pop("class_names", None)
     run = tracing.trace(**rows)
     chosen = style or (Style.steps if len(run) <= 40 else Style.table)
     show = [name for name, wanted in (("average", average), ("pocket", pocket)) if wanted]
-    typer.echo(getattr(run, f"to_{format}")(chosen, proof=proof, show=show))
+    _write(getattr(run, f"to_{format}")(chosen, proof=proof, show=show), out)
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text)
+        return
+    from rosenblatt.files import replacing
+
+    with replacing(out, "w") as file:
+        file.write(f"{text}\n")
 
 
 def _whole(value: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json as json_module
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +21,7 @@ def verify(
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
+    json: o.Json = False,
 ) -> None:
     """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if not.
 
@@ -39,6 +42,10 @@ def verify(
         header = False if header is None and not source.header else header
     table = read_arrays(files, label, format=format, header=header)
     result = check(loaded, table.X, table.y)
+    if json:
+        found = asdict(result) | {"verdict": loaded.verdict}
+        typer.echo(json_module.dumps(found))
+        raise typer.Exit(0 if result else 1)
     if result:
         typer.echo(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
     elif result.holds:

@@ -14,7 +14,7 @@ from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shard_rows import rows_of
 from rosenblatt.cluster.tasks import Facts, Leaf, examples_of_leaf, learner_of, placed, reading_of
-from rosenblatt.learners.examples import Examples
+from rosenblatt.kernels.lengths import squared_lengths
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.theory.bounds.mixing_bounds import MixingBound, mixing_loss_bound
 from rosenblatt.training.mixing import tree_sum
@@ -103,7 +103,7 @@ def _losses(leaf: Leaf, common: Parcel, weights: Parcel, folder: str | None) -> 
     arrays = weights.arrays
     learner = learner_of(common, place, arrays["weights"][place.index], arrays["bias"])
     problems = n_problems(len(common.about["classes"]), "ovr")
-    sums, radius = np.zeros((problems, len(_SCALES))), 0.0
+    sums, squares, radius = np.zeros((problems, len(_SCALES))), np.zeros(_AT_ONCE), 0.0
     for start in range(0, len(visited), _AT_ONCE):
         some = visited[start : start + _AT_ONCE]
         scores = np.asarray(learner.scores(examples, some), np.float64).reshape(len(some), problems)
@@ -112,28 +112,10 @@ def _losses(leaf: Leaf, common: Parcel, weights: Parcel, folder: str | None) -> 
         margins = np.where(truth, scores, -scores)
         for i, scale in enumerate(_SCALES):
             sums[:, i] += np.maximum(0.0, 1.0 - scale * margins).sum(axis=0)
-        radius = max(radius, float(_squared_lengths(examples, some, place.rates).max()))
+        squared_lengths(examples.rows, some, place.rates, squares[: len(some)])
+        radius = max(radius, float(squares[: len(some)].max()))
     padding = float(common.about["padding"])
     return np.concatenate([[radius + padding**2], leaf.share * sums.ravel()])
-
-
-def _squared_lengths(examples: Examples, rows: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The squared lengths of rows in the coordinates in which all learning rates are 1."""
-    packed: Any = examples.rows
-    wide, out = rates.astype(np.float64), np.zeros(len(rows))
-    ends = packed.pointers.astype(np.int64)
-    squares = packed.bases.astype(np.float64)[rows] ** 2
-    parts = (packed.near, squares), (packed.far, squares), (packed.columns, None)
-    for part, (places, of_rows) in enumerate(parts):
-        first, last = ends[rows, part], ends[rows + np.uint64(1), part]
-        lengths = last - first
-        owner = np.repeat(np.arange(len(rows)), lengths)
-        at = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        at += np.repeat(first, lengths)
-        own = wide[places[at]]
-        own *= packed.values[at].astype(np.float64) ** 2 if of_rows is None else of_rows[owner]
-        out += np.bincount(owner, weights=own, minlength=len(rows))
-    return out
 
 
 def _lengths(W: np.ndarray, bias: np.ndarray, common: Parcel, padding: float) -> np.ndarray:

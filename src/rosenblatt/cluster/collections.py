@@ -130,11 +130,11 @@ class Places(NamedTuple):
         """From the columns of each block; None if blocks are dense and have all columns."""
         if any(columns is None for columns in found):
             return None
-        union = np.unique(np.concatenate(found))
-        shares = np.zeros(len(union))
+        shares = np.zeros(max(int(columns.max(initial=0)) for columns in found) + 1)
         for columns, n in zip(found, rows, strict=True):
-            shares[np.searchsorted(union, columns)] += n / sum(rows)
-        return cls(union, shares)
+            shares[columns] += n / sum(rows)
+        union = np.flatnonzero(shares)
+        return cls(union, shares[union])
 
 
 class BlockLearner(MixedLearner):
@@ -246,7 +246,9 @@ def columns_of(block: Prepared) -> np.ndarray | None:
 def numbered(block: Prepared, columns: np.ndarray) -> Prepared:
     """A block that knows the places of its columns among those of all blocks."""
     assert block.columns is not None, "dense blocks have all columns"
-    return block._replace(columns=np.searchsorted(columns, block.columns).astype(np.uint32))
+    places = np.zeros(int(columns.max(initial=0)) + 1, np.uint32)
+    places[columns] = np.arange(len(columns))
+    return block._replace(columns=places[block.columns])
 
 
 def block_epoch(

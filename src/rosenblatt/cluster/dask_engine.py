@@ -208,7 +208,8 @@ def dask_engine(workers: Any) -> DaskEngine:
             f"workers is a number, the address of a Dask scheduler, a client or an executor, not "
             f"{type(workers).__name__}"
         )
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # one sentence is said here
+    for name in ("distributed", "distributed.client"):  # one sentence is said here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(workers, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

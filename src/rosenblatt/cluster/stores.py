@@ -17,7 +17,10 @@ from rosenblatt.data.files import STDIN, expand, fingerprint
 from rosenblatt.errors import DataError
 
 _WILD = "*?["
-_OF_ACCESS = ("denied", "credential", "forbidden", "unauthorized", "anonymous", "401", "403")
+_OF_ACCESS = (
+    "denied", "credential", "forbidden", "unauthorized", "anonymous", "access key", "access_key",
+    "signature", "401", "403",
+)  # fmt: skip
 _LONGEST = 160  # characters of what a store says
 
 

@@ -56,6 +56,8 @@ def expand(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> 
             found.append(name)
         else:
             matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+            if not matches and "://" in name:
+                raise DataError("files of a store are read by workers: add --workers 1", path=name)
             if not matches:
                 raise DataError("there is no such file", path=name)
             found.extend(matches)

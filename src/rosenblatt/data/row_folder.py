@@ -123,6 +123,12 @@ class RowFolder(Source):
     def __init__(
         self, folder: str, features: Features | None = None, classes: Iterable[str] | None = None
     ) -> None:
+        if not (Path(folder) / "about.json").exists():
+            raise DataError(
+                "is a folder, but neither a cache written by rosenblatt convert nor one with a "
+                "folder of text files per class; name the files in it, such as '*.csv'",
+                path=folder,
+            )
         try:
             about = json.loads((Path(folder) / "about.json").read_text("utf-8"))
             if about["format"] != FORMAT or about["version"] != VERSION:

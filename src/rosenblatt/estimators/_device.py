@@ -253,9 +253,9 @@ def device_scores(X: Any, weights: Array, bias: Array) -> Any:
         return X @ xp.asarray(weights, X.dtype).T + xp.asarray(bias, X.dtype)
 
 
-def device_votes(scores: Any, n_classes: int) -> Any:
+def device_votes(scores: Any, problems: Problems) -> Any:
     """Votes per class from the (rows, pairs) scores of all pairs, on the device."""
-    return votes(current_device().xp, scores.T, n_classes).T
+    return votes(current_device().xp, scores.T, problems).T
 
 
 def moved_to_cuda(learner: Linear) -> DeviceLinear:

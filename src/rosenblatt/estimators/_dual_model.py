@@ -81,7 +81,7 @@ class DualModel:
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
             there = _device.is_on_cuda(X)
-            scores = (_device.device_votes if there else votes)(scores, len(self.classes_))
+            scores = (_device.device_votes if there else votes)(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X):
@@ -251,7 +251,7 @@ class DualModel:
         else:
             learner = Dual(problems, gram, self.state_, epochs=epochs)
             if epochs > 1:  # each entry is needed again
-                gram.make_all()
+                gram.make_all(None if callable(self.kernel) else self._fixed.function_by)
         return learner, examples
 
     def _take(

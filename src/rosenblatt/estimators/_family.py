@@ -123,7 +123,7 @@ class FamilyClassifier(LinearTraining):
         return False
 
     def _packed(self, examples: Examples) -> Examples:
-        return examples if self._is_full() else examples.packed()
+        return examples if self._is_full() else super()._packed(examples)
 
     @property
     def variances_(self) -> np.ndarray:

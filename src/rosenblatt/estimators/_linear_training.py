@@ -28,17 +28,23 @@ from rosenblatt.estimators._targets import Targets, check_label_options
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
-from rosenblatt.learners.examples import Examples, examples_of, meanwhile
+from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.labels import LabelLearner
-from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
+_CACHED_WEIGHTS = 1 << 21  # weights that the caches of a processor hold
+
 
 def _falling(eta0: float, power: float, t: int) -> float:
     return eta0 / t**power
+
+
+def _unless_auto(given: Any, otherwise: Any) -> Any:
+    return otherwise if given == "auto" else given
 
 
 @dataclass
@@ -114,15 +120,14 @@ class LinearTraining(
             examples = examples_of(X, targets.codes, omega_in, targets.sets)
             given = checks.check_weights(sample_weight, len(y))
             rows = float(np.broadcast_to(given, len(y)).sum())
-            threads = threads_of(self.n_jobs)
-            with meanwhile(partial(self._packed, examples), examples.keeps_busy(threads)) as packed:
-                found = surveyed(self, examples, X, rows, threads)
-                order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
-                examples = replace(packed(), omega=merged, screened=found.screened)
+            found = surveyed(self, examples, X, rows, threads_of(self.n_jobs))
+            order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
+            examples = replace(self._packed(examples), omega=merged, screened=found.screened)
+            examples, validate = self._validation(X, targets, examples, omega, out, X_val, y_val)
             self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
-            plan = self._plan(self._validation(X, targets, examples, omega, out, X_val, y_val))
+            plan = self._plan(validate)
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
             run = Run(learner, data, plan, Progress())
             yield run
@@ -144,8 +149,14 @@ class LinearTraining(
         return bool(self.update == "online")
 
     def _packed(self, examples: Examples) -> Examples:
-        """The rows of fit in the layout that the learner walks over fastest."""
-        return examples.packed()
+        """The rows of fit; packed where there are many weights, for the caches or the rows.
+
+        Packing takes the time of several epochs and saves a part of each. An order of the caller's
+        own may be that of a file, whose rows are packed: then the sums are made as there.
+        """
+        weights = n_problems(len(self.classes_), "ovr") * examples.n_features
+        many = weights > min(examples.stored, _CACHED_WEIGHTS)
+        return examples.packed() if many or self.shuffle is not True else examples
 
     def _check_parameters(self) -> None:
         check_parameters(self, checks.check_options)
@@ -168,6 +179,8 @@ class LinearTraining(
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
+        if examples.stored * n_classes < WORTH_STARTING:
+            threads = 1
         thresholds, padding = self._rule(n_classes)
         return Linear(
             n_classes,
@@ -226,8 +239,10 @@ class LinearTraining(
             truth = targets.alike(y_val).truth()
         self._calibrate_by(self._scores_of(X), truth)
 
-    def _validation(self, X, targets, examples, omega, out, X_val, y_val) -> Any:
-        """The error of a learner on held-out examples, or None if there are none."""
+    def _validation(
+        self, X, targets, examples, omega, out, X_val, y_val
+    ) -> tuple[Examples, Any]:  # fmt: skip
+        """The examples with room for the features of held-out ones, and the error on these."""
         if out is not None:
             held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
         elif X_val is not None:
@@ -237,9 +252,10 @@ class LinearTraining(
             _, codes, sets = targets.alike(y_val)
             held = examples.alike(X_val, codes, sets)
             rows = np.arange(len(held), dtype=np.uint64)
+            examples = replace(examples, n_features=held.n_features, columns=held.columns)
         else:
-            return None
-        return lambda learner, averaged: learner.error(held, rows, averaged)
+            return examples, None
+        return examples, lambda learner, averaged: learner.error(held, rows, averaged)
 
     def _plan(self, validate=None) -> Plan:
         eta: float | Callable[[int], float] = float(self.eta0)
@@ -252,8 +268,8 @@ class LinearTraining(
             keep=self.keep,
             max_epochs=self.max_iter,
             max_updates=self.max_updates,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
+            tol=_unless_auto(self.tol, 1e-3 if self.early_stopping else 5e-3),
+            patience=_unless_auto(self.n_iter_no_change, 5 if self.early_stopping else 3),
             early_stopping=self.early_stopping,
             validate=validate,
             callbacks=checks.callbacks_of(self),

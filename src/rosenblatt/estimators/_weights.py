@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
@@ -53,7 +53,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """What :meth:`decision_function` gives for rows that are checked already."""
         scores = linear_scores(X, *self._predicting())
         is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
-        return votes(scores, len(self.classes_)) if is_pairwise else scores
+        return votes(scores, cast(Linear, self._learner).problems) if is_pairwise else scores
 
     def predict(self, X):
         """The class of each row, or which labels it has.
@@ -91,7 +91,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if len(bias) == 1:
             return scores[:, 0]
         if self.multiclass_ == "ovo":
-            return _device.device_votes(scores, len(self.classes_))
+            return _device.device_votes(scores, cast(Linear, self._learner).problems)
         return scores
 
     @property

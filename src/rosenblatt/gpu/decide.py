@@ -15,12 +15,13 @@ def decide(xp: Any, problems: Problems, S: Any) -> Any:
     if problems.n_classes <= 2:
         return (S[0] > 0).astype(np.int32)
     if problems.multiclass == "ovo":
-        S = votes(xp, S, problems.n_classes)
+        S = votes(xp, S, problems)
     return S.argmax(axis=0).astype(np.int32)
 
 
-def votes(xp: Any, S: Any, n_classes: int) -> Any:
+def votes(xp: Any, S: Any, problems: Problems) -> Any:
     """Votes per class from the scores of all pairs: :func:`rosenblatt.learners.problems.votes`."""
+    n_classes = problems.n_classes
     votes = xp.zeros((n_classes, S.shape[1]))
     sums = xp.zeros_like(votes)
     for pair, (negative, positive) in enumerate(combinations(range(n_classes), 2)):
@@ -29,7 +30,7 @@ def votes(xp: Any, S: Any, n_classes: int) -> Any:
         votes[negative] += score <= 0
         sums[positive] += score
         sums[negative] -= score
-    return votes + sums / (3 * (xp.abs(sums) + 1))
+    return votes + sums / (3 * (xp.abs(sums) + problems.unit))
 
 
 def is_mistaken(xp: Any, problems: Problems, S: Any, codes: Any) -> Any:

@@ -164,41 +164,18 @@ def _item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     kind, index = signature.args[:2]
     view = context.make_array(kind)(context, builder, arguments[0])
     place = context.cast(builder, arguments[1], index, types.intp)
-    return cgutils.gep_inbounds(builder, view.data, place), kind.dtype.bitwidth // 8
+    return cgutils.gep_inbounds(builder, view.data, place)
 
 
 type_callable(jit.prefetch)(lambda context: lambda array, index: types.void)
-type_callable(jit.load_shared)(lambda context: lambda array, index: array.dtype)
-type_callable(jit.store_shared)(lambda context: lambda array, index, value: types.void)
-type_callable(jit.fence)(lambda context: lambda: types.void)
 
 
 @lower_builtin(jit.prefetch, types.Array, types.Integer)
 def _prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-    place, _ = _item(context, builder, signature, arguments)
+    place = _item(context, builder, signature, arguments)
     kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
     # Read rather than write, second-level cache, data rather than instructions.
     builder.call(function, [builder.bitcast(place, byte), flag(0), flag(2), flag(1)])
-    return context.get_dummy_value()
-
-
-@lower_builtin(jit.load_shared, types.Array, types.Integer)
-def _load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    place, size = _item(context, builder, signature, arguments)
-    return builder.load_atomic(place, "acquire", size)
-
-
-@lower_builtin(jit.store_shared, types.Array, types.Integer, types.Any)
-def _store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    place, size = _item(context, builder, signature, arguments)
-    value = context.cast(builder, arguments[2], signature.args[2], signature.args[0].dtype)
-    builder.store_atomic(value, place, "release", size)
-    return context.get_dummy_value()
-
-
-@lower_builtin(jit.fence)
-def _fence(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    builder.fence("acq_rel")
     return context.get_dummy_value()

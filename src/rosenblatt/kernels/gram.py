@@ -1,12 +1,12 @@
 """Kernels of the dual form: learning from a block of Gram entries, and voting.
 
 In the dual form weights are never written down: the score of a row is the sum of ``τ·K`` over the
-updates made so far. A block of rows is scored with one matrix product, then walked through in
-order; an update at row i adds ``τ·G[i, i+1:]`` to the scores of the rows that follow. That is the
-sequential algorithm, step by step, at the speed of a matrix product (the block Gram method; for
-the algorithm: M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical foundations of the
-potential function method; Y. Freund, R. Schapire (1999), Large margin classification using the
-perceptron algorithm, Machine Learning 37).
+updates made so far. The rows of a block, or all rows if their Gram matrix fits into memory, are
+walked through in order; an update at row i adds ``τ·G[i]`` to the scores of all of them. That is
+the sequential algorithm, step by step. A block is scored with one matrix product before (the block
+Gram method; for the algorithm: M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical
+foundations of the potential function method; Y. Freund, R. Schapire (1999), Large margin
+classification using the perceptron algorithm, Machine Learning 37).
 """
 
 from __future__ import annotations
@@ -21,38 +21,41 @@ step = inlined(rules.step)
 
 
 @kernel
-def walk(G, S, before, signs, omega, rule, allowed, clock, squares, found, places):
-    """Learn from the rows of a block; G (b, b) is their Gram matrix, all problems share it.
+def walk(G, order, S, before, signs, omega, rule, allowed, book, lines, seen):
+    """Learn from rows in an order; G (b, b) is the Gram matrix of b rows, all problems share it.
 
-    ``S`` (problems, b) holds the scores before the block, and after it the scores each row had
-    when its turn came; `before` those at the start of the epoch. ``signs`` (problems, b) is -1, +1
-    or 0: not a row of this problem. ``clock`` (problems,) counts weighted steps. ``squares``
-    (2, problems) keeps ``‖w‖²`` and the square of its change in this epoch; ``rule`` is (threshold
-    for y = -1, threshold for y = +1). Each correction goes to ``places`` (problem, place in the
-    block) and ``found`` (signed τ, time before it).
+    ``S`` (problems, b) holds the scores of all b rows, and `before` those at the start of the
+    epoch; ``seen`` (problems, visits) gets the scores that each row of the order has when its turn
+    comes. ``signs`` (problems, b) is -1, +1 or 0: not a row of this problem. ``rule`` is (threshold
+    for y = -1, threshold for y = +1). ``book`` is (clock, squares): ``clock`` (problems,) counts
+    weighted steps, ``squares`` (2, problems) keeps ``‖w‖²`` and the square of its change in this
+    epoch. ``lines`` is (found, places): each correction goes to ``places`` (problem, row) and
+    ``found`` (signed τ, time before it).
 
     The walk stops before a correction when the updates allowed are used up. Returns (rows visited,
     lines written, updates, rows corrected).
     """
     below, above = rule[0], rule[1]
+    (clock, squares), (found, places) = book, lines
     problems, rows = S.shape
     written = updates = corrected = 0
-    for i in range(rows):
-        wrong = False
+    for visit in range(order.size):
+        i, wrong = order[visit], False
         for c in range(problems):
             sign = signs[c, i]
             wrong |= sign != 0 and sign * S[c, i] <= (above if sign > 0 else below)
         if wrong and updates >= allowed:
-            return i, written, updates, corrected
+            return visit, written, updates, corrected
         corrected += wrong
         for c in range(problems):
             sign, s = signs[c, i], S[c, i]
+            seen[c, visit] = s
             if sign == 0:
                 continue
             tau = step(sign * s, above if sign > 0 else below, 1.0, omega[i], G[i, i])
             if tau != 0.0:
                 pull = sign * tau
-                for j in range(i + 1, rows):
+                for j in range(rows):
                     S[c, j] += pull * G[i, j]
                 own = tau * tau * G[i, i]
                 squares[0, c] += 2.0 * pull * s + own
@@ -62,11 +65,11 @@ def walk(G, S, before, signs, omega, rule, allowed, clock, squares, found, place
                 written += 1
                 updates += max(1, math.ceil(tau))
             clock[c] += omega[i]
-    return rows, written, updates, corrected
+    return order.size, written, updates, corrected
 
 
 @kernel
-def walk_joint(G, S, before, codes, omega, rule, allowed, clock, squares, found, places, s):
+def walk_joint(G, order, S, before, codes, omega, rule, allowed, book, lines, seen, s):
     """The same for all classes jointly: the right class goes up, the best wrong one down.
 
     ``codes`` (b,) are the class numbers. An update writes two lines, up and down; copies of a
@@ -77,12 +80,14 @@ def walk_joint(G, S, before, codes, omega, rule, allowed, clock, squares, found,
     3, with one rival.
     """
     below, above = rule[0], rule[1]
+    (clock, squares), (found, places) = book, lines
     classes, rows = S.shape
     written = updates = corrected = 0
-    for i in range(rows):
+    for visit in range(order.size):
+        i = order[visit]
         label, left = codes[i], omega[i]
         for c in range(classes):
-            s[c] = S[c, i]
+            s[c] = seen[c, visit] = S[c, i]
         rival = strongest_but(s, label)
         threshold = above if label > rival else below
         if s[label] - s[rival] <= threshold:
@@ -90,13 +95,13 @@ def walk_joint(G, S, before, codes, omega, rule, allowed, clock, squares, found,
             if left > 1.0 and G[i, i] > 0.0:
                 copies = min(copies, math.floor((s[rival] - s[label] + above) / G[i, i]) + 2)
             if updates >= allowed or written + 2 * copies > len(found):
-                return i, written, updates, corrected
+                return visit, written, updates, corrected
             corrected += 1
         while left > 0.0 and s[label] - s[rival] <= threshold:
             size = min(left, 1.0)
             for c in (label, rival):
                 pull = size if c == label else -size
-                for j in range(i + 1, rows):
+                for j in range(rows):
                     S[c, j] += pull * G[i, j]
                 own = size * size * G[i, i]
                 squares[0, c] += 2.0 * pull * s[c] + own
@@ -111,7 +116,7 @@ def walk_joint(G, S, before, codes, omega, rule, allowed, clock, squares, found,
             threshold = above if label > rival else below
         for c in range(classes):
             clock[c] += omega[i]
-    return rows, written, updates, corrected
+    return order.size, written, updates, corrected
 
 
 @kernel

@@ -160,23 +160,6 @@ def prefetch(array: Any, index: Any) -> None:
     """
 
 
-def load_shared(array: Any, index: Any) -> Any:
-    """What another thread has stored in a one-dimensional ``array[index]``, seen in order.
-
-    All that thread has written before it stored it can be read after this.
-    """
-    return array[index]
-
-
-def store_shared(array: Any, index: Any, value: Any) -> None:
-    """Store to a one-dimensional ``array[index]`` for another thread."""
-    array[index] = value
-
-
-def fence() -> None:
-    """Let nothing that is read or written before this happen after it."""
-
-
 def _compile(kernel: Kernel, entry: Entry) -> bytes:
     """The format of a kernel's results, a newline, and its object code."""
     global _seconds

@@ -26,8 +26,8 @@ import math
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.kernels.fetch import AHEAD, FAR, fetch, fetch_weights
-from rosenblatt.kernels.jit import fence, inlined, kernel, load_shared, store_shared
+from rosenblatt.kernels.fetch import FAR, fetch, fetch_weights
+from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 from rosenblatt.kernels.screen import is_right, length_of
 
@@ -36,9 +36,6 @@ BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
 # Entries of a tally; READ counts the rows that a copy in 8 bits could not tell.
 VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE, READ, MISTAKES = range(10)
 TALLY = 10
-GROUP = 4  # visits that a walk and its scout take in turn
-LEAD = 256  # visits that a scout is ahead at most
-PLACE, CORRECTIONS, STAMPS = 0, 16, 32  # on the board, in cache lines of their own
 
 step = inlined(rules.step)
 lag = inlined(rules.lag)
@@ -57,39 +54,27 @@ def sign_of(code, tally):
 
 
 @kernel
-def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen, board):
+def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen):
     """Walk with one weight vector; rows of other classes than its two are only scored.
 
     Rows with a copy in 8 bits are only read where the copy does not show that they are right.
-    With a :func:`scout`, ``board`` is what it writes on and ``seen[:, 1]`` gets its scores. A score
-    of the scout is taken if no correction came between, so that it is what this walk would compute
-    itself, to the last bit.
     """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
-    far, scouted = w.size * w.itemsize > FAR, board.size > 0
-    corrections, length = 0, length_of(rows, w)
+    far, length = w.size * w.itemsize > FAR, length_of(rows, w)
     for i in range(order.size):
         row = order[i]
         sign, weight = sign_of(codes[row], tally), omega[row * weighted]
         threshold = rule[ABOVE] if sign > 0 else rule[BELOW]
-        if scouted:
-            store_shared(board, PLACE, i)
-        if scouted and for_scout(i) and load_shared(board, STAMPS + i) == corrections:
-            s = seen[i, 1]
-        else:
-            fetch(rows, order, i + 2 * GROUP - AHEAD if scouted else i)
-            if far:
-                fetch_weights(rows, order, i, w, 1)
-            if sign != 0.0 and is_right(
-                rows, row, w, length, book[BIAS, 0], sign, threshold, seen, i
-            ):
-                tally[VISITED] = i + 1
-                tally[RUN] += 1
-                book[CLOCK, 0] += weight
-                continue
-            tally[READ] += 1
-            s = dot(rows, row, w)
-        s += seen.dtype.type(book[BIAS, 0])
+        fetch(rows, order, i)
+        if far:
+            fetch_weights(rows, order, i, w, 1)
+        if sign != 0.0 and is_right(rows, row, w, length, book[BIAS, 0], sign, threshold, seen, i):
+            tally[VISITED] = i + 1
+            tally[RUN] += 1
+            book[CLOCK, 0] += weight
+            continue
+        tally[READ] += 1
+        s = dot(rows, row, w) + seen.dtype.type(book[BIAS, 0])
         seen[i, 0] = s
         tally[VISITED] = i + 1
         if sign == 0.0:
@@ -107,53 +92,13 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen,
         eta = etas[i * varying]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
         tau = step(sign * s, threshold, eta, weight, sqnorm)
-        corrections += 2
-        if scouted:
-            store_shared(board, CORRECTIONS, corrections - 1)
-            fence()
         add(rows, row, w, sign * tau, rates)
-        if scouted:
-            store_shared(board, CORRECTIONS, corrections)
         length = length_of(rows, w)
         book[BIAS, 0] += sign * tau * rule[PADDING]
         book[CLOCK, 0] += weight
         tally[UPDATES] += copies(tau, eta)
         tally[UPDATED] += 1
         tally[RUN] = 0
-
-
-@kernel
-def for_scout(i):
-    """Whether a visit is of those that a scout scores: every other group."""
-    return i // GROUP % 2 == 1
-
-
-@kernel
-def scout(rows, order, w, seen, board):
-    """Score rows that a walk with one weight vector, in another thread, has yet to come to.
-
-    The walk writes on the board at which visit it is and twice the number of its corrections; the
-    number is odd while it makes one. The score of a visit is stamped with the corrections it takes
-    into account. After another correction the scout begins again a little ahead of the walk.
-    """
-    corrections, i = np.int64(-1), np.int64(0)
-    while True:
-        place, now = load_shared(board, PLACE), load_shared(board, CORRECTIONS)
-        if place >= order.size:
-            return
-        if now != corrections or i <= place + 1:
-            corrections, i = now, place + 2
-        while not for_scout(i):
-            i += 1
-        if i >= min(order.size, place + LEAD) or corrections % 2 == 1:
-            continue
-        fetch(rows, order, i + 2 * GROUP - AHEAD)
-        s = dot(rows, order[i], w)
-        fence()
-        if load_shared(board, CORRECTIONS) == corrections:
-            seen[i, 1] = s
-            store_shared(board, STAMPS + i, corrections)
-        i += 1
 
 
 @kernel

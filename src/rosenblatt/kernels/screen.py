@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from rosenblatt.kernels.jit import REORDER, by_layout, kernel
-from rosenblatt.kernels.row_keys import folded, infinity_of, without_sign
+from rosenblatt.kernels.row_keys import exponent_of, folded, infinity_of, without_sign
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # unit roundoffs
 # Below these largest entries, and above these bounds, sums may under- or overflow: no screen.
@@ -44,9 +44,9 @@ def dense_survey(X, words, first, last, multipliers, keys, squares, small, error
         if top >= infinite:
             return False
         if multipliers.size > 0:
-            h = multipliers.dtype.type(0)
+            h, exponent = multipliers.dtype.type(0), exponent_of(words, top)
             for j in range(d):
-                h += folded(words, start + j) * multipliers[j]
+                h += folded(words, start + j, exponent) * multipliers[j]
             keys[row] = h
         if squares.size > 0:
             s = X.dtype.type(0)

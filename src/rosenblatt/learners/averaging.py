@@ -49,7 +49,6 @@ class Unsettled(list[Walked]):
                 part.book[learn.TIME, 0] = times[i]
                 kernel(
                     *examples.arrays, orders[i], etas[i], seen[i], part.sums(), rates, part.book,
-                    rule, tally_of(part.classes, Limits()),
-                    *(() if part.W.ndim == 1 else (part.moves,)),
+                    rule, tally_of(part.classes, Limits()), *part.scratch,
                 )  # fmt: skip
         self.clear()

@@ -10,7 +10,7 @@ from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.parts import tally_of
 from rosenblatt.learners.protocol import Array, Limits
-from rosenblatt.learners.walks import NO_BOARD, WALKS
+from rosenblatt.learners.walks import WALKS
 
 
 class BoundWalk:
@@ -25,7 +25,7 @@ class BoundWalk:
 
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner = learner
-        self._parts, one = learner.parts, learner.kind == "one"
+        self._parts = learner.parts
         walk, settle = WALKS[learner.kind]
         width = sum(part.problems for part in self._parts)
         self._seen = [np.empty((len(order), part.problems), learner.dtype) for part in self._parts]
@@ -34,11 +34,12 @@ class BoundWalk:
         self._walks, self._settles = [], []
         for part, seen, tally in zip(self._parts, self._seen, self._tallies, strict=True):
             start, rule = (*examples.arrays, order, etas), (part.book, learner.rule, tally)
-            more = (NO_BOARD if one else part.moves,)
-            self._walks.append(walk.bound(*start, part.W, learner.rates, *rule, seen, *more))
+            self._walks.append(
+                walk.bound(*start, part.W, learner.rates, *rule, seen, *part.scratch)
+            )
             if learner.averaging:
                 sums = (*start, seen, part.sums(), learner.rates, *rule)
-                self._settles.append(settle.bound(*sums, *(() if one else more)))
+                self._settles.append(settle.bound(*sums, *part.scratch))
 
     def __call__(self) -> Array:
         """Learn; the scores before it, (rows, problems), good until the next call."""

@@ -1,10 +1,11 @@
 """Learners in the dual form: weights are the log of the updates that made them.
 
-The scores of all rows are kept and brought up to date in two moves. Updates of the last few blocks
-are *pending*: each new block adds their share to its own scores. When there are enough of them for
-an efficient matrix product, they are added to the scores of all rows. So each Gram entry is made
-once for each time its row is corrected, not once per block, and the memory at work does not grow
-with the data.
+The scores of all rows are kept. If the whole Gram matrix is at hand, as for a few thousand rows, a
+walk is one kernel call, in which each update changes all scores. Else they are brought up to date
+in two moves. Updates of the last few blocks are *pending*: each new block adds their share to its
+own scores. When there are enough of them for an efficient matrix product, they are added to the
+scores of all rows. So each Gram entry is made once for each time its row is corrected, not once per
+block, and the memory at work does not grow with the data.
 """
 
 from __future__ import annotations
@@ -81,36 +82,58 @@ class Dual(CountedByScores):
     ) -> Tally:
         """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
         self._open(order)
-        n, joint, size = len(self.problems), self.problems.joint, self.gram.block_rows
+        n, joint, G = len(self.problems), self.problems.joint, self.gram.whole
+        size = self.gram.block_rows if G is None else len(order)
         at = updates = corrected = 0
-        lines, predictions = (1 + joint) * n * size, []
+        lines, predictions = (1 + joint) * n * min(size, len(order)), []
         while at < len(order):
             rows = order[at : at + size].astype(np.int64)
-            codes, S = examples.codes[rows].astype(np.int64), self._now(rows)
-            labels = codes if joint else np.ascontiguousarray(self.problems.signs[codes].T)
             found, places = np.empty((lines, 2)), np.empty((lines, 2), np.int64)
+            seen = np.empty((n, len(rows)))
+            block = self._block(rows) if G is None else (G, rows, *self._halves())
+            labels, omega = self._labels(examples, rows if G is None else None)
             kernel = kernels.walk_joint if joint else kernels.walk
             visits, written, more, some = kernel(
-                self.gram.block(rows, rows), S, np.take(self._scores[n:], rows, axis=1), labels,
-                examples.weights_of(rows), self._rule, limits.updates - updates, self.clock,
-                self.squares, found, places, *((self._scratch,) if joint else ()),
+                *block, labels, omega, self._rule, limits.updates - updates,
+                (self.clock, self.squares), (found, places), seen,
+                *((self._scratch,) if joint else ()),
             )  # fmt: skip
-            check_finite(S)
+            check_finite(block[2])
             at, updates, corrected = at + visits, updates + more, corrected + some
-            self._remember(rows, found[:written], places[:written], order[at:])
-            predictions.append(self.problems.decide(S[:, :visits].T))
+            if written:
+                known = places[:written, 1] if G is not None else rows[places[:written, 1]]
+                self._remember(known, found[:written], places[:written, 0], order[at:])
+            predictions.append(self.problems.decide(seen[:, :visits].T))
             if visits < len(rows) and updates >= limits.updates:
                 break
             if visits == 0:
                 lines *= 8  # the copies of one row may need as many
         return tally(examples, order[:at], updates, corrected, predictions)
 
+    def _halves(self) -> tuple[Array, Array]:
+        """The scores of all rows, and those when the epoch began."""
+        n = len(self.problems)
+        return self._scores[:n], self._scores[n:]
+
+    def _block(self, rows: Array) -> tuple[Array, Array, Array, Array]:
+        """Some rows as a walk takes them: Gram matrix, order, scores and those before."""
+        before = np.take(self._halves()[1], rows, axis=1)
+        return self.gram.block(rows, rows), np.arange(len(rows)), self._now(rows), before
+
+    def _labels(self, examples: Examples, rows: Array | None) -> tuple[Array, Array]:
+        """The classes, or signs per problem, of some rows or all of them, and their weights."""
+        rows = np.arange(len(examples)) if rows is None else rows
+        codes, omega = examples.codes[rows].astype(np.int64), examples.weights_of(rows)
+        if self.problems.joint:
+            return codes, omega
+        return np.ascontiguousarray(self.problems.signs[codes].T), omega
+
     def _open(self, order: Array) -> None:
         """Have the scores of these rows at hand, also those when the epoch began."""
         if self._opens:
-            n = len(self.problems)
             self._settle(None)
-            self._scores[n:] = self._scores[:n]
+            now, before = self._halves()
+            before[...] = now
             self._opens = False
         self._refresh(order.astype(np.int64))
 
@@ -132,18 +155,18 @@ class Dual(CountedByScores):
         """The scores (problems, rows) of rows that are not stale, pending updates included."""
         n = len(self.problems)
         S = np.take(self._scores[:n], rows.astype(np.intp, copy=False), axis=1)
-        waiting, log = Log.joined(self._pending).by_row()
-        if waiting.size:
+        if self._pending:
+            waiting, log = Log.joined(self._pending).by_row()
             K = self.gram.block(waiting, rows).astype(np.float64, copy=False)
             S += log.coefficients(n, waiting.size) @ K
         return S
 
-    def _remember(self, rows: Array, found: Array, places: Array, ahead: Array) -> None:
-        """Write updates into the log; they are pending until there are enough of them."""
-        if not len(found):
-            return
-        log = Log(places[:, 0].copy(), rows[places[:, 1]], found[:, 0].copy(), found[:, 1].copy())
+    def _remember(self, rows: Array, found: Array, problems: Array, ahead: Array) -> None:
+        """Write updates into the log; those of blocks are pending until they are enough."""
+        log = Log(problems.copy(), rows.copy(), found[:, 0].copy(), found[:, 1].copy())
         self._logs.append(log)
+        if self.gram.whole is not None:
+            return
         self._pending.append(log)
         self._n_pending += np.unique(log.rows).size
         if self._n_pending >= self.gram.pending_rows:
@@ -151,9 +174,9 @@ class Dual(CountedByScores):
 
     def _settle(self, ahead: Array | None) -> None:
         """Add what is pending to the scores; in the last epoch only to those of the rows ahead."""
-        waiting, log = Log.joined(self._pending).by_row()
-        if waiting.size == 0:
+        if not self._pending:
             return
+        waiting, log = Log.joined(self._pending).by_row()
         self._pending, self._n_pending, to, n = [], 0, None, len(self.problems)
         if ahead is not None and self.epochs <= 1:
             to = np.unique(ahead).astype(np.int64)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 ONE = np.ones(1)
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C can end it
 _COMPARED = 4096  # rows compared at a time
-_LONG = 1 << 18  # stored numbers that take longer to pack than a thread to start
 
 
 @dataclass(frozen=True)
@@ -79,15 +75,18 @@ class Examples:
         return self.rows.data.dtype if isinstance(self.rows, Csr) else np.dtype(np.float32)
 
     @property
+    def stored(self) -> int:
+        """How many numbers the rows hold."""
+        if isinstance(self.rows, Dense):
+            return int(self.rows.X.size)
+        if isinstance(self.rows, Csr):
+            return len(self.rows.data)
+        return len(self.rows.near) + len(self.rows.far) + len(self.rows.columns)
+
+    @property
     def rows_per_call(self) -> int:
         """How many rows a kernel call may visit before Python is asked for interrupts."""
-        if isinstance(self.rows, Dense):
-            stored = self.rows.X.size
-        elif isinstance(self.rows, Csr):
-            stored = len(self.rows.data)
-        else:
-            stored = len(self.rows.near) + len(self.rows.far) + len(self.rows.columns)
-        return max(1024, _ENTRIES_PER_CALL // max(1, stored // max(1, len(self.codes))))
+        return max(1024, _ENTRIES_PER_CALL // max(1, self.stored // max(1, len(self.codes))))
 
     def weights_of(self, order: Array) -> Array:
         """The weight of each row of an order."""
@@ -109,12 +108,8 @@ class Examples:
         """The same rows with other classes, or sets of labels, and weights."""
         return replace(self, codes=codes, omega=omega, sets=sets)
 
-    def keeps_busy(self, threads: int) -> bool:
-        """Whether packing is worth a thread of its own, if there are several."""
-        return threads > 1 and isinstance(self.rows, Csr) and self.rows.data.size >= _LONG
-
     def packed(self) -> Examples:
-        """Sparse rows of float32 packed, which makes walks over them faster; others as they are."""
+        """Sparse rows of float32 packed, with weights for what occurs; others as they are."""
         if not isinstance(self.rows, Csr) or self.rows.data.dtype != np.float32:
             return self
         return _pack(self, Numbering(self.n_features))
@@ -123,16 +118,6 @@ class Examples:
         """Other rows in the same layout: columns that are new get places of their own."""
         others = examples_of(X, codes, sets=sets)
         return others if self.numbering is None else _pack(others, self.numbering)
-
-
-@contextmanager
-def meanwhile(work: Callable[[], Any], apart: bool) -> Iterator[Callable[[], Any]]:
-    """What gives the result of some work, which is done meanwhile in a thread if `apart`."""
-    if not apart:
-        yield work
-        return
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(work).result
 
 
 def _pack(examples: Examples, numbering: Numbering) -> Examples:
@@ -261,7 +246,7 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
 @lru_cache(maxsize=2)
 def key_multipliers(n_features: int, word: Any) -> tuple[Array, Array]:
     """Two sets of random odd numbers, one for each feature, that keys of rows are made with."""
-    generator, most = np.random.default_rng(1957), np.iinfo(word).max
+    generator, most = np.random.default_rng(1962), np.iinfo(word).max
     first = generator.integers(0, most, n_features, dtype=word) | word.type(1)
     return first, generator.integers(0, most, n_features, dtype=word) | word.type(1)
 
@@ -272,7 +257,8 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if they are known.
     Returns the row numbers and the weights, in which each of these rows carries the weight of all
     its copies. So a model that draws its order from this one depends on the examples as a weighted
-    set, not on how a file happened to be sorted.
+    set, not on how a file happened to be sorted. Multiplying all rows by a power of two leaves the
+    order as it is.
     """
     n, codes, omega = len(examples), examples.codes, examples.omega
     chosen = np.arange(n, dtype=np.uint64)
@@ -282,7 +268,7 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         examples.n_features, np.dtype(f"u{examples.dtype.itemsize}")
     )  # fmt: skip
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
-    key = (_keys(examples, chosen, first) if keys is None else keys[chosen]) ^ labels
+    key = (_keys(examples, chosen, first)[0] if keys is None else keys[chosen]) ^ labels
     by_key = np.argsort(key)
     chosen, key = chosen[by_key], key[by_key]
     tied = key[1:] == key[:-1]
@@ -290,8 +276,9 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         return chosen, omega
 
     suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    finer = _keys(examples, chosen[suspects], second)
-    chosen[suspects] = chosen[suspects[np.lexsort((finer, codes[chosen[suspects]], key[suspects]))]]
+    finer, tops = _keys(examples, chosen[suspects], second)
+    ranks = np.lexsort((tops, finer, codes[chosen[suspects]], key[suspects]))
+    chosen[suspects] = chosen[suspects[ranks]]
     close = chosen[suspects]
     same = np.zeros(chosen.size, bool)
     same[suspects[1:]] = _same_as_next(examples, close) & (codes[close[1:]] == codes[close[:-1]])
@@ -301,15 +288,16 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     return chosen[~same], merged
 
 
-def _keys(examples: Examples, chosen: Array, multipliers: Array) -> Array:
-    rows, out = examples.rows, np.empty(chosen.size, multipliers.dtype)
+def _keys(examples: Examples, chosen: Array, multipliers: Array) -> tuple[Array, Array]:
+    """A number for each row that tells rows apart but for a power of two, and one for that."""
+    rows, (out, tops) = examples.rows, np.empty((2, chosen.size), multipliers.dtype)
     if isinstance(rows, Dense):
         words: Any = Dense(rows.X.reshape(-1).view(multipliers.dtype))
     else:
         assert isinstance(rows, Csr), "rows are told apart before they are packed"
         words = rows._replace(data=rows.data.view(multipliers.dtype))
-    row_keys.keys(words, chosen, multipliers, out)
-    return out
+    row_keys.keys(words, chosen, multipliers, out, tops)
+    return out, tops
 
 
 def _same_as_next(examples: Examples, chosen: Array) -> Array:

@@ -13,7 +13,7 @@ from rosenblatt.kernels import family, learn
 from rosenblatt.kernels.family_cells import BIAS, BIAS_SUM, CLOCK, PADDING, SCALES
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family_parts import FamilyPart
-from rosenblatt.learners.linear import NO_BOARD, ONE_RATE
+from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.parts import tally_of
 from rosenblatt.learners.problems import Problems, groups_of, rows_of_pairs, weight_where
 from rosenblatt.learners.protocol import Array, Limits, Tally
@@ -168,7 +168,7 @@ class Family:
                 book[learn.BIAS] = bias
                 learn.walk_one(
                     *examples.arrays, order, np.zeros(1), w, ONE_RATE, book, never,
-                    tally_of((0, 1), Limits()), seen, NO_BOARD,
+                    tally_of((0, 1), Limits()), seen,
                 )  # fmt: skip
                 out[:, c] = seen[:, 0]
             return out

@@ -12,6 +12,7 @@ from rosenblatt.learners.protocol import Array
 MIB = 2**20
 BYTES_AN_ENTRY = 24  # an entry in double precision, and what kernels need on the way
 SMALLEST = 8  # rows; blocks do not get smaller than this
+_IN_CACHE = 1 << 20  # bytes of entries that a kernel function works on at a time
 
 
 class GramBlocks:
@@ -75,23 +76,36 @@ class GramBlocks:
         capacity = int(spare // (self.n * X.dtype.itemsize))
         self.slots = np.full(self.n, -1, np.int32)
         self.cache = np.empty((min(capacity, self.n), self.n), X.dtype)
-        self.cached, self._is_whole = 0, False
+        self.cached = 0
+        self.whole: Array | None = X if kernel is None and X.flags.c_contiguous else None
+        """All entries, where they are at hand."""
 
-    def make_all(self) -> None:
-        """Make all entries now, if there is room for them, as for a few thousand rows."""
+    def make_all(self, kernel_by: Callable[[Any], Any] | None = None) -> None:
+        """Make all entries now, if there is room for them, as for a few thousand rows.
+
+        `kernel_by` makes the kernel from a function that multiplies one matrix with the other
+        transposed, if it is made of such products: then there is one product for all entries.
+        """
         if self.kernel is None or self.cached or len(self.cache) < self.n:
             return
-        for chunk in self._chunks(None):
-            self.cache[chunk] = self.kernel(self.X[chunk], self.X)
+        if type(self.X) is not np.ndarray or self.X.dtype != np.float64:
+            kernel_by = None  # a kernel may want products in double precision
+        if kernel_by is not None:
+            np.dot(self.X, self.X.T, out=self.cache)
+        size = max(SMALLEST, _IN_CACHE // (self.n * self.cache.itemsize))
+        for start in range(0, self.n, size):
+            chunk, kernel = slice(start, start + size), self.kernel
+            if kernel_by is not None:
+                kernel = kernel_by(lambda A, B, some=chunk: self.cache[some])
+            self.cache[chunk] = kernel(self.X[chunk], self.X)
         self.slots[:] = np.arange(self.n)
-        self.cached, self._is_whole = self.n, True
+        self.cached, self.whole = self.n, self.cache
 
     def block(self, rows: Array, columns: Array) -> Array:
         """The entries between some rows and some others."""
-        if self.kernel is None:
-            return self.X[np.ix_(rows, columns)]
-        if self._is_whole:
-            return self.cache[np.ix_(rows, columns)]
+        if self.kernel is None or self.whole is not None:
+            entries = self.X if self.whole is None else self.whole
+            return entries[np.ix_(rows, columns)]
         return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
     def take(self, X: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -17,17 +16,16 @@ from rosenblatt.learners.batch import walk_batch
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.parts import Part, taller, tally_of
 from rosenblatt.learners.problems import Problems, groups_of, rows_of_pairs, weight_where
-from rosenblatt.learners.protocol import Array, Limits, Tally
-from rosenblatt.learners.scout import scout
-from rosenblatt.learners.walks import NO_BOARD, WALKS, scorer
+from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.walks import WALKS, scorer
 from rosenblatt.learners.weights import State, Weights
 
 ONE_RATE = np.ones(1, np.float32)
-_WORTH_A_SCOUT = 4096  # visits; a dense row is scored in less time than two threads need to agree
 _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
 _WORTH_A_THREAD = 16
+WORTH_STARTING = 1 << 20  # products that take longer than threads to start
 _MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
@@ -63,8 +61,7 @@ class Linear:
     batch : bool
         Correct all mistakes of a walk together, at its end.
     threads : int
-        Classes or pairs are spread over them; for a single problem and sparse rows a second thread
-        scores ahead.
+        Classes or pairs are spread over them.
 
     Examples
     --------
@@ -135,31 +132,31 @@ class Linear:
         if self.is_pairwise and not foresee:
             pairs = (part.classes for part in self.parts)
             own = rows_of_pairs(pairs, examples.codes, order, etas)
-        alone = self.kind == "one" and len(self.parts) == 1
         screened = None
         if self.kind == "one" and not (foresee or self._reads_all) and examples.screened:
             rows = screened = examples.screened
-        scouted = alone and self.threads > 1 and len(order) >= _WORTH_A_SCOUT and not self.dense
         seen = [
-            np.empty((len(o), 2 if scouted else part.problems), self.dtype)
+            np.empty((len(o), part.problems), self.dtype)
             for part, (o, _) in zip(self.parts, own, strict=True)
         ]
         times = [float(part.book[learn.CLOCK, 0]) for part in self.parts]
-        limits = Limits() if self.is_pairwise else limits
+        if self.is_pairwise:
+            limits = Limits()
+        elif self.n_classes > 2:  # a look at many classes costs as much as an epoch
+            limits = limits._replace(longest=UNLIMITED)
         tallies = [tally_of(part.classes, limits) for part in self.parts]
-        scouting = scout(examples, order, self.parts[0].W, seen[0])
-        with scouting if scouted else nullcontext(NO_BOARD) as board:
-            calls = [
-                (rows, *examples.arrays[1:], o, e, part.W, self.rates, part.book, self.rule, tally,
-                 s, board if self.kind == "one" else part.moves)
-                for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
-            ]  # fmt: skip
-            if self.threads == 1 or len(calls) == 1:
-                for call in calls:
-                    kernel(*call)
-            else:
-                with ThreadPoolExecutor(self.threads) as pool:
-                    list(pool.map(lambda call: kernel(*call), calls))
+        calls = [
+            (rows, *examples.arrays[1:], o, e, part.W, self.rates, part.book, self.rule, tally, s,
+             *part.scratch)
+            for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
+        ]  # fmt: skip
+        numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
+        if self.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
+            for call in calls:
+                kernel(*call)
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(lambda call: kernel(*call), calls))
         if screened:
             read = sum(int(tally[learn.READ]) for tally in tallies)
             self._reads_all = read > _MOST_READ * sum(len(o) for o, _ in own)

@@ -108,9 +108,11 @@ class Log:
         >>> log.averaged(1, clock=np.array([4.0]))
         array([[0.25]])
         """
-        pairs = zip(self.taus.tolist(), self.times.tolist(), strict=True)
-        lags = [rules.lag(abs(tau), 1.0, time) for tau, time in pairs]
-        shares = np.array(lags) / np.maximum(clock, 1e-300)[self.problems]
+        sizes = np.abs(self.taus)
+        lags = sizes * self.times  # the rule for at most one copy
+        for line in np.flatnonzero(sizes > 1.0).tolist():
+            lags[line] = rules.lag(float(sizes[line]), 1.0, float(self.times[line]))
+        shares = lags / np.maximum(clock, 1e-300)[self.problems]
         out = np.zeros((len(clock), n_rows))
         np.add.at(out, (self.problems, self.rows), self.taus - np.copysign(shares, self.taus))
         return out

@@ -32,6 +32,11 @@ class Part:
     before: Array = field(default_factory=lambda: np.empty(0))
     before_bias: Array = field(default_factory=lambda: np.empty(0))
 
+    @property
+    def scratch(self) -> tuple[Array, ...]:
+        """The scratch memory that a walk takes: none for a single problem."""
+        return () if self.W.ndim == 1 else (self.moves,)
+
     def __getstate__(self) -> tuple[Any, ...]:
         """All but the scratch memory; None for what is empty."""
         arrays = (self.W, self.U, self.book, self.before, self.before_bias)

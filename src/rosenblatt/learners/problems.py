@@ -62,12 +62,17 @@ class Problems:
             signs[negative, problem], signs[positive, problem] = -1, 1
         return signs
 
+    @property
+    def unit(self) -> float:
+        """What scores are measured in: the threshold, 1 if there is none."""
+        return max(self.thresholds) if max(self.thresholds) > 0 else 1.0
+
     def decide(self, scores: Array) -> Array:
         """The class numbers that (rows, problems) scores stand for."""
         if self.n_classes <= 2:
             return (scores[:, 0] > 0).astype(np.int32)
         if self.multiclass == "ovo":
-            scores = votes(scores, self.n_classes)
+            scores = votes(scores, self)
         return scores.argmax(axis=1).astype(np.int32)
 
     def is_mistaken(self, scores: Array, codes: Array) -> Array:
@@ -195,14 +200,16 @@ def moves(old: Array, new: Array, multiclass: str) -> Moves:
     return Moves(places[:n], signs[:n], sources, n_problems(len(new), multiclass))
 
 
-def votes(scores: Array, n_classes: int) -> Array:
+def votes(scores: Array, problems: Problems) -> Array:
     """Votes per class from the scores of all pairs, plus a tie-break from the summed scores.
 
-    The tie-break lies in (-1/3, 1/3), so that it never outweighs a vote.
+    The tie-break lies in (-1/3, 1/3), so that it never outweighs a vote. Sums are taken in the unit
+    of the scores: else very large or small ones would all be the same beside 1.
 
-    >>> votes(np.array([[1.0, -2.0, 3.0]]), 3).round(2)
+    >>> votes(np.array([[1.0, -2.0, 3.0]]), Problems(3, "ovo")).round(2)
     array([[1.17, 0.78, 1.17]])
     """
+    n_classes = problems.n_classes
     votes = np.zeros((scores.shape[0], n_classes))
     sums = np.zeros_like(votes)
     for column, (negative, positive) in enumerate(combinations(range(n_classes), 2)):
@@ -211,7 +218,7 @@ def votes(scores: Array, n_classes: int) -> Array:
         votes[:, negative] += score <= 0
         sums[:, positive] += score
         sums[:, negative] -= score
-    return votes + sums / (3 * (np.abs(sums) + 1))
+    return votes + sums / (3 * (np.abs(sums) + problems.unit))
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:

@@ -16,7 +16,6 @@ from rosenblatt.learners.protocol import Array, Limits
 if TYPE_CHECKING:
     from rosenblatt.learners.linear import Linear
 
-NO_BOARD = np.empty(0, np.int64)
 WALKS = {
     "one": (learn.walk_one, learn.settle_one),
     "each": (learn.walk_each, learn.settle_each),
@@ -38,8 +37,7 @@ def scorer(learner: Linear, examples: Examples, averaged: bool = False) -> Calla
             book[learn.BIAS] = bias
             WALKS[learner.kind][0](
                 *examples.arrays, order, np.zeros(1), W, learner.rates, book, never,
-                tally_of(part.classes, Limits()), seen,
-                NO_BOARD if learner.kind == "one" else part.moves,
+                tally_of(part.classes, Limits()), seen, *part.scratch,
             )  # fmt: skip
             out.append(seen)
         return out[0] if len(out) == 1 else np.hstack(out)

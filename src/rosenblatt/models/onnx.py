@@ -26,7 +26,10 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
         If the model has other features, or if onnxruntime does not give the same scores.
     """
     if model.features.origin != "table" or any(c.kind != "number" for c in model.features.columns):
-        raise ValueError("only models on numeric columns can be exported to ONNX")
+        raise ValueError(
+            "only models on numeric columns can be exported to ONNX: text and categories are "
+            "hashed, and rows of svmlight or vw files are sparse, which its operators do not know"
+        )
     if model.has_several_labels:
         raise ValueError("models of several labels per row cannot be exported to ONNX")
     try:

@@ -62,7 +62,7 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
         if isinstance(record, dict) and record.get("format") == SET_FORMAT:
             return from_set_record(record)
         return from_record(record)
-    except RecursionError:
+    except (RecursionError, UnicodeDecodeError, json.JSONDecodeError):
         raise DataError("this is not a rosenblatt certificate", path=path) from None
     except ValueError as error:
         raise DataError(str(error), path=path) from None

@@ -1,0 +1,14 @@
+"""What tests of estimators share: a stand-in for a CUDA device."""
+
+import pytest
+from tests.gpu.standin import StandIn
+
+from rosenblatt.estimators import _device
+
+
+@pytest.fixture
+def standin(monkeypatch):
+    device = StandIn()
+    monkeypatch.setattr(_device, "current_device", lambda: device)
+    monkeypatch.setattr(_device, "find_spec", lambda name: name)
+    return device

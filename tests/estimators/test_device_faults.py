@@ -1,0 +1,143 @@
+"""A device that cannot be used: one sentence that says what to do, and no fitted model changes."""
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.gpu.standin import needs_compiler, on_device
+
+from rosenblatt import KernelPerceptron, Perceptron, fit_many
+from rosenblatt.estimators import _device
+from rosenblatt.gpu import device as gpu
+
+
+def rows_and_words():
+    generator = np.random.default_rng(0)
+    X = generator.integers(-3, 4, (60, 6)).astype(np.float32)
+    return X, np.array(["ant", "bee", "cat"])[generator.integers(0, 3, 60)]
+
+
+def no_cupy(name):
+    raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
+
+
+def wrong_build(name):
+    raise ImportError("=====\nFailed to import CuPy.\nlibcudart.so.12: cannot open shared object")
+
+
+def no_driver(name):
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=refuse)))
+
+
+def refuse():
+    raise RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+
+
+def no_device(name):
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0)))
+
+
+REMEDIES = {
+    no_cupy: "pip install 'rosenblatt[gpu]'",
+    wrong_build: "install the build for the CUDA version that nvidia-smi shows",
+    no_driver: "install a newer driver",
+    no_device: "check nvidia-smi and CUDA_VISIBLE_DEVICES",
+}
+KINDS = {"linear": Perceptron, "kernel": KernelPerceptron}
+
+
+def fitted(kind, X, y, device="cpu"):
+    options = {"random_state": 0, "max_iter": 3, "tol": None, "device": device}
+    return KINDS[kind].textbook(**options).fit(X, y)
+
+
+@pytest.fixture(params=REMEDIES)
+def missing(request, monkeypatch):
+    """What a machine lacks; its message must say this to do about it."""
+    gpu._cupy.cache_clear()
+    monkeypatch.setattr(gpu, "import_module", request.param)
+    monkeypatch.setattr(_device, "find_spec", lambda name: name)
+    yield REMEDIES[request.param]
+    gpu._cupy.cache_clear()
+
+
+def assert_refused(model, call, X, y, remedy):
+    """A call fails with one sentence that says what to do, and the fitted model is as it was."""
+
+    def shown():
+        names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
+        return {name: pickle.dumps(getattr(model, name)) for name in names}
+
+    def attempt():
+        if call == "fit_many":
+            where = "auto" if model.device == "cuda" and _device.is_on_cuda(X) else model.device
+            fit_many([model, clone(model)], X, y, device=where)
+        else:
+            getattr(model, call)(*([X] if call == "predict" else [X, y]))
+
+    before = shown()
+    model.set_params(threshold=1.0)
+    with pytest.raises(gpu.DeviceError) as found:
+        attempt()
+    message = str(found.value)
+    assert remedy in message
+    assert message.endswith(".")
+    assert ". " not in message
+    assert "\n" not in message
+    assert shown() == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("call", "lies"),
+    [
+        ("fit", "here"), ("fit", "there"), ("partial_fit", "there"), ("predict", "there"),
+        ("fit_many", "here"), ("fit_many", "there"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_one_sentence_and_the_model_stays(missing, kind, call, lies):
+    X, y = rows_and_words()
+    model = fitted(kind, X, y)
+    rows = on_device(X[::-1]) if lies == "there" else X[::-1]
+    assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], missing)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["fit", "fit_many"])
+def test_memory_that_is_used_up_is_one_sentence_and_the_model_stays(
+    standin, monkeypatch, kind, call
+):
+    class OutOfMemoryError(Exception):
+        __module__ = "cupy.cuda.memory"
+
+    def fail(*arguments, **options):
+        raise OutOfMemoryError("Out of memory allocating 99 bytes")
+
+    X, y = rows_and_words()
+    model = fitted(kind, X, y, "cuda")
+    monkeypatch.setattr(standin, "product", fail)
+    remedy = "out of memory: free what other programs hold there, train on fewer rows"
+    assert_refused(model, call, X[::-1], y[::-1], remedy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "predict", "fit_many"])
+def test_another_device_is_one_sentence_and_the_model_stays(standin, kind, call):
+    X, y = rows_and_words()
+    model = fitted(kind, X, y)
+    rows = on_device(X[::-1])
+    rows.number = 1
+    remedy = "make their device the current one"
+    assert_refused(model.set_params(device="cuda"), call, rows, y[::-1], remedy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "fit_many"])
+def test_device_rows_for_the_processor_are_one_sentence_and_the_model_stays(standin, kind, call):
+    X, y = rows_and_words()
+    model = fitted(kind, X, y)
+    remedy = "use device='cuda' or 'auto', or give X as a NumPy array"
+    assert_refused(model, call, on_device(X[::-1]), y[::-1], remedy)
