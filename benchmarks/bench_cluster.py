@@ -165,7 +165,7 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
     from distributed import Client
     from sklearn.linear_model import SGDClassifier
 
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
         shape = batches[0][0].shape[1]
         X = da.concatenate([
             da.from_delayed(dask.delayed(some), (some.shape[0], shape), meta=some[:0])
@@ -173,12 +173,15 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
         ])  # fmt: skip
         y = da.concatenate([da.from_array(labels, chunks=len(labels)) for _, labels in batches])
         X, y = client.persist([X, y])
-        model = rosenblatt.Perceptron(
-            keep="late_average", max_iter=5, tol=None, random_state=0, shuffle="after_first"
-        )
-        began = perf_counter()
-        rosenblatt.cluster.fit(model, X, y, client=client)
-        row("rosenblatt.cluster.fit", perf_counter() - began, model.predict(X_test))
+        for rates in (None, "idf"):
+            model = rosenblatt.Perceptron(
+                keep="late_average", max_iter=5, tol=None, random_state=0, shuffle="after_first",
+                feature_rates=rates,
+            )  # fmt: skip
+            began = perf_counter()
+            rosenblatt.cluster.fit(model, X, y, client=client)
+            name = f"rosenblatt.cluster.fit, feature_rates={rates!r}"
+            row(name, perf_counter() - began, model.predict(X_test))
         try:
             from dask_ml.wrappers import Incremental
         except ImportError as error:
@@ -224,16 +227,16 @@ def sent(console: Console, folder: Path) -> None:
 def choices(console: Console, folder: Path, *wanted: str) -> None:
     """Thresholds and epochs of 16 shards, by fifths of the training rows."""
     grids = {
-        "IMDB": (imdb, (2.0, 0.5, 0.25, 0.125), (8, 16, 32)),
-        "covtype": (covtype, (4.0, 1.0, 0.25), (16, 32, 64)),
+        "IMDB": (imdb, (2.0, 0.25, 0.125), (8, 16), 3),
+        "covtype": (covtype, (4.0, 1.0, 0.25), (32, 64), 5),
     }
     for name in [name for name in grids if not wanted or name in wanted]:
-        make, thresholds, numbers = grids[name]
+        make, thresholds, numbers, folds = grids[name]
         source, _ = make(folder)
         header, *lines = source.read_bytes().splitlines(keepends=True)
         fifths = np.random.default_rng(3).permutation(len(lines)) % 5
-        found = np.zeros((3, len(thresholds), len(numbers)))
-        for k in range(3):
+        found = np.zeros((folds, len(thresholds), len(numbers)))
+        for k in range(folds):
             paths = [folder / f"choice_{part}{source.suffix}" for part in ("train", "test")]
             for path, chosen in zip(paths, (fifths != k, fifths == k), strict=True):
                 path.write_bytes(header + b"".join(itertools.compress(lines, chosen)))
@@ -277,7 +280,7 @@ def large(console: Console, folder: Path, gigabytes: float) -> None:
     generated(test, 0.02, seed=1)
     console.print(f"{rows:,} rows, {path.stat().st_size / 1e9:.2f} GB", highlight=False)
     table = Table("", "whole run, s", "first epoch, s", "later epochs, s", "test accuracy, %")
-    for workers, shards in ((None, None), (2, 1), (2, 4), (2, 16), (1, 64), (2, 64)):
+    for workers, shards in ((None, None), (2, 16), (1, 64), (2, 64), (2, 4), (2, 1)):
         runs: list = []
         began = perf_counter()
         model = rosenblatt.train(

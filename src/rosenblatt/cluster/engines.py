@@ -177,12 +177,24 @@ def local_engine(workers: int, folder: Path) -> Engine:
     def make() -> Executor:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        # loky replaces a process that has grown, and says so; the task is only given to another.
+        # If loky replaces a process all the same, it says so; the task is only given to another.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        return ProcessPoolExecutor(workers, env=threads | {"PYTHONPATH": _path()})
+        environment = threads | {"PYTHONPATH": _path()}
+        return ProcessPoolExecutor(workers, env=environment, initializer=_may_grow)
 
     return Engine(make, workers, folder)
+
+
+def _may_grow() -> None:
+    """Let this process grow: rows that it has mapped are not a leak.
+
+    loky replaces a process that is 300 MB larger than after its first task, and has no public
+    setting for that; the new one would take seconds to start and to open its rows again.
+    """
+    from joblib.externals.loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = 1 << 60
 
 
 def _path() -> str:

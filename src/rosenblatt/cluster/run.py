@@ -32,8 +32,8 @@ from rosenblatt.training import Plan, Progress
 FEW_ROWS = 10_000  # of a shard, below which accuracy falls
 # An epoch has no more steps in a row than a shard has rows, and a table needs many of them. After
 # so many epochs, for text and for tables, the average is over just the last half of them.
-TEXT_EPOCHS, TABLE_EPOCHS = 16, 32
-_MIXED_UPDATES = 4.0  # threshold, in updates as they are mixed
+TEXT_EPOCHS, TABLE_EPOCHS = 16, 64
+_MIXED_UPDATES = 4.0  # the threshold for text, in updates as they are mixed
 _TELLING = 20_000  # held-out rows, below which they cannot tell one number of epochs from another
 _WORTH_A_REFIT = 0.05  # share of the rows held out
 
@@ -207,17 +207,21 @@ def for_shards(settings: Settings, features: Features, shards: int) -> Settings:
     """The settings with nothing left open; several shards have defaults of their own.
 
     An update of one of S shards moves the mixed weights by 1/S: weights that are to reach the
-    threshold of one machine would take S times as many epochs.
+    threshold of one machine would take S times as many epochs. A table has more of these and is
+    learned best half-way.
 
-    >>> [for_shards(Settings(), Features(), shards).threshold for shards in (1, 2, 16)]
-    [4.0, 2.0, 0.25]
+    >>> [for_shards(Settings(), Features(), shards).threshold for shards in (1, 4, 16)]
+    [4.0, 2.0, 1.0]
     """
     found = settings.for_features(features)
     if shards == 1:
         return found
     if settings.threshold is None:
         assert found.threshold is not None
-        found = replace(found, threshold=min(found.threshold, _MIXED_UPDATES / shards))
+        least = found.threshold / math.sqrt(shards)
+        if not features.is_plain_table:
+            least = min(found.threshold, _MIXED_UPDATES / shards)
+        found = replace(found, threshold=least)
     if settings.max_epochs is None:
         found = replace(found, max_epochs=_epochs_enough(features))
     return found

@@ -23,8 +23,8 @@ from rosenblatt.estimators.file_reading import Reading
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
-from rosenblatt.estimators.tuning import Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
+from rosenblatt.estimators.tuning_choices import Trial, parse_seconds
 from rosenblatt.files import remove_leftovers
 from rosenblatt.models import Model, read_model
 from rosenblatt.training import run as run_epochs
@@ -109,11 +109,11 @@ def train(
     max_epochs, patience : int
         With validation: the most epochs (by default 20), and how many without a better result end
         the run. A table without text is visited at least 20,000 times before (or 16 epochs long):
-        few held-out rows cannot tell. On several shards there are 16 epochs, and 32 of a table.
+        few held-out rows cannot tell. On several shards there are 16 epochs, and 64 of a table.
     threshold, padding : float, optional
         A row is corrected when its margin is at most the threshold; the padding constant c. Rows
         have a length of about 1. By default 2 and 0.1; 4 and 0.5 for a table without text. On
-        S shards the default threshold is at most 4/S.
+        S shards at most 4/S, and 4/√S for a table.
     average : bool
         Whether the model is the average of the weights over the last half of the run (see
         ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights. A table
@@ -167,7 +167,7 @@ def train(
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
-        Called with every :class:`rosenblatt.estimators.tuning.Trial` of `tune`.
+        Called with every :class:`rosenblatt.estimators.tuning_choices.Trial` of `tune`.
 
     Returns
     -------
