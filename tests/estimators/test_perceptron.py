@@ -14,7 +14,9 @@ from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rosenblatt import Perceptron, examples, theory
+from rosenblatt.estimators import _threads
 from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.linear import Linear
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)
@@ -536,3 +538,25 @@ def test_partial_fit_after_a_fit_on_sparse_rows_keeps_the_rates_of_the_columns()
     assert np.array_equal(packed.coef_, dense.coef_)
     assert np.array_equal(again.coef_, dense.coef_)
     assert np.array_equal(packed.intercept_, dense.intercept_)
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "joint", "ovo"])
+def test_the_best_of_several_classes_is_looked_for_at_the_ends_of_epochs(multiclass, monkeypatch):
+    looks, look = [], Linear.misclassified
+
+    def counted(learner, *arguments):
+        looks.append(look(learner, *arguments))
+        return looks[-1]
+
+    monkeypatch.setattr(Linear, "misclassified", counted)
+    X, y = load_digits(return_X_y=True)
+    model = Perceptron.textbook(
+        keep="best", multiclass=multiclass, max_iter=4, tol=None, random_state=0
+    ).fit(X, y)
+    assert len(looks) == 5  # and at the start
+    assert 1 - model.score(X, y) == pytest.approx(min(looks) / len(y))
+
+
+def test_all_cores_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert [_threads.threads_of(n) for n in (-1, -2, -9, 2)] == [3, 2, 1, 2]

@@ -257,3 +257,19 @@ def test_rows_without_weight_do_not_count_in_any_split():
     assert np.array_equal(whole.coef_, parts.coef_)
     assert np.array_equal(whole.coef_, left_out.coef_)
     assert whole.t_ == parts.t_ == left_out.t_ == 7
+
+
+def test_auto_ends_a_run_early_unless_held_out_rows_or_the_textbook_decide():
+    def rule(model):
+        return model._plan().tol, model._plan().patience
+
+    assert rule(Perceptron()) == (5e-3, 3)
+    assert rule(Perceptron(early_stopping=True)) == rule(Perceptron.textbook()) == (1e-3, 5)
+    assert rule(Perceptron(tol=0.25, n_iter_no_change=7)) == (0.25, 7)
+    assert rule(Perceptron(tol=None)) == (None, 3)
+    X, y = IRIS
+    assert Perceptron(random_state=0).fit(X, y).n_iter_ < 25
+    with pytest.raises(ValueError, match="'tol' parameter"):
+        Perceptron(tol="never").fit(X, y)
+    with pytest.raises(ValueError, match="'n_iter_no_change' parameter"):
+        Perceptron(n_iter_no_change="never").fit(X, y)

@@ -30,7 +30,7 @@ from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.labels import LabelLearner
-from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.weights import State, Weights
@@ -179,6 +179,8 @@ class LinearTraining(
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
+        if examples.stored * n_classes < WORTH_STARTING:
+            threads = 1
         thresholds, padding = self._rule(n_classes)
         return Linear(
             n_classes,

@@ -48,7 +48,8 @@ class Perceptron(LinearTraining):
         The weights to predict with: the mean over all steps; the last; the mean over about the
         last half of the run (all steps since the number of epochs last doubled); or the best seen,
         by the validation set if there is one, else by the training error (Gallant's pocket with
-        ratchet; the algorithm of the notes for ``update="batch"``; at epoch ends for ``"ovo"``).
+        ratchet; the algorithm of the notes for ``update="batch"``; with three classes or more
+        those at epoch ends).
     multiclass : {"auto", "ovr", "ovo", "joint"}, default="auto"
         With three classes or more: one against the rest, largest score; one against one, majority
         vote, ties by summed scores; or all jointly, where one update moves the right class up and

@@ -16,7 +16,7 @@ from rosenblatt.learners.batch import walk_batch
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.parts import Part, taller, tally_of
 from rosenblatt.learners.problems import Problems, groups_of, rows_of_pairs, weight_where
-from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.walks import WALKS, scorer
 from rosenblatt.learners.weights import State, Weights
 
@@ -25,7 +25,7 @@ _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at 
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
 _WORTH_A_THREAD = 16
-_WORTH_STARTING = 1 << 20  # products that take longer than threads to start
+WORTH_STARTING = 1 << 20  # products that take longer than threads to start
 _MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
@@ -140,7 +140,10 @@ class Linear:
             for part, (o, _) in zip(self.parts, own, strict=True)
         ]
         times = [float(part.book[learn.CLOCK, 0]) for part in self.parts]
-        limits = Limits() if self.is_pairwise else limits
+        if self.is_pairwise:
+            limits = Limits()
+        elif self.n_classes > 2:  # a look at many classes costs as much as an epoch
+            limits = limits._replace(longest=UNLIMITED)
         tallies = [tally_of(part.classes, limits) for part in self.parts]
         calls = [
             (rows, *examples.arrays[1:], o, e, part.W, self.rates, part.book, self.rule, tally, s,
@@ -148,7 +151,7 @@ class Linear:
             for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
         ]  # fmt: skip
         numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
-        if self.threads == 1 or len(calls) == 1 or numbers < _WORTH_STARTING:
+        if self.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
             for call in calls:
                 kernel(*call)
         else:

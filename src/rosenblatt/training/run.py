@@ -55,7 +55,7 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                 pocket = None if paused or not plan.has_pocket else progress.kept
                 limits = Limits(
                     plan.allowed(progress.updates), progress.run,
-                    UNLIMITED if pocket is None else 2 * pocket.run,
+                    UNLIMITED if pocket is None else max(4 * pocket.run, len(examples) >> 12),
                 )  # fmt: skip
                 first = progress.epoch if learner.batch else progress.visits
                 etas = plan.etas(first + 1, stop - at)
@@ -86,8 +86,8 @@ def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
 def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
     """Put the present weights into the pocket if they get more of the rows right (Gallant).
 
-    Either way only a run more than twice as long is looked at after this: a look costs as much as
-    an epoch.
+    Either way only a run more than four times as long is looked at after this, and none shorter
+    than one in 4,096 of the rows: a look costs as much as an epoch.
     """
     assert progress.kept is not None
     progress.kept.run = progress.run
