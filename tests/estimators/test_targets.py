@@ -29,6 +29,7 @@ from rosenblatt import (
     load,
     save,
 )
+from rosenblatt.estimators import _device
 from rosenblatt.estimators._targets import Targets
 from rosenblatt.gpu.device import DeviceError
 
@@ -111,6 +112,14 @@ def test_every_option_of_one_class_per_row_goes_with_labels(options):
     assert f1_score(Y, model.predict(X), average="micro") > 0.75
     assert model.coef_.shape == (3, 6)
     assert model.multiclass_ == "labels"
+
+
+def test_labels_are_learned_on_the_processor_where_there_is_a_gpu(monkeypatch):
+    monkeypatch.setattr(_device, "is_at_hand", lambda: True)
+    monkeypatch.setattr(_device, "_ENOUGH_PROBLEMS", 1)
+    monkeypatch.setattr(_device, "_ENOUGH_WORK", 1)
+    X, Y = problem(60)
+    assert Perceptron(random_state=0).fit(X, Y).coef_.shape == (3, 6)
 
 
 def test_threads_change_nothing():

@@ -12,7 +12,8 @@ from rosenblatt import load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators import tuning
-from rosenblatt.estimators.tuning import parse_seconds
+from rosenblatt.estimators.tuning_choices import Choice, Trial, parse_seconds
+from rosenblatt.kernels.text import Ngrams
 
 
 def words(count=900, seed=0):
@@ -152,3 +153,15 @@ def test_joint_updates_of_several_classes_can_be_asked_for(path):
     assert joint.score(test, test["label"]) > 0.9
     with pytest.raises(OptionError, match="multiclass is"):
         train(path, multiclass="all")
+
+
+def test_what_happens_between_epochs_does_not_grow_with_the_rows():
+    trial = Trial(Choice(Ngrams()), rows=100, error=0.1, epochs=3, seconds=5.0, between=4.0)
+    assert trial.seconds_for(100) == 5.0
+    assert trial.seconds_for(900) == 13.0
+
+
+def test_the_time_of_a_trial_is_told_apart_by_rows_and_between_epochs(path):
+    tried = []
+    train(path, tune=2, report_trial=tried.append)
+    assert all(0 < trial.between < trial.seconds for trial in tried)

@@ -155,8 +155,12 @@ def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
         raise DeviceError(MIXED)
     if wanted == "cuda" and not examples.is_dense:
         raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
-    if wanted == "auto" and getattr(estimator, "penalty", None) is not None:
-        return "cpu"  # penalties are the family's, which has no kernels there
+    has_no_kernels = (
+        getattr(estimator, "penalty", None) is not None  # penalties are the family's
+        or getattr(estimator, "multiclass_", None) == "labels"
+    )
+    if wanted == "auto" and has_no_kernels:
+        return "cpu"
     if wanted != "auto" or there:
         return "cuda" if there else wanted
     problems = n_problems(n_classes, getattr(estimator, "multiclass_", "ovr"))

@@ -11,9 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.learners.examples import check_sparse
 
-_WIDEST = (
-    1 << 16
-)  # labels are looked up in a table if they are whole numbers from so narrow a range
+_WIDEST = 1 << 16  # whole numbers from so narrow a range are looked up in a table
 
 
 class Targets(NamedTuple):

@@ -23,8 +23,8 @@ from rosenblatt.estimators.file_reading import Reading
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
-from rosenblatt.estimators.tuning import Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
+from rosenblatt.estimators.tuning_choices import Trial, parse_seconds
 from rosenblatt.files import remove_leftovers
 from rosenblatt.models import Model, read_model
 from rosenblatt.training import run as run_epochs
@@ -167,7 +167,7 @@ def train(
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
-        Called with every :class:`rosenblatt.estimators.tuning.Trial` of `tune`.
+        Called with every :class:`rosenblatt.estimators.tuning_choices.Trial` of `tune`.
 
     Returns
     -------

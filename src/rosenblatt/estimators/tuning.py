@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import random
-import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
-from itertools import product
-from time import monotonic
-from typing import Any, ClassVar
+from dataclasses import replace
+from time import monotonic, perf_counter
+from typing import Any
 
 import pyarrow as pa
 
 from rosenblatt.data import Batch, Source
-from rosenblatt.errors import DataError, OptionError
+from rosenblatt.errors import DataError
 from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.estimators.tuning_choices import Choice, Draw, Trial, best_of
 from rosenblatt.kernels import jit
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.training import run as run_epochs
@@ -28,70 +26,7 @@ _MOST_KEPT = 1 << 30  # bytes of hashed rows that are kept
 _FEW_ROWS = 300  # on fewer, errors say little
 _HELD_OUT = 5000  # rows that are enough to compare by
 
-Report = Callable[["Trial"], Any]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Features and settings that can be tried.
-
-    Attributes
-    ----------
-    ngrams : Ngrams
-        How text is hashed.
-    threshold, padding, average, multiclass, rule
-        As for :func:`rosenblatt.train`.
-    """
-
-    ngrams: Ngrams
-    threshold: float = 2.0
-    padding: float = 0.1
-    average: bool = True
-    multiclass: str = "ovr"
-    rule: str = "perceptron"
-
-    SETTINGS: ClassVar = ("threshold", "padding", "average", "multiclass", "rule")
-
-    def settings(self, of: Settings) -> Settings:
-        """Settings with what was chosen, and all else as it was."""
-        return replace(of, **{name: getattr(self, name) for name in self.SETTINGS})
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What came of a choice: its error on held-out rows, after learning from so many others."""
-
-    choice: Choice
-    rows: int
-    error: float
-    epochs: int
-    seconds: float
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        n = self.choice.ngrams
-        chosen = asdict(self.choice) | {
-            "ngrams": [n.low, n.high],
-            "analyzer": "char" if n.chars else "word",
-            "bits": n.bits,
-        }
-        return chosen | {"rows": self.rows, "error": self.error, "epochs": self.epochs}
-
-
-def parse_seconds(given: str | float) -> float:
-    """A time in seconds from what a person writes.
-
-    >>> parse_seconds("60s"), parse_seconds("1.5m"), parse_seconds(20)
-    (60.0, 90.0, 20.0)
-    """
-    found = re.fullmatch(r"\s*([\d.]+)\s*(s|m|min|h|)\s*", str(given))
-    try:
-        seconds = float(found[1]) * {"m": 60, "min": 60, "h": 3600}.get(found[2], 1) if found else 0
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < math.inf:
-        raise OptionError(f"{given!r} is not a time such as 60s or 5m")
-    return float(seconds)
+Report = Callable[[Trial], Any]
 
 
 def _now() -> float:
@@ -128,7 +63,7 @@ def tune(
     rows = _Rows(source, valid, clock.until - 0.75 * seconds)
     first = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
     first = replace(first, **fixed)
-    draw = _Draw(first, fixed, rows.has_text, rows.n_classes, settings)
+    draw = Draw(first, fixed, rows.has_text, rows.n_classes, settings)
     trials: list[Trial] = []
     shares = _shares(rows.count)
     while draw.is_open:
@@ -138,7 +73,7 @@ def tune(
             here: list[Trial] = []
             for choice in group:
                 if not clock.allows(choice, share, trials, rows):
-                    return _best(trials).choice, trials
+                    return best_of(trials).choice, trials
                 here.append(_tried(choice, rows, share, settings, threads))
                 trials.append(here[-1])
                 if report is not None:
@@ -147,13 +82,7 @@ def tune(
             group = [trial.choice for trial in best]
             if is_first and first not in group:
                 group.append(first)
-    return _best(trials).choice, trials
-
-
-def _best(trials: list[Trial]) -> Trial:
-    """The least error on the most rows; of equal ones the first."""
-    most = max(trial.rows for trial in trials)
-    return min((t for t in trials if t.rows == most), key=lambda trial: trial.error)
+    return best_of(trials).choice, trials
 
 
 def _shares(count: int) -> list[float]:
@@ -173,89 +102,12 @@ class _Clock:
         if not trials:
             return True
         own = [t for t in trials if t.choice == choice] or trials
-        trial = max(1, int(share * rows.count)) * min(t.seconds / t.rows for t in own)
-        best = _best(trials)
+        trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in own)
+        best = best_of(trials)
         # Training reads the files again, and learns from held-out rows in a second run.
         runs = 2.0 if rows.valid is None else 1.0
-        last = runs * rows.count * best.seconds / best.rows
-        last += rows.seconds_to_read(best.choice.ngrams)
+        last = runs * best.seconds_for(rows.count) + rows.seconds_to_read(best.choice.ngrams)
         return _now() + trial + last < self.until
-
-
-class _Draw:
-    """Choices that were not tried yet: the defaults first, then at random, the seed decides."""
-
-    def __init__(
-        self, first: Choice, fixed: dict[str, Any], text: bool, classes: int, settings: Settings
-    ) -> None:
-        spread: dict[str, list[Any]] = {
-            "threshold": [0.5, 1.0, 2.0, 4.0, 8.0],
-            "padding": [0.03, 0.1, 0.5, 1.0],
-            "average": [True, False],
-            "multiclass": ["ovr", "joint"] if classes > 2 else [first.multiclass],
-            "rule": ["perceptron", "perceptron", "arow", "pa1"],
-            "ngrams": _text_forms(first.ngrams) if text else [first.ngrams],
-        }
-        self.spread = {n: v if n not in fixed else [fixed[n]] for n, v in spread.items()}
-        self._random = random.Random(settings.seed)
-        self._seen: set[Choice] = set()
-        self._first = first
-        self._size = len(set(self._all()))
-
-    @property
-    def is_open(self) -> bool:
-        """Whether some choices are left."""
-        return len(self._seen) < self._size
-
-    def choices(self, count: int, trials: list[Trial]) -> list[Choice]:
-        """So many new choices, or as many as are left."""
-        found: list[Choice] = []
-        if not trials:
-            found.append(self._first)
-            self._seen.add(self._first)
-        best = _best(trials).choice if trials else self._first
-        everything = len(self._seen) + count >= self._size
-        while len(found) < count and self.is_open:
-            if everything:
-                new = next(c for c in self._all() if c not in self._seen)
-            else:
-                near = len(found) % 2 and len(self._seen) > 1
-                new = self._near(best) if near else self._anywhere()
-            if new not in self._seen:
-                self._seen.add(new)
-                found.append(new)
-            elif self._random.random() < 0.01:  # the neighbours may all be tried
-                best = self._anywhere()
-        return found
-
-    def _all(self) -> Iterator[Choice]:
-        for values in product(*self.spread.values()):
-            yield self._plain(Choice(**dict(zip(self.spread, values, strict=True))))
-
-    def _anywhere(self) -> Choice:
-        drawn = {name: self._random.choice(values) for name, values in self.spread.items()}
-        return self._plain(Choice(**drawn))
-
-    def _near(self, choice: Choice) -> Choice:
-        name = self._random.choice([n for n, v in self.spread.items() if len(v) > 1])
-        return self._plain(replace(choice, **{name: self._random.choice(self.spread[name])}))
-
-    def _plain(self, choice: Choice) -> Choice:
-        """Other rules than the perceptron have no threshold to choose."""
-        if choice.rule == "perceptron":
-            return choice
-        return replace(choice, threshold=self._first.threshold)
-
-
-def _text_forms(given: Ngrams) -> list[Ngrams]:
-    """N-grams of words and characters, in tables of different sizes."""
-    words = [(1, 1, False), (1, 2, False), (1, 3, False)]
-    chars = [(2, 4, True), (3, 5, True), (3, 6, True)]
-    return [
-        given._replace(low=low, high=high, chars=is_chars, bits=bits)
-        for low, high, is_chars in words + chars
-        for bits in (20, 22, 24)
-    ]
 
 
 def _tried(choice: Choice, rows: _Rows, share: float, settings: Settings, threads: int) -> Trial:
@@ -267,12 +119,16 @@ def _tried(choice: Choice, rows: _Rows, share: float, settings: Settings, thread
     run = FileRun(source, told, valid=valid, threads=threads)
     with closing(run.rows):
         part, plan = next(run.phases())
-        for _ in run_epochs(run.learner, part, plan, run.progress):
-            pass
+        spent, at = [0.0, 0.0], perf_counter()  # in walks over rows, and between epochs
+        for epoch in run_epochs(run.learner, part, plan, run.progress):
+            spent[epoch is not None] += perf_counter() - at
+            at = perf_counter()
         errors = [epoch.validation_error for epoch in run.history]
         error = errors[-1] if settings.epochs is not None else min(errors, default=math.nan)
         learned = sum(len(batch) for batch in source.kept)
-    return Trial(choice, learned, error, len(errors), _now() - began)
+    seconds = _now() - began
+    between = seconds * spent[1] / max(sum(spent), 1e-9)
+    return Trial(choice, learned, error, len(errors), seconds, between)
 
 
 class _KeptBatches(Source):
