@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -22,6 +22,10 @@ LAZY = ("ogd, elastic net", "adagrad")  # averages take weights as they were las
 
 def rows_of(X):
     return np.arange(len(X), dtype=np.uint64)
+
+
+# ROMMA keeps a share of 10^-16 of its weights: an average must not lose the others.
+FORGETTING = np.array([[0.0, 0.0], [0.0, 0.0], [-2.0, 1.0], [2.0, 0.0]]), np.array([0, 0, 1, 0])
 
 
 def sets(seed, n=60, d=6, classes=2):
@@ -49,6 +53,7 @@ def learned(rule, X, y, layout="dense", passes=2, weights=None, **options):
 @pytest.mark.parametrize("name", MEMBERS)
 @settings(max_examples=12, deadline=None)
 @given(data=data_sets(max_rows=12), padding=st.sampled_from([None, 1.0, 2.0]))
+@example(data=FORGETTING, padding=None)
 def test_the_engine_takes_the_steps_of_the_reference(name, data, padding):
     X, y = data
     rule, y = MEMBERS[name], y.astype(np.int32)
@@ -59,6 +64,9 @@ def test_the_engine_takes_the_steps_of_the_reference(name, data, padding):
             order=lambda epoch: range(len(X)),
         )
     )  # fmt: skip
+    # Examples that contradict each other drive ROMMA's weights to 10^9 and more in a few steps,
+    # each the quotient of small differences: rounding decides them.
+    assume(max(abs(step.tau) for step in steps) < 1e6)
     close = {"rtol": 1e-6, "atol": 1e-9}
     assert np.allclose(learner.weights().weights[0], steps[-1].weights_after, **close)
     assert np.allclose(learner.weights().bias, steps[-1].bias_after, **close)

@@ -320,7 +320,7 @@ class Machine:
         self.package = folder / "rosenblatt"
         (self.package / "kernels").mkdir(parents=True)
         source = Path(rosenblatt.__file__).parent
-        for name in ["files", "kernels/jit", "kernels/arguments", "kernels/compiler"]:
+        for name in ["errors", "files", "kernels/jit", "kernels/arguments", "kernels/compiler"]:
             (self.package / f"{name}.py").write_bytes((source / f"{name}.py").read_bytes())
         for name in ["__init__.py", "kernels/__init__.py"]:
             (self.package / name).touch()

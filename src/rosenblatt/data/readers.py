@@ -283,10 +283,12 @@ class TableReader(Reader):
     ) -> Iterator[Piece]:
         """Slices of the table."""
         table = self._table if columns is None else self._table.select(columns)
+        # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
+        size = table.get_total_buffer_size()
         for start in range(0, table.num_rows, _BATCH_ROWS):
             part = table.slice(start, _BATCH_ROWS)
             chunk = Chunk(part, self.files[0], partial(add, start + 1))
-            yield partial(_as_it_is, chunk, part.nbytes)
+            yield partial(_as_it_is, chunk, size * part.num_rows // table.num_rows)
 
 
 class _Begun(NamedTuple):

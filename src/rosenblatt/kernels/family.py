@@ -161,15 +161,18 @@ shrink = by_member("shrink", Alma=scale_down, Romma=scale_down, others=keep_scal
 
 @kernel
 def fold(rule, cells, sums, book):
-    """Multiply the scale into the cells; sums and gravity follow, so that nothing else changes."""
+    """Multiply the scale into the cells; sums and gravity follow, so that nothing else changes.
+
+    The sums take the change of each cell: dividing ``book[SCALES]`` by a small scale instead would
+    leave an average that is the difference of two huge numbers.
+    """
     scale, step = book[SCALE, 0], depth(rule)
     for i in range(cells.size // step):
-        if scale == 0.0 and sums.size > 0:
-            sums[i] -= book[SCALES, 0] * cells[i * step]
+        before = np.float64(cells[i * step])
         for k in range(i * step, i * step + step):
             cells[k] *= scale
-    if scale > 0.0:
-        book[SCALES, 0] /= scale
+        if sums.size > 0:
+            sums[i] += book[SCALES, 0] * (np.float64(cells[i * step]) - before)
     book[GRAVITY, 0] *= scale
     book[SCALE, 0] = 1.0
 
