@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -205,6 +208,26 @@ def test_a_process_that_has_mapped_many_rows_is_not_replaced(tmp_path):
     with closing(local_engine(1, tmp_path)) as engine:
         calls = [Call(str(size), grown, (size,)) for size in (1, 400, 1, 1)]
         assert len(set(engine.each(calls))) == 1
+
+
+def test_processes_end_when_the_one_that_started_them_is_killed(tmp_path):
+    code = """
+import os, sys, time
+from pathlib import Path
+from rosenblatt.cluster.engines import Call, local_engine
+
+engine = local_engine(1, Path(sys.argv[1]))
+print(*engine.each([Call("a", os.getpid, ())]), flush=True)
+time.sleep(60)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        worker = int(starter.stdout.readline())
+        starter.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{worker}").exists()
 
 
 @pytest.mark.parametrize(

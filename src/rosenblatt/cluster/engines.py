@@ -9,6 +9,8 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import reduce
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any, NamedTuple
 
 from rosenblatt import tensorfile
@@ -18,6 +20,7 @@ from rosenblatt.errors import OptionError
 from rosenblatt.training.mixing import tree_sum
 
 _POLL = 0.2  # seconds between two looks for Ctrl-C
+_PARENT_POLL = 1.0  # seconds between two looks whether the parent lives
 _MOST_DEATHS = 5  # of workers without a result in between
 _BLOCKS_PER_WORKER = 3  # so that a slow one does not hold up the others
 
@@ -181,20 +184,29 @@ def local_engine(workers: int, folder: Path) -> Engine:
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         environment = threads | {"PYTHONPATH": _path()}
-        return ProcessPoolExecutor(workers, env=environment, initializer=_may_grow)
+        return ProcessPoolExecutor(workers, env=environment, initializer=_prepare_worker)
 
     return Engine(make, workers, folder)
 
 
-def _may_grow() -> None:
-    """Let this process grow: rows that it has mapped are not a leak.
+def _prepare_worker() -> None:
+    """Let this process grow, and end with the one that started it.
 
     loky replaces a process that is 300 MB larger than after its first task, and has no public
-    setting for that; the new one would take seconds to start and to open its rows again.
+    setting for that; rows that are mapped are not a leak, and the new process would take seconds
+    to start and to open them again.
     """
     from joblib.externals.loky import process_executor
 
     process_executor._MAX_MEMORY_LEAK_SIZE = 1 << 60
+    Thread(target=_end_without, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_without(parent: int) -> None:
+    """End this process once its parent was killed: nobody else would."""
+    while os.getppid() == parent:
+        sleep(_PARENT_POLL)
+    os._exit(1)
 
 
 def _path() -> str:

@@ -282,6 +282,8 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     close = chosen[suspects]
     same = np.zeros(chosen.size, bool)
     same[suspects[1:]] = _same_as_next(examples, close) & (codes[close[1:]] == codes[close[:-1]])
+    if not same.any():
+        return chosen, omega
     merged = np.zeros(n)
     weights = np.broadcast_to(omega, merged.shape)[chosen]
     merged[chosen[~same]] = np.bincount(np.cumsum(~same) - 1, weights=weights)
