@@ -263,7 +263,7 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
         >>> X, y = load_iris(return_X_y=True)
         >>> model = KernelPerceptron(random_state=0).fit(X, y)
         >>> round(model.score(X, y), 2), model.support_.size
-        (0.97, 99)
+        (0.97, 105)
         """
         with checks.untouched_on_failure(self):
             self._check_parameters()

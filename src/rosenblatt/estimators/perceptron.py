@@ -161,7 +161,7 @@ class Perceptron(LinearTraining):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = Perceptron(random_state=0).fit(X, y)
     >>> model.coef_.shape, round(model.score(X, y), 3)
-    ((3, 4), 0.98)
+    ((3, 4), 0.987)
 
     The run of the notes: setosa against versicolor by the size of their petals, in the order of
     the file.

@@ -246,7 +246,7 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
 @lru_cache(maxsize=2)
 def key_multipliers(n_features: int, word: Any) -> tuple[Array, Array]:
     """Two sets of random odd numbers, one for each feature, that keys of rows are made with."""
-    generator, most = np.random.default_rng(1962), np.iinfo(word).max
+    generator, most = np.random.default_rng(1957), np.iinfo(word).max
     first = generator.integers(0, most, n_features, dtype=word) | word.type(1)
     return first, generator.integers(0, most, n_features, dtype=word) | word.type(1)
 
