@@ -31,10 +31,8 @@ ORDERS = {"ROMMA": "the accuracy of its last weights depends on the order of the
 
 
 def expected_failures(estimator):
-    name = type(estimator).__name__
-    found = {"check_class_weight_classifiers": WEIGHTS.get(name)}
-    found["check_classifiers_train"] = ORDERS.get(name)
-    return {check: reason for check, reason in found.items() if reason}
+    reason = WEIGHTS.get(type(estimator).__name__)
+    return {"check_class_weight_classifiers": reason} if reason else {}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -48,7 +46,13 @@ def expected_failures(estimator):
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except AssertionError:  # in one of the three data types of that check, and not in the others
+        name = type(estimator).__name__
+        if name not in ORDERS or check.func.__name__ != "check_classifiers_train":
+            raise
+        pytest.xfail(ORDERS[name])
 
 
 def test_every_public_name_is_there_and_documented():
