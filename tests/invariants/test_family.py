@@ -67,6 +67,8 @@ def test_the_engine_takes_the_steps_of_the_reference(name, data, padding):
     # Examples that contradict each other drive ROMMA's weights to 10^9 and more in a few steps,
     # each the quotient of small differences: rounding decides them.
     assume(max(abs(step.tau) for step in steps) < 1e6)
+    # A score that is 0 but for rounding is a mistake or not by its sign.
+    assume(not any(0.0 < abs(step.score) < 1e-9 for step in steps))
     close = {"rtol": 1e-6, "atol": 1e-9}
     assert np.allclose(learner.weights().weights[0], steps[-1].weights_after, **close)
     assert np.allclose(learner.weights().bias, steps[-1].bias_after, **close)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
@@ -54,6 +56,8 @@ class DualModel:
     cache_size: Any
     max_support: Any
     forget: Any
+    random_state: Any
+    _check_parameters: Any
     _fixed: FixedKernel
     _progress: Progress
     _rows_seen: int
@@ -163,6 +167,25 @@ class DualModel:
         if reset and self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed Gram matrix must be square; X has shape {X.shape}.")
         return checked
+
+    def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows, labels and weights, checked; the first ones decide the kernel."""
+        self._check_parameters()
+        first = not hasattr(self, "state_")
+        if not first:
+            self._fixed.check_same(self)
+        X, y = self._checked(_device.rows_to_host(self, X), y, reset=first)
+        check_classification_targets(y)
+        weights = checks.check_weights(sample_weight, len(y))
+        if first:
+            self.classes_ = np.unique(y[:0] if classes is None else classes)
+            self._fixed = FixedKernel.by_rows(self, X, weights)
+            X = X.astype(self._fixed.dtype, copy=False)
+            random = check_random_state(self.random_state)
+            self._begin(checks.seed_of(self.random_state, random))
+        else:
+            checks.check_named(classes, self.classes_)
+        return X, y, weights
 
     def _problems(self) -> Problems:
         threshold, n_classes = 0.0, len(self.classes_)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
@@ -264,7 +263,7 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
         >>> X, y = load_iris(return_X_y=True)
         >>> model = KernelPerceptron(random_state=0).fit(X, y)
         >>> round(model.score(X, y), 2), model.support_.size
-        (0.97, 99)
+        (0.97, 105)
         """
         with checks.untouched_on_failure(self):
             self._check_parameters()
@@ -283,8 +282,8 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
             omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
             random = check_random_state(self.random_state)
             if not goes_on:
-                weights = checks.check_weights(sample_weight, len(y))
-                self._fixed = FixedKernel.by_rows(self, X, weights)
+                given = checks.check_weights(sample_weight, len(y))
+                self._fixed = FixedKernel.by_rows(self, X, given)
                 X = X.astype(self._fixed.dtype, copy=False)
             held, omega = self._held_out(X, codes, omega, X_val, y_val, random)
             rows, draw, omega = checks.order_of(self.shuffle, examples_of(X, codes, omega))
@@ -357,25 +356,6 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
             if foreseen is not None:
                 self._remember(foreseen, np.searchsorted(self.classes_, y))
         return self
-
-    def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The rows, labels and weights, checked; the first ones decide the kernel."""
-        self._check_parameters()
-        first = not hasattr(self, "state_")
-        if not first:
-            self._fixed.check_same(self)
-        X, y = self._checked(_device.rows_to_host(self, X), y, reset=first)
-        check_classification_targets(y)
-        weights = checks.check_weights(sample_weight, len(y))
-        if first:
-            self.classes_ = np.unique(y[:0] if classes is None else classes)
-            self._fixed = FixedKernel.by_rows(self, X, weights)
-            X = X.astype(self._fixed.dtype, copy=False)
-            random = check_random_state(self.random_state)
-            self._begin(checks.seed_of(self.random_state, random))
-        else:
-            checks.check_named(classes, self.classes_)
-        return X, y, weights
 
     def _check_parameters(self) -> None:
         check_parameters(self, KernelPerceptron._check_options)

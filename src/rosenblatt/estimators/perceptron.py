@@ -37,7 +37,7 @@ class Perceptron(LinearTraining):
     threshold : float or "auto", default="auto"
         δ: an example is corrected when its margin ``y·s`` is at most this. ``"auto"`` is twice
         what one update by a row of typical length adds to its own margin,
-        ``2·η0·(mean ‖x‖² + c²)``, so that multiplying X by a number changes no prediction. For
+        ``2·η0·(mean ‖x‖² + c²)``, so that a common factor of X does not matter. For
         `partial_fit` the mean is that of the rows seen so far when their number was last a power
         of two, up to 256 rows; from then on it stays. (0 where `mistake` is "sign".)
     mistake : {"margin", "sign"}, default="margin"
@@ -161,7 +161,7 @@ class Perceptron(LinearTraining):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = Perceptron(random_state=0).fit(X, y)
     >>> model.coef_.shape, round(model.score(X, y), 3)
-    ((3, 4), 0.98)
+    ((3, 4), 0.987)
 
     The run of the notes: setosa against versicolor by the size of their petals, in the order of
     the file.

@@ -246,7 +246,7 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
 @lru_cache(maxsize=2)
 def key_multipliers(n_features: int, word: Any) -> tuple[Array, Array]:
     """Two sets of random odd numbers, one for each feature, that keys of rows are made with."""
-    generator, most = np.random.default_rng(1962), np.iinfo(word).max
+    generator, most = np.random.default_rng(1957), np.iinfo(word).max
     first = generator.integers(0, most, n_features, dtype=word) | word.type(1)
     return first, generator.integers(0, most, n_features, dtype=word) | word.type(1)
 
@@ -282,6 +282,8 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     close = chosen[suspects]
     same = np.zeros(chosen.size, bool)
     same[suspects[1:]] = _same_as_next(examples, close) & (codes[close[1:]] == codes[close[:-1]])
+    if not same.any():
+        return chosen, omega
     merged = np.zeros(n)
     weights = np.broadcast_to(omega, merged.shape)[chosen]
     merged[chosen[~same]] = np.bincount(np.cumsum(~same) - 1, weights=weights)

@@ -62,16 +62,16 @@ class Part:
         W, bias = self._without_room(self.W, n_features), self.book[learn.BIAS]
         if self.before.shape != W.shape:
             self.before = taller(self.before[: len(W)], len(W))
-        if W.ndim == 1:
-            moved = np.array([measures.norm_and_change(W, self.before)])
-        else:
-            sums = np.zeros((2, self.problems))
-            add_up = measures.row_norms_and_changes if self.dense else measures.norms_and_changes
-            add_up(W, self.before, sums)
-            moved = sums.T
-        moved = moved + (np.column_stack([bias, bias - self.before_bias]) / (padding or 1.0)) ** 2
+        paddings = np.array([bias, bias - self.before_bias]) / (padding or 1.0)
         self.before_bias = bias.copy()
-        return moved
+        sums = paddings * paddings
+        if W.ndim == 1:
+            sums[:, 0] += measures.norm_and_change(W, self.before)
+            return sums.T
+        found = np.zeros((2, self.problems))
+        add_up = measures.row_norms_and_changes if self.dense else measures.norms_and_changes
+        add_up(W, self.before, found)
+        return (found + sums).T
 
     def missed(self, examples: Examples, rows: Array, enough: float) -> float:
         """The weight of the rows that these problems alone get wrong, beyond `enough` not all."""
