@@ -94,11 +94,13 @@ def texts():
 @pytest.mark.parametrize(("settings", "cost"), [({}, 0.01), ({"feature_rates": "idf"}, 0.03)])
 def test_16_blocks_are_nearly_as_good_as_one(client, texts, settings, cost):
     X, y = texts
-    model = Perceptron(max_iter=10, tol=None, random_state=0, **settings)
-    alone = model.fit(X[:9600], y[:9600]).score(X[9600:], y[9600:])
     blocks = in_blocks(X[:9600], 600), da.from_array(y[:9600], chunks=600)
-    mixed = cluster.fit(model, *blocks, client=client).score(X[9600:], y[9600:])
-    assert mixed > alone - cost
+    found = []
+    for seed in range(6):  # one order of the rows alone is worth half a point
+        model = Perceptron(max_iter=10, tol=None, random_state=seed, **settings)
+        alone = model.fit(X[:9600], y[:9600]).score(X[9600:], y[9600:])
+        found.append(cluster.fit(model, *blocks, client=client).score(X[9600:], y[9600:]) - alone)
+    assert np.mean(found) > -cost
 
 
 def in_blocks(X, size):
