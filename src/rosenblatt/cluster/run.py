@@ -34,7 +34,7 @@ FEW_ROWS = 10_000  # of a shard, below which accuracy falls
 # so many epochs, for text and for tables, the average is over just the last half of them.
 TEXT_EPOCHS, TABLE_EPOCHS = 16, 64
 _MIXED_UPDATES = 4.0  # the threshold for text, in updates as they are mixed
-_TELLING = 20_000  # held-out rows, below which they cannot tell one number of epochs from another
+_TELLING = 40_000  # held-out rows, below which they cannot tell one number of epochs from another
 _WORTH_A_REFIT = 0.05  # share of the rows held out
 
 
