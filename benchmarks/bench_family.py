@@ -25,7 +25,7 @@ import pyarrow as pa
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.common import best_of, data_folder, machine
+from benchmarks.common import best_of, data_folder, machine, seconds
 from rosenblatt import HashedNgrams, Perceptron, compare
 from rosenblatt.estimators.rule_names import NAMES, estimator_of
 
@@ -35,6 +35,7 @@ TABLE_3 = {
     "pa1": 0.236, "pa2": 0.253, "sop": 0.297, "cw": 0.299, "nherd": 0.217, "arow": 0.222,
     "narow": 0.276, "scw1": 0.206, "scw2": 0.212,
 }  # fmt: skip
+ORDERS = 5  # of the rows: after one pass the last weights depend on it
 CS = [2.0**k for k in range(-4, 5)]
 ETAS = [round(0.55 + 0.05 * k, 2) for k in range(9)]
 # What is chosen, one after the other, each with the others as they are; the last of equals.
@@ -175,33 +176,45 @@ def errors(chosen: Iterable[str]) -> None:
         for label, model in members().items():
             line = f"{label:22}"
             for passes in (1, 5):
-                model.set_params(max_iter=passes, tol=None, random_state=0)
-                model.fit(X[:200], y[:200]) if len(np.unique(y[:200])) > 1 else None  # compile
-                began = perf_counter()
-                model.fit(X, y)
-                took = perf_counter() - began
-                line += f"{np.mean(model.predict(Z) != z):{10 if passes == 1 else 9}.4f}{took:9.2f}"
+                found, took = [], []
+                for seed in range(ORDERS):
+                    model.set_params(max_iter=passes, tol=None, random_state=seed)
+                    took.append(seconds(partial(model.fit, X, y)))
+                    found.append(np.mean(model.predict(Z) != z))
+                line += f"{np.mean(found):{10 if passes == 1 else 9}.4f}{min(took):9.2f}"
             print(line, flush=True)
 
 
 # Other programs
 
 
-def _sgd(kind: str) -> Callable[[Any, np.ndarray, int], Any]:
+def _sgd(kind: str) -> Callable[[Any, np.ndarray, int, int], Any]:
     from sklearn.linear_model import SGDClassifier
 
-    def fit(X: Any, y: np.ndarray, passes: int) -> Any:
+    def fit(X: Any, y: np.ndarray, passes: int, seed: int) -> Any:
         options: dict[str, Any] = {"penalty": None, "max_iter": passes, "tol": None}
         if kind == "pa1":
             options |= {"loss": "hinge", "learning_rate": "pa1", "eta0": 1.0}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return SGDClassifier(random_state=0, **options).fit(X, y).predict
+            model = SGDClassifier(random_state=seed, **options)
+            return _timed(model, X, y)
 
     return fit
 
 
-def _vowpal(X: Any, y: np.ndarray, passes: int) -> Any:
+def _timed(model: Any, X: Any, y: np.ndarray) -> Any:
+    """The method that predicts, with the seconds that fitting took."""
+    took = seconds(partial(model.fit, X, y))
+
+    def predict(Z: Any) -> np.ndarray:
+        return model.predict(Z)
+
+    predict.seconds = took  # type: ignore[attr-defined]
+    return predict
+
+
+def _vowpal(X: Any, y: np.ndarray, passes: int, seed: int) -> Any:
     """Vowpal Wabbit on a file in its own format; reading it is part of its time."""
     from vowpalwabbit import pyvw
 
@@ -242,7 +255,7 @@ def _vowpal(X: Any, y: np.ndarray, passes: int) -> Any:
     return predict
 
 
-def _river(X: Any, y: np.ndarray, passes: int) -> Any:
+def _river(X: Any, y: np.ndarray, passes: int, seed: int) -> Any:
     from river import linear_model, multiclass
 
     model: Any = linear_model.PAClassifier(C=1.0, mode=1)
@@ -274,9 +287,9 @@ def _river(X: Any, y: np.ndarray, passes: int) -> Any:
 
 def peers(chosen: Iterable[str]) -> None:
     print(machine("scikit-learn", "river", "vowpalwabbit"))
-    programs: dict[str, Callable[[Any, np.ndarray, int], Any]] = {
-        "rosenblatt PA-I": lambda X, y, n: _fitted("pa1", X, y, n),
-        "rosenblatt AROW": lambda X, y, n: _fitted("arow", X, y, n),
+    programs: dict[str, Callable[[Any, np.ndarray, int, int], Any]] = {
+        "rosenblatt PA-I": partial(_fitted, "pa1"),
+        "rosenblatt AROW": partial(_fitted, "arow"),
         "scikit-learn pa1": _sgd("pa1"),
         "scikit-learn sgd": _sgd("sgd"),
         "Vowpal Wabbit": _vowpal,
@@ -293,25 +306,17 @@ def peers(chosen: Iterable[str]) -> None:
                 if slow or (program is _river and passes == 5):
                     line += f"{'-':>{10 if passes == 1 else 9}}{'-':>9}"
                     continue
-                began = perf_counter()
-                predict = program(X, y, passes)
-                took = getattr(predict, "seconds", perf_counter() - began)
-                line += f"{np.mean(predict(Z) != z):{10 if passes == 1 else 9}.4f}{took:9.2f}"
+                # Vowpal Wabbit and River take the rows as they come.
+                orders = 1 if program in (_vowpal, _river) else ORDERS
+                ways = [program(X, y, passes, seed) for seed in range(orders)]
+                error = np.mean([np.mean(predict(Z) != z) for predict in ways])
+                took = min(predict.seconds for predict in ways)
+                line += f"{error:{10 if passes == 1 else 9}.4f}{took:9.2f}"
             print(line, flush=True)
 
 
-def _fitted(name: str, X: Any, y: np.ndarray, passes: int) -> Any:
-    model = estimator_of(name, max_iter=passes, tol=None, random_state=0)
-    model.fit(X[:300], y[:300])  # compiles
-    began = perf_counter()
-    model.fit(X, y)
-    took = perf_counter() - began
-
-    def predict(Z: Any) -> np.ndarray:
-        return model.predict(Z)
-
-    predict.seconds = took  # type: ignore[attr-defined]
-    return predict
+def _fitted(name: str, X: Any, y: np.ndarray, passes: int, seed: int) -> Any:
+    return _timed(estimator_of(name, max_iter=passes, tol=None, random_state=seed), X, y)
 
 
 def speed() -> None:

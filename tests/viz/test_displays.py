@@ -334,3 +334,13 @@ def test_models_of_several_labels_are_drawn_label_by_label():
         TopWordsDisplay.from_estimator(model, feature_names=["a", "b"])
     shown = TopWordsDisplay.from_estimator(model, label=1, feature_names=["a", "b"])
     assert sorted(shown.weights) == pytest.approx(sorted(model.coef_[1]))
+
+
+def test_weights_of_pairs_are_not_drawn_as_if_they_were_of_classes():
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(multiclass="ovo", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="per pair of classes"):
+        MarginsDisplay.from_estimator(model, X, y)
+    with pytest.raises(ValueError, match="per pair of classes"):
+        TopWordsDisplay.from_estimator(model, list("abcd"), label=1)
+    MarginsDisplay.from_estimator(Perceptron(multiclass="joint", random_state=0).fit(X, y), X, y)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, INK, NEGATIVE, SOFT, Display, refuse_several_labels
+from rosenblatt.viz import style
+from rosenblatt.viz.style import GOOD, INK, NEGATIVE, SOFT, Display
 
 
 class MarginsDisplay(Display):
@@ -38,7 +39,8 @@ class MarginsDisplay(Display):
         With more than two classes the margin of a row is the gap between the score of its class
         and the best other one, divided by the length of the difference of their weights.
         """
-        refuse_several_labels(estimator)
+        style.refuse_several_labels(estimator)
+        style.refuse_pairs(estimator)
         scores = np.asarray(estimator.decision_function(X), dtype=float)
         index = np.searchsorted(estimator.classes_, np.asarray(y))
         coef = np.asarray(estimator.coef_, dtype=float)
@@ -69,10 +71,10 @@ class MarginsDisplay(Display):
         # An edge at zero keeps wrong and right rows in different bars.
         edges = np.union1d(edges, [0.0]) if edges[0] < 0 < edges[-1] else edges
         right, wrong = self.margins[self.margins > 0], self.margins[self.margins <= 0]
-        style = {"bins": edges, "edgecolor": "white", "linewidth": 0.6}
+        bars = {"bins": edges, "edgecolor": "white", "linewidth": 0.6}
         label = f"wrong side: {len(wrong)}"
-        self.wrong_ = ax.hist(wrong, color=NEGATIVE, hatch="///", label=label, **style)
-        self.right_ = ax.hist(right, color=GOOD, label=f"right side: {len(right)}", **style)
+        self.wrong_ = ax.hist(wrong, color=NEGATIVE, hatch="///", label=label, **bars)
+        self.right_ = ax.hist(right, color=GOOD, label=f"right side: {len(right)}", **bars)
         ax.axvline(0, color=INK, linewidth=1.2)
         least = float(self.margins.min())
         ax.axvline(least, color=SOFT, linestyle="--", linewidth=1.2, label=f"smallest: {least:.3g}")

@@ -87,6 +87,15 @@ def refuse_several_labels(estimator: Any) -> None:
         )
 
 
+def refuse_pairs(estimator: Any) -> None:
+    """Refuse weights of pairs of classes where those of each class are drawn."""
+    if getattr(estimator, "multiclass_", None) == "ovo" and len(estimator.classes_) > 2:
+        raise ValueError(
+            "the model has weights per pair of classes, not per class: fit one with "
+            "multiclass='joint' or 'ovr' to draw them"
+        )
+
+
 def class_names(classes: Sequence[Any]) -> list[str]:
     """Labels for a legend: numbers get a sign if any of them is negative."""
     plain = [c.item() if hasattr(c, "item") else c for c in classes]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.viz import style
 from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, Display
 
 
@@ -59,6 +60,7 @@ class TopWordsDisplay(Display):
         top
             How many of each sign.
         """
+        style.refuse_pairs(estimator)
         coef = np.asarray(
             estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_
         )
