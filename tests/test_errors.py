@@ -11,4 +11,4 @@ def test_a_data_error_names_file_line_and_column():
 
 
 def test_a_missing_extra_says_what_to_install():
-    assert 'pip install "rosenblatt[plot]"' in str(MissingExtraError("plotting", "plot"))
+    assert 'pip install ".[plot]"' in str(MissingExtraError("plotting", "plot"))

@@ -87,4 +87,6 @@ class MissingExtraError(ImportError):
     """A feature needs optional packages that are not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f'{feature} needs an extra: pip install "rosenblatt[{extra}]"')
+        super().__init__(
+            f'{feature} needs an extra: pip install ".[{extra}]" in a clone of rosenblatt'
+        )

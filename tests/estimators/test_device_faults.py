@@ -40,7 +40,7 @@ def no_device(name):
 
 
 REMEDIES = {
-    no_cupy: "pip install 'rosenblatt[gpu]'",
+    no_cupy: "pip install '.[gpu]'",
     wrong_build: "install the build for the CUDA version that nvidia-smi shows",
     no_driver: "install a newer driver",
     no_device: "check nvidia-smi and CUDA_VISIBLE_DEVICES",

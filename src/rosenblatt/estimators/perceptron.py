@@ -110,7 +110,7 @@ class Perceptron(LinearTraining):
     verbose : int, default=0
         1 shows a progress bar.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where `fit` learns. ``"cuda"`` needs ``rosenblatt[gpu]`` and dense rows; rows that lie on a
+        Where `fit` learns. ``"cuda"`` needs the extra ``gpu`` and dense rows; rows that lie on a
         GPU (CuPy, torch, anything with DLPack) are learned from there, and predictions come back
         there. ``"auto"``: where the rows lie, or on a GPU if there is one and many classes make it
         worth while, never for a single problem. See the guide, *On the GPU*.

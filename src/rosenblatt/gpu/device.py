@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-INSTALL = "pip install 'rosenblatt[gpu]' (or the cupy package of your CUDA version)"
+INSTALL = "pip install '.[gpu]' in a clone of rosenblatt (or the cupy package of your CUDA version)"
 CUDA, CUDA_MANAGED = 2, 13  # DLPack's numbers of devices
 _KEPT_FREE = 256 << 20  # bytes for what libraries allocate by themselves
 NO_POINTER = np.intp(0)

@@ -1,7 +1,7 @@
 """The perceptron lab: the reference algorithm step by step, in a browser or a notebook.
 
 ``rosenblatt lab`` serves it; :func:`notebook` shows it in a notebook. It needs Panel:
-``pip install "rosenblatt[lab]"``. The session itself (:mod:`rosenblatt.lab.session`) needs no
+``pip install ".[lab]"``. The session itself (:mod:`rosenblatt.lab.session`) needs no
 browser.
 """
 

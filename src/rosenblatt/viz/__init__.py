@@ -2,7 +2,7 @@
 
 Each display follows scikit-learn's conventions: build it with ``from_estimator``, ``from_trace``
 or another ``from_...``, draw it with ``plot(ax=...)``, find the result under ``ax_`` and
-``figure_``. They need matplotlib: ``pip install "rosenblatt[plot]"``.
+``figure_``. They need matplotlib: ``pip install ".[plot]"``.
 """
 
 from rosenblatt.viz.animation import animate
