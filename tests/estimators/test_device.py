@@ -213,7 +213,7 @@ def test_without_cupy_the_error_says_what_to_install(monkeypatch):
     gpu._cupy.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy", None)
     X, y = digits()
-    with pytest.raises(gpu.DeviceError, match=r"needs CuPy: pip install 'rosenblatt\[gpu\]'"):
+    with pytest.raises(gpu.DeviceError, match=r"needs CuPy: pip install '\.\[gpu\]'"):
         Perceptron(device="cuda").fit(X, y)
     assert Perceptron(device="auto").fit(X, y).n_iter_ >= 1
 

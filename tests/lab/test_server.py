@@ -135,7 +135,7 @@ def test_a_port_that_is_taken_is_said_so(address):
 def test_without_panel_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(lab, "find_spec", lambda name: None)
     for feature in (lab.serve, lab.notebook):
-        with pytest.raises(MissingExtraError, match=r'pip install "rosenblatt\[lab\]"'):
+        with pytest.raises(MissingExtraError, match=r'pip install "\.\[lab\]"'):
             feature()
 
 

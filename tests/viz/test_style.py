@@ -11,7 +11,7 @@ from rosenblatt.viz.style import class_names
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "rosenblatt\[plot\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install "\.\[plot\]"'):
         BoundsDisplay(1, {"Novikoff": 2.0}).plot()
 
 
