@@ -4,6 +4,7 @@
     python -m benchmarks.bench_family speed    # an epoch of PA and AROW against the perceptron's
     python -m benchmarks.bench_family errors   # every member, one pass and five, on held-out rows
     python -m benchmarks.bench_family peers    # scikit-learn, River and Vowpal Wabbit beside them
+    python -m benchmarks.bench_family train    # `rosenblatt train --rule` on held-out training rows
 
 Times are best read as ratios: all are taken in turn in one process. `errors` and `peers` choose
 nothing on test sets: every member runs with the parameters it has by default.
@@ -26,7 +27,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.common import best_of, data_folder, machine, seconds
-from rosenblatt import HashedNgrams, Perceptron, compare
+from rosenblatt import HashedNgrams, Perceptron, compare, data, train
 from rosenblatt.estimators.rule_names import NAMES, estimator_of
 
 # S. Hoi, J. Wang, P. Zhao (2014), LIBOL: a library for online learning algorithms, JMLR 15.
@@ -319,6 +320,44 @@ def _fitted(name: str, X: Any, y: np.ndarray, passes: int, seed: int) -> Any:
     return _timed(estimator_of(name, max_iter=passes, tol=None, random_state=seed), X, y)
 
 
+# The default of `rosenblatt train`
+
+
+TRAINING_FILES = (
+    "text/imdb_train.tsv.zst", "text/rt_polarity.tsv.gz", "text/sms_spam.tsv.gz",
+    "text/20news_train.jsonl.zst", "tabular/adult-train.csv.gz",
+)  # fmt: skip
+
+
+def against_default(chosen: Iterable[str]) -> None:
+    """Errors of `train` by rule on a fifth of training rows, three different fifths each."""
+    print(machine())
+    folder, rules = data_folder(), ("perceptron", "arow", "nherd", "scw1", "adagrad")
+    print(f"{'':24}" + "".join(f"{rule:>12}" for rule in rules))
+    for name in chosen:
+        table, label = _table(folder / name)
+        line = f"{Path(name).name:24}"
+        for rule in rules:
+            found = []
+            for seed in range(3):
+                order = np.random.default_rng(seed).permutation(table.num_rows)
+                cut = table.num_rows // 5
+                held, rest = table.take(order[:cut]), table.take(order[cut:])
+                model = train(rest, label=label, rule=rule)
+                known = np.array([str(name).strip() for name in held[label].to_pylist()])
+                found.append(np.mean(model.predict(held.drop_columns([label])) != known))
+            line += f"{np.mean(found):12.4f}"
+        print(line, flush=True)
+
+
+def _table(path: Path) -> tuple[pa.Table, str]:
+    """The rows of a file as they stand, and the name of its label."""
+    reader = data.open(path, label=None if "adult" not in path.name else -1)
+    reader.kept_columns = None
+    tables = [batch.table for batch in reader]
+    return pa.concat_tables(tables, promote_options="default"), str(reader.features.label)
+
+
 def speed() -> None:
     """Epochs over sparse rows, packed and CSR, against the perceptron that corrects as often."""
     from rosenblatt.learners.examples import examples_of
@@ -340,7 +379,7 @@ def speed() -> None:
         works, counts = [], {}
         for label, model in models.items():
             model.n_features_in_, model.classes_ = X.shape[1], np.arange(2)
-            model._begin_units()
+            model._begin_units(several=False)
             learner = model._new_learner(examples, 2)
             counts[label] = [learner.walk(examples, order).updates for _ in range(2)]
             works.append(partial(learner.walk, examples, order))
@@ -358,5 +397,6 @@ if __name__ == "__main__":
         "speed": speed,
         "errors": lambda: errors(rest or SETS),
         "peers": lambda: peers(rest or SETS),
+        "train": lambda: against_default(rest or TRAINING_FILES),
     }
     works[what]()

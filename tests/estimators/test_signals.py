@@ -48,6 +48,11 @@ def rows(tmp_path):
     return path
 
 
+def _ignores_nothing():
+    """Undo what nohup does to the processes of its command."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def started(tmp_path, *arguments, temporary=None):
     """The program, once it has learned from some rows; from then on it takes its time."""
     sign = tmp_path / "begun"
@@ -56,7 +61,9 @@ def started(tmp_path, *arguments, temporary=None):
     if temporary is not None:
         environment["TMPDIR"] = str(temporary)
     command = [sys.executable, "-c", PROGRAM, sign, "train", *arguments, "--label", "1"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=_ignores_nothing
+    )
     deadline = time.monotonic() + 60
     while not sign.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
