@@ -99,3 +99,19 @@ def test_macro_f1_and_area_are_those_of_scikit_learn(k):
     assert result.macro_f1 == pytest.approx(f1_score(truth, said, average="macro"))
     wanted = [roc_auc_score(truth == c, scores[:, c]) for c in ([1] if k == 2 else range(k))]
     assert result.roc_auc == pytest.approx(np.mean(wanted))
+
+
+@pytest.mark.parametrize(("classes", "named"), [(2, None), (4, 4), (12, 5)])
+def test_a_picture_names_all_of_a_few_classes_and_the_worst_of_many(
+    tmp_path, monkeypatch, classes, named
+):
+    from matplotlib.figure import Figure
+
+    kept = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *rest, **options: kept.append(self))
+    draw_evaluation(judged(classes), tmp_path / "a.png")
+    roc, precision = kept[0].axes[:2]
+    legend = roc.get_legend()
+    assert (None if legend is None else len(legend.get_texts())) == named
+    assert precision.get_legend() is None
+    assert roc.get_xlim() == roc.get_ylim() == (-0.02, 1.02)

@@ -10,8 +10,10 @@ import numpy as np
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators.evaluation import Evaluation
 from rosenblatt.estimators.measures import area, curves
+from rosenblatt.viz.style import PALETTE, POSITIVE, SOFT
 
-_MOST_NAMED = 20
+_LINES = ("-", "--", "-.", ":")
+_FAINT = "#C8C8C8"  # classes that have no colour of their own
 
 
 def class_curves(result: Evaluation, positive: int = 1) -> dict[str, np.ndarray]:
@@ -27,56 +29,83 @@ def draw_evaluation(result: Evaluation, out: str | os.PathLike[str]) -> None:
     except ImportError:
         raise MissingExtraError("--plot", "plot") from None
     two, calibrated = len(result.classes) == 2, result.reliability is not None
-    panels = (2 if two else 3) + calibrated
-    figure = Figure(figsize=(4.5 * panels, 4) if two else (5.3 * panels, 5), layout="constrained")
-    axes = figure.subplots(1, panels)
+    if two:
+        figure = Figure(figsize=(4.5 * (2 + calibrated), 4), layout="constrained")
+        axes = figure.subplots(1, 2 + calibrated)
+    else:
+        figure = Figure(figsize=(12, 11), layout="constrained")
+        axes = figure.subplots(2, 2).ravel()
     _draw_curves(axes[:2], result, [1] if two else list(range(len(result.classes))))
     if not two:
         _draw_confusion(axes[2], result)
     if calibrated:
         _draw_reliability(axes[-1], result)
+    elif not two:
+        axes[3].set_axis_off()
     figure.savefig(os.fspath(out), dpi=150)
 
 
 def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
-    """One curve a class, set against the rest; a class without rows has none."""
-    areas = []
-    for c in positives:
-        if not (result.truth == c).any():
-            continue
-        found = class_curves(result, c)
-        areas.append(area(found))
-        recall = found["true_positive_rate"]
-        axes[0].plot(found["false_positive_rate"], recall, label=result.classes[c])
-        axes[1].plot(recall, found["precision"], label=f"{result.classes[c]} {areas[-1]:.4f}")
-    mean = "mean area" if len(positives) > 1 else "area"
-    title = f"ROC, {mean} {np.mean(areas):.4f}"
+    """One curve per class against the rest; a class without rows has none.
+
+    Of many classes those with the least area have colours and names, the others are faint.
+    """
+    found = {c: class_curves(result, c) for c in positives if (result.truth == c).any()}
+    areas = {c: area(of_class) for c, of_class in found.items()}
+    named = sorted(areas, key=lambda c: areas[c])[: len(PALETTE)]
+    named = sorted(named) if len(areas) <= len(PALETTE) else named[:5]
+    for c, of_class in found.items():
+        look: dict[str, Any] = {"color": _FAINT, "linewidth": 1.0}
+        if c in named:
+            place = named.index(c)
+            look = {"color": PALETTE[place], "linestyle": _LINES[place % len(_LINES)], "zorder": 3}
+            look["label"] = f"{result.classes[c]} {areas[c]:.4f}"
+        if len(positives) == 1:
+            look = {"color": POSITIVE}
+        recall = of_class["true_positive_rate"]
+        axes[0].plot(of_class["false_positive_rate"], recall, **look)
+        axes[1].plot(recall, of_class["precision"], **look)
+    axes[0].plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1, zorder=1)
+    which = "mean area" if len(positives) > 1 else f"{result.classes[positives[0]]}, area"
+    title = f"ROC: {which} {np.mean(list(areas.values())):.4f}"
     axes[0].set(xlabel="false positive rate", ylabel="true positive rate", title=title)
-    title = "each class" if len(positives) > 1 else f"for {result.classes[positives[0]]}"
-    axes[1].set(xlabel="recall", ylabel="precision", title=title)
-    if 1 < len(positives) <= _MOST_NAMED:
-        axes[1].legend(title="area under ROC", fontsize="small")
+    of = "each class" if len(positives) > 1 else result.classes[positives[0]]
+    axes[1].set(xlabel="recall", ylabel="precision", title=f"precision and recall: {of}")
+    for panel in axes:
+        _frame(panel)
+    if len(positives) > 1:
+        title = "area" if len(named) == len(areas) else "least area"
+        axes[0].legend(title=title, loc="lower right", fontsize="small")
+
+
+def _frame(axes: Any) -> None:
+    """Shares from 0 to 1 on both axes, with a grid behind them."""
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    axes.grid(color="#E6E6E6", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_confusion(axes: Any, result: Evaluation) -> None:
     shares = result.confusion / np.maximum(1, result.confusion.sum(axis=1, keepdims=True))
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    ticks = range(len(result.classes))
-    axes.set_xticks(ticks, result.classes, rotation=90)
-    axes.set_yticks(ticks, result.classes)
-    axes.set(xlabel="predicted", ylabel="true", title=f"accuracy {result.accuracy:.4f}")
-    axes.figure.colorbar(image, ax=axes, label="share of the true class")
+    ticks, size = range(len(result.classes)), max(4, min(10, 160 // len(result.classes)))
+    axes.set_xticks(ticks, result.classes, rotation=90, fontsize=size)
+    axes.set_yticks(ticks, result.classes, fontsize=size)
+    axes.set(xlabel="predicted", ylabel="actual", title=f"accuracy {result.accuracy:.4f}")
+    axes.figure.colorbar(image, ax=axes, label="share of the actual class", shrink=0.8)
 
 
 def _draw_reliability(axes: Any, result: Evaluation) -> None:
     """How often rows of a probability are right; calibrated ones lie on the diagonal."""
     assert result.reliability is not None
     bins = result.reliability.bins()
-    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--")
+    axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1, label="calibrated")
     stated, right = ([entry[name] for entry in bins] for name in ("probability", "right"))
-    axes.plot(stated, right, marker="o")
     shares = [entry["rows"] / result.rows for entry in bins]
-    axes.bar(stated, shares, width=0.02, color="0.85", label="share of the rows")
-    title = f"reliability, ECE {result.reliability.error:.4f}"
+    axes.bar(stated, shares, width=0.025, color=_FAINT, label="share of the rows")
+    axes.plot(stated, right, marker="o", color=POSITIVE, label="this model")
+    title = f"reliability: calibration error {result.reliability.error:.4f}"
     axes.set(xlabel="probability of the likeliest class", ylabel="share that is right", title=title)
-    axes.legend(fontsize="small")
+    _frame(axes)
+    axes.legend(loc="upper left", fontsize="small")
