@@ -85,3 +85,19 @@ def test_a_trace_is_written_to_a_file(folder):
     done = run(folder, "trace --example movies --format markdown --out movies.md")
     assert (done.returncode, done.stdout) == (0, "")
     assert (folder / "movies.md").read_text() == shown
+
+
+def test_on_a_terminal_no_line_of_a_proof_is_wider_than_80_columns(folder):
+    script = pytest.importorskip("pty")
+    master, slave = script.openpty()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    command = [sys.executable, "-m", "rosenblatt", "certify", "rows.csv", "--label", "label"]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=slave) as process:
+        process.wait(120)
+    os.close(slave)
+    shown = os.read(master, 1 << 16).decode().splitlines()
+    os.close(master)
+    assert max(map(len, shown)) <= 80
+    piped = run(folder, "certify rows.csv --label label").stdout
+    assert max(map(len, piped.splitlines())) > 80
+    assert "".join(" ".join(shown).split()) == "".join(piped.split())

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 
 
 def certify(
@@ -50,9 +51,12 @@ def certify(
     certificate = decide(
         table.X, table.y, fit_intercept=intercept, strategy=strategy, time_limit=time_limit
     ).with_source(CertificateSource(table.label, table.header, table.columns))
-    typer.echo(json_module.dumps(certificate.to_dict()) if json else certificate.report())
+    if json:
+        typer.echo(json_module.dumps(certificate.to_dict()))
+    else:
+        say(certificate.report())
     if out is not None:
         certificate.save(out)
     if out is not None and not json:
         again = f"rosenblatt verify {out} {' '.join(files)}"
-        typer.echo(f"Certificate written to {out}; check it with: {again}")
+        say(f"Certificate written to {out}; check it with: {again}")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from rosenblatt.counts import counted, noun
 
@@ -11,6 +15,25 @@ if TYPE_CHECKING:
     from rosenblatt.models import Model
 
 WIDTH = 80  # of a terminal on which no line wraps
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print sentences: broken between words on a terminal, one per line elsewhere."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        text = "\n".join(_broken(line) for line in text.splitlines())
+    typer.echo(text, err=err)
+
+
+def _broken(line: str) -> str:
+    """A line as several of at most 80 characters; what has no space stays whole.
+
+    >>> print(_broken("Hyperplane: " + "petal length + " * 6 + "1 > 0 for class y."))
+    Hyperplane: petal length + petal length + petal length + petal length + petal
+      length + petal length + 1 > 0 for class y.
+    """
+    return textwrap.fill(
+        line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def readable_size(bytes: float) -> str:

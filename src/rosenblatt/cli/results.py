@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent
+from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, say
 from rosenblatt.counts import counted
 from rosenblatt.errors import listed
 
@@ -86,9 +86,9 @@ def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
         typer.echo(json.dumps(_described(model)))
         return
     typer.echo(f"{path}: {extent(model)}")
-    typer.echo(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
+    say(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
     for line in _feature_lines(model):
-        typer.echo(line)
+        say(line)
     for epoch in model.history:
         typer.echo(epoch_line(epoch["epoch"], epoch.get("updates", 0), epoch))
     for name in model.classes:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import say
 
 
 def verify(
@@ -47,9 +48,9 @@ def verify(
         typer.echo(json_module.dumps(found))
         raise typer.Exit(0 if result else 1)
     if result:
-        typer.echo(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
+        say(f"PROVEN: {loaded.verdict}, {loaded.speaks_of}; {result.reason}.")
     elif result.holds:
-        typer.echo(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
+        say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
     else:
-        typer.echo(f"REFUTED: {result.reason}", err=True)
+        say(f"REFUTED: {result.reason}", err=True)
     raise typer.Exit(0 if result else 1)
