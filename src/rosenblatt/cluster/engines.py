@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from functools import reduce
 from pathlib import Path
 from threading import Thread
 from time import sleep
 from typing import Any, NamedTuple
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.facts import WorkerError
+from rosenblatt.cluster.facts import WorkerError, checked, facts
+from rosenblatt.cluster.manifest import Shard, name_of
 from rosenblatt.cluster.parcels import InFile, Parcel
 from rosenblatt.errors import OptionError
 from rosenblatt.training.mixing import tree_sum
@@ -35,6 +35,16 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     home: str = ""
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], arguments: tuple[Any, ...], inputs: Any,
+        shards: Sequence[Shard] = (),
+    ) -> Call:  # fmt: skip
+        """A task on some shards, refused where facts differ; `inputs` tell all that decides it."""
+        name = f"{function.__name__}-{name_of(inputs, facts())}"
+        home = f"{shards[0][0].file.path}:{shards[0][0].start}" if shards else ""
+        return cls(name, checked, (facts(), function, *arguments), home)
 
 
 class Engine:
@@ -244,12 +254,3 @@ def engine_for(workers: Any, folder: Path) -> Engine:
     from rosenblatt.cluster.dask_engine import dask_engine
 
     return dask_engine(workers)
-
-
-def totals(values: Sequence[int]) -> list[int]:
-    """The sums of all values before each one.
-
-    >>> totals([3, 1, 2])
-    [0, 3, 4]
-    """
-    return reduce(lambda sums, value: [*sums, sums[-1] + value], values[:-1], [0])

@@ -173,12 +173,6 @@ def name_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:32]
 
 
-def home_of(shards: Sequence[Shard]) -> str:
-    """The name of the place where some shards are best kept together."""
-    first = shards[0][0]
-    return f"{first.file.path}:{first.start}"
-
-
 def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
     """What must be known of a file to cut it and to read its parts."""
     about = identity(path)

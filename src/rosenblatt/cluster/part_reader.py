@@ -58,6 +58,12 @@ class Reading:
         """All of it as plain data."""
         return [self.format, self.features.to_json(), self.skip, self.labelled, self.schema.hex()]
 
+    @classmethod
+    def from_json(cls, plain: list[Any]) -> Reading:
+        """What :meth:`to_json` told, without the first rows."""
+        format, features, skip, labelled, schema = plain
+        return cls(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
+
     def open(self, shard: Shard, classes: Iterable[str] | None = None) -> ShardSource:
         """The rows of a shard."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
