@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compress(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: o.ModelFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="The small model file.")],
     size: Annotated[
         str | None, typer.Option(help="The most the file may take, such as 2MB or 300kB.")
@@ -46,7 +46,6 @@ def compress(
 
       rosenblatt compress reviews.model -o small.model --loss 0.1% --valid valid.csv
     """
-    from rosenblatt import data
     from rosenblatt.files import check_output
     from rosenblatt.models import read_model
     from rosenblatt.models.compress import compress as run
@@ -55,12 +54,9 @@ def compress(
     most = None if size is None else parse_size(size)
     may_lose = None if loss is None else parse_share(loss)
     check_output(out, [model, *(valid or ())], "model")
-    loaded, rows = read_model(model), None
-    if valid:
-        rows = data.open(
-            valid, format=format, header=header, skip_bad_rows=skip_bad_rows,
-            features=loaded.features, classes=loaded.classes,
-        )  # fmt: skip
+    loaded = read_model(model)
+    reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
+    rows = o.labelled_rows(loaded, valid, **reading) if valid else None
     forms = run(loaded, size=most, loss=may_lose, rows=rows)
     forms[-1].model.save(out)
     if json:

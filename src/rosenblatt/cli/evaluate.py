@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from rosenblatt.errors import OptionError
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: o.ModelFile,
     files: Annotated[list[str], typer.Argument(help="Files with labels.")],
     plot: Annotated[
         Path | None,
@@ -40,47 +40,31 @@ def evaluate(
     from rosenblatt.cli.startup import skip_blas
 
     skip_blas()
-    from rosenblatt import data
-    from rosenblatt.cli.results import show_evaluation
+    from rosenblatt.cli.results import show_evaluation, show_label_evaluation
     from rosenblatt.estimators.evaluation import evaluate as judge
+    from rosenblatt.estimators.evaluation import evaluate_labels
     from rosenblatt.files import check_output
     from rosenblatt.models import read_model
 
     o.model_first(model, files)
     if plot is not None:
         check_output(plot, [model, *files], "plot")
+    reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
     if workers is not None or shards is not None:
         from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
 
-        reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
         scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
         result = evaluate_on_shards(scoring, keep_scores=plot is not None)
-        show_evaluation(result, json)
-        _draw(result, plot)
-        return
-    loaded = read_model(model)
-    source = data.open(
-        files,
-        format=format,
-        header=header,
-        skip_bad_rows=skip_bad_rows,
-        features=loaded.features,
-        classes=loaded.classes,
-    )
-    if loaded.has_several_labels:
-        from rosenblatt.cli.results import show_label_evaluation
-        from rosenblatt.estimators.evaluation import evaluate_labels
-
-        if plot is not None:
-            raise OptionError("--plot is for models of one label per row")
-        show_label_evaluation(evaluate_labels(loaded, source), json)
-        return
-    result = judge(loaded, source, keep_scores=plot is not None)
+    else:
+        loaded = read_model(model)
+        source = o.labelled_rows(loaded, files, **reading)
+        if loaded.has_several_labels:
+            if plot is not None:
+                raise OptionError("--plot is for models of one label per row")
+            show_label_evaluation(evaluate_labels(loaded, source), json)
+            return
+        result = judge(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
-    _draw(result, plot)
-
-
-def _draw(result: Any, plot: Path | None) -> None:
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
 

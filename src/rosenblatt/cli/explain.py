@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: o.ModelFile,
     row: Annotated[
         str,
         typer.Argument(

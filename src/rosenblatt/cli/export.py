@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from rosenblatt.cli import options as o
 from rosenblatt.errors import OptionError
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: o.ModelFile,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="An .onnx file, or an inference-only .model file.")
     ],

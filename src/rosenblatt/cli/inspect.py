@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from rosenblatt.cli import options as o
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: o.ModelFile,
     top: Annotated[int, typer.Option(min=0, help="How many features per class.")] = 10,
     json: o.Json = False,
 ) -> None:

@@ -3,95 +3,93 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rosenblatt.errors import OptionError
 
-# The groups of options in help pages.
-INPUT, FEATURES, LEARNING, LONG_RUNS, OUTPUT = (
-    "Input", "Features", "Learning", "Long runs", "Output",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from rosenblatt.data import Source
+    from rosenblatt.models import Model
 
+# The groups of options in help pages.
+INPUT, FEATURES, LEARNING, OUTPUT = "Input", "Features", "Learning", "Output"
+LONG_RUNS = "Long runs"
+
+
+def option(panel: str | None, help: str, *names: str, **more: Any) -> Any:
+    """An option of a command, in a group of its help page."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+ModelFile = Annotated[Path, typer.Argument(help="The model file.")]
 Label = Annotated[
     str | None,
-    typer.Option(
+    option(
+        INPUT,
+        "Label column: its name, or its position from 1 (-1 is the last). Default: label.",
         "--label",
         "-l",
-        help="Label column: its name, or its position from 1 (-1 is the last). Default: label.",
-        rich_help_panel=INPUT,
     ),
 ]
 Text = Annotated[
-    list[str] | None,
-    typer.Option(help="Use only this text column (repeat for several).", rich_help_panel=FEATURES),
+    list[str] | None, option(FEATURES, "Use only this text column (repeat for several).")
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        FEATURES,
+        "What a column is: text, category, number, date or ignore. Others are detected.",
         metavar="NAME=KIND",
-        help="What a column is: text, category, number, date or ignore. Others are detected.",
-        rich_help_panel=FEATURES,
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        help="csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz, folder or text. "
+    option(
+        INPUT,
+        "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz, folder or text. "
         "Detected by default.",
-        rich_help_panel=INPUT,
     ),
 ]
 Header = Annotated[
     bool | None,
-    typer.Option(
+    option(
+        INPUT,
+        "Whether the first row has column names. Detected by default.",
         "--header/--no-header",
-        help="Whether the first row has column names. Detected by default.",
-        rich_help_panel=INPUT,
     ),
 ]
 Example = Annotated[
     str | None,
-    typer.Option(
-        help="Instead of a file: movies, not-good, not-good-bigrams, and, or, xor, iris, triangle."
+    option(
+        None, "Instead of a file: movies, not-good, not-good-bigrams, and, or, xor, iris, triangle."
     ),
 ]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="WORD",
-        help="Cells that count as missing, beside empty ones (repeat for several). "
+    option(
+        INPUT,
+        "Cells that count as missing, beside empty ones (repeat for several). "
         "Default: ? NA N/A NaN nan null NULL None. Labels are missing only where empty.",
-        rich_help_panel=INPUT,
+        metavar="WORD",
     ),
 ]
 SkipBadRows = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad-rows", help="Skip and count rows that cannot be read.", rich_help_panel=INPUT
-    ),
+    bool, option(INPUT, "Skip and count rows that cannot be read.", "--skip-bad-rows")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=OUTPUT)
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)
-]
+Quiet = Annotated[bool, option(OUTPUT, "Print nothing but errors.", "--quiet", "-q")]
+Json = Annotated[bool, option(OUTPUT, "Print JSON instead of text.", "--json")]
 Workers = Annotated[
     str | None,
-    typer.Option(
-        help="Share the work: N processes, or the address of a Dask scheduler (tcp://host:8786).",
-        rich_help_panel=LONG_RUNS,
+    option(
+        LONG_RUNS,
+        "Share the work: N processes, or the address of a Dask scheduler (tcp://host:8786).",
     ),
 ]
 Shards = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="With workers: about how many shards; 16 or more by default.",
-        rich_help_panel=LONG_RUNS,
-    ),
+    option(LONG_RUNS, "With workers: about how many shards; 16 or more by default.", min=1),
 ]
 
 
@@ -125,6 +123,13 @@ def reading(
         "skip_bad_rows": skip_bad_rows,
         "missing": missing or None,
     }
+
+
+def labelled_rows(model: Model, files: list[str], **reading: Any) -> Source:
+    """The rows of files for a model to judge."""
+    from rosenblatt import data
+
+    return data.open(files, features=model.features, classes=model.classes, **reading)
 
 
 def asked(workers: str | None, shards: int | None) -> str:

@@ -17,7 +17,7 @@ from rosenblatt.errors import NoRowsError, OptionError
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="The model file.")],
+    model: o.ModelFile,
     files: Annotated[
         list[str], typer.Argument(help="Files to predict, or -; they need no labels.")
     ],

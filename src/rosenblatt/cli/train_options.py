@@ -7,177 +7,85 @@ from typing import Annotated
 
 import typer
 
-from rosenblatt.cli.options import FEATURES, INPUT, LEARNING, LONG_RUNS, OUTPUT
+from rosenblatt.cli.options import FEATURES, INPUT, LEARNING, LONG_RUNS, OUTPUT, option
 
 Files = Annotated[list[str], typer.Argument(help="Files, patterns, or - for standard input.")]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="The model file; by default FILE with the ending .model.",
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "The model file; by default FILE with the ending .model.", "--out", "-o"),
 ]
-Valid = Annotated[
-    list[str] | None,
-    typer.Option(help="Files that decide the number of epochs.", rich_help_panel=LEARNING),
-]
+Valid = Annotated[list[str] | None, option(LEARNING, "Files that decide the number of epochs.")]
 Epochs = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="How many; by default a held-out tenth decides.", rich_help_panel=LEARNING
-    ),
+    int | None, option(LEARNING, "How many; by default a held-out tenth decides.", min=1)
 ]
 Averaged = Annotated[
-    bool,
-    typer.Option(
-        "--averaged/--last",
-        help="Average the weights, or take the last.",
-        rich_help_panel=LEARNING,
-    ),
+    bool, option(LEARNING, "Average the weights, or take the last.", "--averaged/--last")
 ]
-Rule = Annotated[
-    str,
-    typer.Option(
-        help="What learns: perceptron, arow, pa1, scw1:C=0.5 and so on.",
-        rich_help_panel=LEARNING,
-    ),
-]
+Rule = Annotated[str, option(LEARNING, "What learns: perceptron, arow, pa1, scw1:C=0.5 and so on.")]
 Threshold = Annotated[
     float | None,
-    typer.Option(
-        min=0.0,
-        help="Correct a row when its margin is at most this; 2, tables 4.",
-        rich_help_panel=LEARNING,
-    ),
+    option(LEARNING, "Correct a row when its margin is at most this; 2, tables 4.", min=0.0),
 ]
 Multiclass = Annotated[
     str | None,
-    typer.Option(
-        help="ovr: each class against the rest; joint (tables): the best other.",
-        rich_help_panel=LEARNING,
-    ),
+    option(LEARNING, "ovr: each class against the rest; joint (tables): the best other."),
 ]
 Tune = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="Choose settings and train in this time: 60s, 5m.",
-        rich_help_panel=LEARNING,
-    ),
+    str | None, option(LEARNING, "Choose settings and train in this time: 60s, 5m.", metavar="TIME")
 ]
 Ngrams = Annotated[
     str | None,
-    typer.Option(
+    option(
+        FEATURES,
+        "N-grams of up to N words, or of N to M; 1-2 by default, 3-5 characters.",
         metavar="N or N-M",
-        help="N-grams of up to N words, or of N to M; 1-2 by default, 3-5 characters.",
-        rich_help_panel=FEATURES,
     ),
 ]
-Chars = Annotated[
-    bool,
-    typer.Option(
-        "--chars",
-        help="N-grams of characters within words instead.",
-        rich_help_panel=FEATURES,
-    ),
-]
+Chars = Annotated[bool, option(FEATURES, "N-grams of characters within words instead.", "--chars")]
 Bits = Annotated[
-    int | None,
-    typer.Option(
-        min=8, max=30, help="Hash to 2^BITS columns; 22 by default.", rich_help_panel=FEATURES
-    ),
+    int | None, option(FEATURES, "Hash to 2^BITS columns; 22 by default.", min=8, max=30)
 ]
-Holdout = Annotated[
-    float | None,
-    typer.Option(min=0.0, max=0.9, help="Share of rows to hold out.", rich_help_panel=LEARNING),
-]
+Holdout = Annotated[float | None, option(LEARNING, "Share of rows to hold out.", min=0.0, max=0.9)]
 Label = Annotated[
     str | None,
-    typer.Option(
+    option(
+        INPUT,
+        "Label column: its name, or its position from 1 (-1 is the last). Default: label. "
+        "A,B,C: columns of 0 and 1, one per label.",
         "--label",
         "-l",
-        help="Label column: its name, or its position from 1 (-1 is the last). Default: label. "
-        "A,B,C: columns of 0 and 1, one per label.",
-        rich_help_panel=INPUT,
     ),
 ]
 LabelSeparator = Annotated[
-    str | None,
-    typer.Option(
-        help="What separates labels, where a row may have several.", rich_help_panel=INPUT
-    ),
+    str | None, option(INPUT, "What separates labels, where a row may have several.")
 ]
-Weight = Annotated[
-    str | None,
-    typer.Option(help="A column: how many copies each row stands for.", rich_help_panel=LEARNING),
-]
-ClassWeight = Annotated[
-    str | None,
-    typer.Option(help="Weights of classes: balanced, or a=2,b=1.", rich_help_panel=LEARNING),
-]
+Weight = Annotated[str | None, option(LEARNING, "A column: how many copies each row stands for.")]
+ClassWeight = Annotated[str | None, option(LEARNING, "Weights of classes: balanced, or a=2,b=1.")]
 Calibrate = Annotated[
-    str,
-    typer.Option(
-        help="Probabilities from held-out rows: sigmoid, isotonic or none.",
-        rich_help_panel=LEARNING,
-    ),
+    str, option(LEARNING, "Probabilities from held-out rows: sigmoid, isotonic or none.")
 ]
 Target = Annotated[
     str | None,
-    typer.Option(
-        help="What the threshold between two classes is to reach on held-out rows: "
+    option(
+        LEARNING,
+        "What the threshold between two classes is to reach on held-out rows: "
         "precision=0.95, recall=0.9 or f1; for the second class, or LABEL:precision=0.95.",
-        rich_help_panel=LEARNING,
     ),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(min=0, help="Decides orders and held-out rows.", rich_help_panel=LEARNING),
-]
+Seed = Annotated[int, option(LEARNING, "Decides orders and held-out rows.", min=0)]
 Memory = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="MB of hashed rows to keep in memory; more go to disk.",
-        rich_help_panel=LONG_RUNS,
-    ),
+    int, option(LONG_RUNS, "MB of hashed rows to keep in memory; more go to disk.", min=1)
 ]
 Checkpoint = Annotated[
-    Path | None,
-    typer.Option(help="A folder to save the run in while it goes on.", rich_help_panel=LONG_RUNS),
+    Path | None, option(LONG_RUNS, "A folder to save the run in while it goes on.")
 ]
-Every = Annotated[
-    float,
-    typer.Option(min=0.0, help="Seconds between two checkpoints.", rich_help_panel=LONG_RUNS),
-]
+Every = Annotated[float, option(LONG_RUNS, "Seconds between two checkpoints.", min=0.0)]
 EveryRows = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Rows between two checkpoints, whatever the time.",
-        rich_help_panel=LONG_RUNS,
-    ),
+    int | None, option(LONG_RUNS, "Rows between two checkpoints, whatever the time.", min=1)
 ]
 Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Go on with the run saved in the checkpoint folder.",
-        rich_help_panel=LONG_RUNS,
-    ),
+    bool, option(LONG_RUNS, "Go on with the run saved in the checkpoint folder.", "--resume")
 ]
-Start = Annotated[
-    Path | None,
-    typer.Option("--from", help="A model file to go on from.", rich_help_panel=LONG_RUNS),
-]
-Jobs = Annotated[
-    int, typer.Option(help="Threads that learn; -1 is all cores.", rich_help_panel=LONG_RUNS)
-]
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run", help="Only say what the columns are taken for.", rich_help_panel=OUTPUT
-    ),
-]
+Start = Annotated[Path | None, option(LONG_RUNS, "A model file to go on from.", "--from")]
+Jobs = Annotated[int, option(LONG_RUNS, "Threads that learn; -1 is all cores.")]
+DryRun = Annotated[bool, option(OUTPUT, "Only say what the columns are taken for.", "--dry-run")]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from rosenblatt.cli.lines import WIDTH
 from rosenblatt.counts import counted
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
 
-WIDTH = 80
 _MOST = 20  # columns that are named; of others, those with a remark
 _LONGEST_NAME = 18
 
