@@ -14,12 +14,17 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 
 from common import data_folder, mnist
 
@@ -35,23 +40,26 @@ def least(job: Callable[[], Any], times: int = 3) -> float:
     return min(taken)
 
 
-def text_rows() -> tuple[Any, np.ndarray]:
-    """The IMDB reviews as hashed n-grams."""
-    import pyarrow as pa
-
-    from rosenblatt import HashedNgrams
-
+def reviews() -> tuple[list[str], list[str]]:
+    """The labels and texts of the IMDB reviews."""
     file = data_folder() / "text" / "imdb_train.tsv.zst"
     lines = pa.input_stream(str(file), compression="zstd").read().decode().split("\n")[1:]
     labels, texts = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
-    return HashedNgrams().fit_transform(texts), np.array(labels) == "pos"
+    return list(labels), list(texts)
 
 
 def estimator_jobs() -> dict[str, Callable[[], Any]]:
     """Fits of the estimators."""
     from sklearn.datasets import load_iris, load_svmlight_file
 
-    from rosenblatt import KernelPerceptron, OneByOne, Perceptron, certify
+    from rosenblatt import (
+        HashedNgrams,
+        KernelPerceptron,
+        OneByOne,
+        Perceptron,
+        certify,
+        learn_online,
+    )
 
     # Spelled out, so that releases with other defaults do the same work.
     textbook = {"threshold": 0.0, "keep": "last", "multiclass": "ovr", "intercept_scaling": 1.0}
@@ -59,8 +67,10 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
     averaged = {**fit, "keep": "average"}
     X, y = mnist("train")
     X = X.astype(np.float32) / 255
-    T, positive = text_rows()
+    labels, texts = reviews()
+    T, positive = HashedNgrams().fit_transform(texts), np.array(labels) == "pos"
     news, group = load_svmlight_file(str(data_folder() / "libsvm" / "news20.gz"), dtype=np.float32)
+    w8a, is_rare = load_svmlight_file(str(data_folder() / "libsvm" / "w8a.gz"))
     row, flowers = T[0], load_iris(return_X_y=True)
     online = Perceptron(**textbook).partial_fit(row, [1], classes=[0, 1])
 
@@ -93,7 +103,48 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
             max_iter=2,
             random_state=0,
         ).fit(X[:3000], y[:3000]),
+        "the same with at most 100 support rows": lambda: KernelPerceptron(
+            kernel="rbf",
+            gamma=0.02,
+            keep="last",
+            threshold=0.0,
+            tol=None,
+            max_iter=2,
+            max_support=100,
+            random_state=0,
+        ).fit(X[:3000], y[:3000]),
+        "learn_online, 10,000 rows of an array": lambda: learn_online(
+            Perceptron(**textbook), X[:10_000], y[:10_000] == 0
+        ),
+        "25,000 texts to hashed n-grams": lambda: HashedNgrams().transform(texts),
         "certify MNIST 0 and 1": lambda: certify(X[y < 2][:4000], y[y < 2][:4000]),
+        "certify w8a, sparse": lambda: certify(w8a, is_rare),
+    }
+
+
+def reading_jobs(folder: Path) -> dict[str, Callable[[], Any]]:
+    """Files of every kind to hashed rows."""
+    from rosenblatt import data
+
+    labels, texts = reviews()
+    table = pa.table({"label": labels, "text": texts})
+    paths = {
+        kind: folder / f"reviews.{kind}" for kind in ("csv", "tsv", "jsonl", "parquet", "arrow")
+    }
+    pyarrow.csv.write_csv(table, paths["csv"])
+    options = pyarrow.csv.WriteOptions(delimiter="\t")
+    pyarrow.csv.write_csv(table, paths["tsv"], options)
+    paths["jsonl"].write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    pyarrow.parquet.write_table(table, paths["parquet"])
+    pyarrow.feather.write_feather(table, paths["arrow"], compression="uncompressed")
+
+    def read(path: Path) -> Callable[[], Any]:
+        label = {} if path.suffix == ".gz" else {"label": "label"}
+        return lambda: deque(data.open(str(path), **label), maxlen=0)
+
+    svmlight = data_folder() / "libsvm" / "news20.gz"
+    return {f"read reviews.{kind}": read(path) for kind, path in paths.items()} | {
+        "read news20.gz, svmlight": read(svmlight)
     }
 
 
@@ -108,9 +159,16 @@ def command_jobs(folder: Path) -> dict[str, Callable[[], Any]]:
     small = folder / "small.csv"
     small.write_text("label,text\n" + "pos,good and fun\nneg,bad and dull\n" * 100)
     imdb, news = text / "imdb_train.tsv.zst", text / "20news_train.jsonl.zst"
+    fit = "from rosenblatt import Perceptron as P; P(random_state=0).fit([[1.0], [-1.0]], [1, 0])"
+    python = [sys.executable, "-c", fit]
     return {
+        "--help": command("--help"),
+        "import and first fit": lambda: subprocess.run(python, check=True),
         "train, 200 rows": command("train", small, "-q", "--out", out),
         "train IMDB": command("train", imdb, "--label", "label", "-q", "--out", out),
+        "train IMDB, rows on disk": command(
+            "train", imdb, "--label", "label", "--memory", 1, "--epochs", 5, "-q", "--out", out
+        ),
         "evaluate IMDB": command("evaluate", out, text / "imdb_test.tsv.zst"),
         "train 20 newsgroups": command("train", news, "--label", "label", "-q", "--out", out),
     }
@@ -121,7 +179,8 @@ def measure() -> dict[str, float]:
     warnings.simplefilter("ignore")
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, job in (estimator_jobs() | command_jobs(Path(folder))).items():
+        jobs = estimator_jobs() | reading_jobs(Path(folder)) | command_jobs(Path(folder))
+        for name, job in jobs.items():
             found[name] = least(job, 2)
     return found
 

@@ -9,10 +9,11 @@ witnesses and rounded outwards (`rounded_bounds`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ldexp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -30,6 +31,8 @@ from rosenblatt.theory.search.problem import BinaryProblem, primitive
 
 # Numbers in a working set of rows, at most.
 _BLOCK = 20_000_000
+# From this many sparse rows on, fewer than their columns, they are rotated.
+_MANY_ROWS = 128
 
 KINDS = ("augmented", "geometric")
 
@@ -178,7 +181,8 @@ def enclose(
             upper, best_rows, weights = high, rows, coefficients
         if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
             break
-        fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2)), rows)
+        used = int(np.count_nonzero(coefficients))
+        fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2, used)), rows)
         if len(fresh) == 0 or _out_of_time(clock):
             break
         rows = np.concatenate([rows[coefficients > 0], fresh])
@@ -191,6 +195,33 @@ def _out_of_time(clock: Clock) -> bool:
     except OutOfTimeError:
         return True
     return False
+
+
+class _Block(NamedTuple):
+    """Some rows in coordinates that keep all products, and weights to and from these."""
+
+    y: Floats
+    values: Floats
+    spread: Callable[[Floats], Floats]
+    gather: Callable[[Floats], Floats]
+
+
+def _rotated(y: Floats, part: Any) -> _Block:
+    """Fewer sparse rows than columns: as many columns as rows, by a Cholesky factor.
+
+    ``part = LQ'`` with orthonormal columns of Q, for ``LL' = part·part'``. Nothing of the size of
+    the columns squared, or of rows times columns, is made.
+    """
+    K = (part @ part.T).toarray()
+    # Equal rows make K singular; what this adds is below the roundings of K itself.
+    K[np.diag_indices_from(K)] += 4e-16 * len(K) * K.diagonal().max()
+    L = linalg.cholesky(K, lower=True, check_finite=False)
+    return _Block(
+        y,
+        L,
+        lambda v: np.asarray(part.T @ linalg.solve_triangular(L, v, lower=True, trans="T")),
+        lambda w: np.asarray(linalg.solve_triangular(L, part @ w, lower=True)),
+    )
 
 
 class _Plane:
@@ -241,19 +272,26 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def _block(self, rows: Indices) -> tuple[Floats, Floats, Indices]:
-        """The signs of some rows, their values, and the columns of these, which are not empty."""
-        part, columns = self.X[rows], np.arange(self.d)
-        if sparse.issparse(part):
-            columns = np.unique(part.indices)
-            part = part[:, columns].toarray()
-        return self.problem.y[rows], part, columns
+    def _block(self, rows: Indices) -> _Block:
+        y, part = self.problem.y[rows], self.X[rows]
+        if not sparse.issparse(part):
+            return _Block(y, part, lambda v: v, lambda w: w)
+        columns = np.unique(part.indices)
+        if len(columns) > len(rows) >= _MANY_ROWS:
+            return _rotated(y, part)
+
+        def spread(v: Floats) -> Floats:
+            w = np.zeros(self.d)
+            w[columns] = v
+            return w
+
+        return _Block(y, part[:, columns].toarray(), spread, lambda w: w[columns])
 
     def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
         """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
-        y, part, columns = self._block(rows)
+        y, part, spread, _ = self._block(rows)
         free = self.kind == "geometric"
-        pad, mean = self.pad, np.zeros(len(columns))
+        pad, mean = self.pad, np.zeros(part.shape[1])
         if free:
             mean = part.mean(axis=0)
             part = part - mean
@@ -264,9 +302,8 @@ class _Plane:
         found, v = shortest(Z, free, rtol)
         if v is None:
             return found, None
-        w = np.zeros(self.d)
-        w[columns] = v[: len(columns)]
-        return found, (w, float(v[-1] * pad - mean @ w[columns]) if self.padded else 0.0)
+        inner = v[: len(mean)]
+        return found, (spread(inner), float(v[-1] * pad - mean @ inner) if self.padded else 0.0)
 
     def bounds(self, rows: Indices, weights: Floats) -> tuple[Floats, float, float, float]:
         """The hyperplane of a λ, its margin, and the length of its combination."""
@@ -286,21 +323,19 @@ class _Plane:
 
     def level(self, rows: Indices) -> tuple[Floats, float]:
         """The shortest weights under which all these rows have the same margin."""
-        y, part, columns = self._block(rows)
-        w = np.zeros(self.d)
+        y, part, spread, _ = self._block(rows)
         if self.kind == "geometric":
-            w[columns] = _lstsq(part[1:] - part[0], y[1:] - y[0])
-            return w, float(y[0] - part[0] @ w[columns])
+            v = _lstsq(part[1:] - part[0], y[1:] - y[0])
+            return spread(v), float(y[0] - part[0] @ v)
         Z = np.hstack([part, np.full((len(rows), int(self.padded)), self.pad)])
         v = _lstsq(Z * y[:, None], np.ones(len(rows)))
-        w[columns] = v[: len(columns)]
-        return w, float(v[-1]) * self.pad if self.padded else 0.0
+        return spread(v[: part.shape[1]]), float(v[-1]) * self.pad if self.padded else 0.0
 
     def weigh(self, rows: Indices, w: Floats, b: float) -> Floats:
         """λ >= 0 whose combination of these rows is nearest to the weights that level them."""
-        y, part, columns = self._block(rows)
+        y, part, _, gather = self._block(rows)
         size = float(np.abs(part).max(initial=0.0)) or 1.0
-        A, right = (part * y[:, None]).T / size, w[columns] / size
+        A, right = (part * y[:, None]).T / size, gather(w) / size
         if self.kind == "geometric":
             A, right = np.vstack([A, y]), np.append(right, 0.0)
         elif self.padded and self.pad > 0:

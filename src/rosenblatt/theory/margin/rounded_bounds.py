@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import inf, isqrt, lcm, nextafter
 
-import flint
 import numpy as np
 
 from rosenblatt.theory.search.matrices import Indices
-from rosenblatt.theory.search.problem import BinaryProblem, active_columns
+from rosenblatt.theory.search.problem import BinaryProblem
 
 _FEW = 64
 
@@ -36,8 +36,12 @@ def _factors(problem: BinaryProblem, rows: Indices, exact: list[int]) -> list[Fr
         return [Fraction(1)] * len(rows)
     columns = np.array([j for j, x in enumerate(exact[: table.d]) if x], dtype=np.intp)
     part = table.values[rows][:, columns]
-    part = part.toarray() if table.is_sparse else part
-    return [Fraction(lcm(*(x.as_integer_ratio()[1] for x in row))) for row in part.tolist()]
+    if table.is_sparse:
+        entries = part.data.tolist()
+        lines = [entries[a:b] for a, b in pairwise(part.indptr.tolist())]
+    else:
+        lines = part.tolist()
+    return [Fraction(lcm(*(x.as_integer_ratio()[1] for x in line))) for line in lines]
 
 
 def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: list[int]) -> float:
@@ -46,18 +50,17 @@ def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: li
     signs = problem.y[rows].tolist()
     halves = {s: sum(c for c, t in zip(coefficients, signs, strict=True) if t == s) for s in signs}
     both = sum(halves.values())
-    columns = active_columns(problem, rows)
-    if by_class:
-        # Each class has the weight 1/2 in all, and there is no pad.
-        columns = columns[columns < problem.table.d]
+    # By class, each has the weight 1/2 in all, and there is no pad.
     weights = [
         Fraction(c, 2 * halves[s] if by_class else both) / f
         for c, s, f in zip(coefficients, signs, problem.table.row_factors(rows), strict=True)
     ]
     common = lcm(*(w.denominator for w in weights))
     whole = [w.numerator * (common // w.denominator) for w in weights]
-    total = flint.fmpz_mat([whole]) * flint.fmpz_mat(problem.integers(rows, columns))
-    return root(Fraction(sum(int(x) ** 2 for x in total.entries()), common**2), up=True)
+    total = problem.exact_combination(rows, whole)
+    if by_class and problem.table.padded:
+        total.pop()
+    return root(Fraction(sum(x * x for x in total), common**2), up=True)
 
 
 def root(square: Fraction, up: bool) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from rosenblatt.theory.checker.certificate import (
     Certificate,
@@ -149,6 +151,8 @@ class _Call(NamedTuple):
         y = side[data.codes]
         rows = np.flatnonzero(y)
         values = data.values if len(rows) == len(y) else data.values[rows]
+        columns = _filled_columns(values)
+        values = values if columns is None else values[:, columns]
         problem = BinaryProblem(ExactTable(values, self.fit_intercept), y[rows])
         with few_threads(problem.n, problem.width, problem.table.is_sparse):
             if self.exact:
@@ -161,6 +165,8 @@ class _Call(NamedTuple):
             decision,
             rows,
             intervals,
+            columns,
+            n_columns=data.values.shape[1],
             fingerprint=data.fingerprint.result(),
             source=data.source,
             n_rows=data.values.shape[0],
@@ -193,9 +199,21 @@ def margins(
         return None
 
 
-def _replacement(b: NullVector) -> Replacement:
-    columns = tuple(j for j, x in enumerate(b.vector) if x)
-    return Replacement(b.lead, columns, tuple(b.vector[j] for j in columns))
+def _filled_columns(values: Any) -> Indices | None:
+    """The columns of a sparse table that hold something, where these are not all.
+
+    An empty one has no part in any decision, and hashed text has millions of them.
+    """
+    if not sparse.issparse(values):
+        return None
+    filled = np.unique(values.indices)
+    return filled if 0 < len(filled) < values.shape[1] else None
+
+
+def _replacement(b: NullVector, places: Sequence[int]) -> Replacement:
+    columns = [j for j, x in enumerate(b.vector) if x]
+    weights = tuple(b.vector[j] for j in columns)
+    return Replacement(places[b.lead], tuple(places[j] for j in columns), weights)
 
 
 def assemble(
@@ -203,9 +221,21 @@ def assemble(
     decision: Decision,
     rows: Indices,
     intervals: tuple[MarginInterval, MarginInterval] | None,
+    columns: Indices | None,
     **data: Any,
 ) -> Certificate:
-    """A decision about a problem as a certificate about the data."""
+    """A decision about some rows and columns as a certificate about the data."""
+    # The pad has a place behind the columns.
+    inner = range(data["n_columns"]) if columns is None else columns.tolist()
+    places = [*inner, data["n_columns"]]
+
+    def spread(weights: Sequence[int]) -> tuple[int, ...]:
+        if columns is None:
+            return tuple(weights)
+        whole = [0] * data["n_columns"]
+        for place, weight in zip(inner, weights, strict=True):
+            whole[place] = weight
+        return tuple(whole)
 
     def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
         if found is None:
@@ -217,7 +247,7 @@ def assemble(
     def margin(found: MarginInterval) -> Margin:
         support = combination(found)
         assert support is not None
-        return Margin(found.lower, found.upper, found.weights, found.bias, support)
+        return Margin(found.lower, found.upper, spread(found.weights), found.bias, support)
 
     d, padded = problem.table.d, problem.table.padded
     v = decision.weights
@@ -231,16 +261,15 @@ def assemble(
         bound = int(Fraction(radius) ** 2 / Fraction(augmented.lower) ** 2)
     return Certificate(
         verdict=decision.verdict,
-        n_columns=d,
         fit_intercept=padded,
-        weights=None if v is None else tuple(v[:d]),
+        weights=None if v is None else spread(v[:d]),
         bias=0 if v is None or not padded else v[d],
         contradiction=combination(decision.contradiction),
         spanning=combination(decision.spanning),
         balance=combination(decision.balance),
-        replaced=tuple(_replacement(b) for b in decision.null_vectors),
+        replaced=tuple(_replacement(b, places) for b in decision.null_vectors),
         columns=tuple(
-            ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
+            ColumnRule(places[c.column], c.direction, c.threshold) for c in decision.columns
         ),
         radius=radius,
         augmented=augmented,

@@ -185,8 +185,7 @@ class ExactTable:
         if part.dtype.kind in "iu":
             return columns, data.tolist(), [1] * len(rows), ends
         digits, exponent = _digits(data)
-        lowest = np.zeros(len(rows), dtype=np.int64)
-        np.minimum.at(lowest, owner, exponent)
+        lowest = _lowest(exponent, owner, len(rows))
         shift = np.where(digits != 0, exponent - lowest[owner], 0)
         numbers = [m << s for m, s in zip(digits.tolist(), shift.tolist(), strict=True)]
         return columns, numbers, [1 << -e for e in lowest.tolist()], ends
@@ -210,10 +209,13 @@ class ExactTable:
         part = self.values[rows]
         if part.dtype.kind in "iu":
             return [Fraction(1)] * len(rows)
-        part = part.toarray() if self.is_sparse else part
         if part.dtype == object:
             return [Fraction(math.lcm(*(q.denominator for q in row))) for row in part]
-        lowest = _digits(part)[1].min(axis=1, initial=0)
+        if self.is_sparse:
+            owner = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
+            lowest = _lowest(_digits(part.data)[1], owner, len(rows))
+        else:
+            lowest = _digits(part)[1].min(axis=1, initial=0)
         return [Fraction(1 << -e) for e in lowest.tolist()]
 
 
@@ -249,6 +251,13 @@ def _digits(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     zeros = np.frexp(np.maximum(low, 1).astype(np.float64))[1].astype(np.int64) - 1
     digits >>= zeros
     return digits, np.where(digits != 0, exponent - 53 + zeros, np.iinfo(np.int32).max)
+
+
+def _lowest(exponent: Indices, owner: Indices, rows: int) -> NDArray[np.int64]:
+    """The lowest exponent of the entries of each row, at most zero."""
+    lowest = np.zeros(rows, dtype=np.int64)
+    np.minimum.at(lowest, owner, exponent)
+    return lowest
 
 
 def clear_denominators(row: Sequence[Fraction]) -> list[int]:

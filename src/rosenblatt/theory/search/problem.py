@@ -12,6 +12,7 @@ from math import gcd
 from operator import mul
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -172,6 +173,20 @@ class BinaryProblem:
             (sum(products[a:b]) + pad * offset) * int(sign)
             for a, b, pad, sign in zip(ends, ends[1:], pads, signs, strict=False)
         ]
+
+    def exact_combination(self, rows: Indices, coefficients: list[int]) -> list[int]:
+        """``Σ c_i z_i`` of the rows of `integers`: columns that are not zero, the pad last."""
+        if not self.table.is_sparse:
+            whole = flint.fmpz_mat([coefficients]) * flint.fmpz_mat(self.integers(rows))
+            return [int(x) for x in whole.entries()]
+        columns, numbers, pads, ends = self.table.integer_entries(rows, np.ones(self.table.d, bool))
+        signed = [c * int(s) for c, s in zip(coefficients, self.y[rows].tolist(), strict=True)]
+        sums: dict[int, int] = {}
+        for factor, a, b in zip(signed, ends, ends[1:], strict=False):
+            for j, x in zip(columns[a:b], numbers[a:b], strict=True):
+                sums[j] = sums.get(j, 0) + factor * x
+        padded = [sum(map(mul, signed, pads))] if self.table.padded else []
+        return [*sums.values(), *padded]
 
     def doubles_are_exact(self, exact: Sequence[int]) -> bool:
         """Whether the signs of `scores` are exact."""
