@@ -7,11 +7,11 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 from rosenblatt.cluster.row_ends import ends_within_quotes, row_ends
-from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, store_errors
+from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, size_of, store_errors
+from rosenblatt.data.arrow_tables import read_columnar
 from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.files import FORMATS, detect_format
@@ -28,32 +28,15 @@ Spread = Callable[[Work, Sequence[tuple[Any, ...]]], Iterable[Any]]
 
 
 class File(NamedTuple):
-    """A file, and what must be known to read parts of it.
-
-    Attributes
-    ----------
-    path : str
-    about : dict
-        What tells it from other files.
-    size : int
-        Its bytes.
-    packed : bool
-        Whether it is compressed, so that it cannot be cut.
-    dialect : Dialect or None
-        How CSV and TSV are written.
-    groups : tuple of int
-        The bytes of each row group of a Parquet file.
-    names : tuple of str
-        The columns of a Parquet or Arrow file.
-    """
+    """A file, and what must be known to read parts of it."""
 
     path: str
-    about: dict[str, Any]
+    about: dict[str, Any]  # what tells it from other files
     size: int
-    packed: bool = False
-    dialect: Dialect | None = None
-    groups: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
+    packed: bool = False  # compressed, so that it cannot be cut
+    dialect: Dialect | None = None  # how CSV and TSV are written
+    groups: tuple[int, ...] = ()  # the bytes of each row group of a Parquet file
+    names: tuple[str, ...] = ()  # the columns of a Parquet or Arrow file
 
     @property
     def has_lines(self) -> bool:
@@ -71,9 +54,8 @@ class Range(NamedTuple):
     @property
     def size(self) -> int:
         """Its bytes."""
-        return sum(self.file.groups[self.start : self.end]) if self.file.groups else (
-            self.end - self.start
-        )  # fmt: skip
+        groups = self.file.groups
+        return sum(groups[self.start : self.end]) if groups else self.end - self.start
 
 
 Shard = tuple[Range, ...]
@@ -175,17 +157,12 @@ def name_of(*parts: Any) -> str:
 
 def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
     """What must be known of a file to cut it and to read its parts."""
-    about = identity(path)
-    with open_file(path) as file:
-        size = int(file.size())
+    about, size = identity(path), size_of(path)
     if format == "parquet":
         return _look_at_parquet(path, about, size)
     if format == "arrow":
-        from rosenblatt.cluster.part_reader import arrow_batches
-
-        with store_errors(path):
-            first = next(iter(arrow_batches(path, None)), None)
-        names = tuple(first.schema.names) if first is not None else ("",)
+        first = next(read_columnar(path, format, None, 1, open_file), None)
+        names = tuple(first.table.column_names) if first is not None else ("",)
         return File(path, about, size, names=names)
     reader = Reader([path], format, header, False, BLOCK_BYTES, Part(path, 0, size), mentioned)  # type: ignore[arg-type]
     return File(path, about, size, reader.is_packed, reader.dialect(path))
@@ -203,9 +180,7 @@ def _look_at_parquet(path: str, about: dict[str, Any], size: int) -> File:
 
 
 def _format_of(path: str) -> str:
-    with open_file(path) as file:
-        size = int(file.size())
-    source = ByteSource(path, Part(path, 0, size))  # type: ignore[arg-type]
+    source = ByteSource(path, Part(path, 0, size_of(path)))  # type: ignore[arg-type]
     return detect_format(path, source.head)
 
 
@@ -252,4 +227,4 @@ def _grouped(ranges: list[Range], target: int) -> Iterable[Shard]:
 
 
 def _here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
-    return [partial(work, *some)() for some in arguments]
+    return [work(*some) for some in arguments]

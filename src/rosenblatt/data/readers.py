@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from operator import add
 from typing import Any, BinaryIO, NamedTuple
@@ -26,8 +26,8 @@ from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, NoRowsError, listed, shown
 
 SPARSE = ("svmlight", "vw")
-_COLUMNAR = ("parquet", "arrow")
-_BATCH_ROWS = 8192
+COLUMNAR = ("parquet", "arrow")
+BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
 _SEVERAL = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 
@@ -58,8 +58,8 @@ class Reader:
         live: bool = False,
     ) -> None:
         self.files, self.missing = files, missing
-        self._mentioned = mentioned
-        self.header = header
+        self.parts: Sequence[Any] = files
+        self._mentioned, self.header = mentioned, header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
         self._first: ByteSource | None = ByteSource(files[0], stream, live)
         self.format = format or detect_format(files[0], self._first.head)
@@ -89,19 +89,24 @@ class Reader:
         raise AssertionError("rows that were left out as bad are bad")
 
     def _read_head(self) -> Chunk | None:
-        if self.format in _COLUMNAR:
-            batch = next(read_columnar(self.files[0], self.format, None, _BATCH_ROWS), None)
+        part = self._first_part()
+        if self.format in COLUMNAR:
+            batch = next(self._columnar(part, None), None)
             if batch is not None:
-                _must_differ(batch.table.column_names, self.files[0])
+                _must_differ(batch.table.column_names, batch.path)
             return batch if batch is None else validated(batch, self.format)
-        dialect, blocks = self._open(self.files[0])
+        dialect, blocks = self._open(part)
         first = next(blocks, None)
         if first is None:
             return None
-        self._begun = _Begun(dialect, first, blocks)
+        self._begun = _Begun(part, dialect, first, blocks)
         found, _ = self._parse(first, dialect, None, True)
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
+
+    def _first_part(self) -> Any:
+        """The part that the first rows are in."""
+        return self.parts[0]
 
     def has_several_labels(self) -> bool:
         """Whether a line among the first of a fastText file has several labels."""
@@ -142,7 +147,7 @@ class Reader:
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
-        block = next(self._blocks(ByteSource(self.files[0]), None))
+        block = next(self._open(self.parts[0])[1])
         return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
 
     def pieces(
@@ -153,17 +158,17 @@ class Reader:
         All columns if `columns` is None; `numbers` are the columns of CSV and TSV that hold
         numbers. Sparse formats have ``2**bits`` columns.
         """
-        for path in self.files:
-            if self.format in _COLUMNAR:
-                for chunk in read_columnar(path, self.format, columns, _BATCH_ROWS):
+        for part in self.parts:
+            if self.format in COLUMNAR:
+                for chunk in self._columnar(part, columns):
                     yield partial(_columnar, chunk, self.format)
                 continue
             begun, self._begun = self._begun, None
-            if begun is not None and path == self.files[0]:
+            if begun is not None and part == begun.part:
                 dialect, blocks = begun.dialect, begun.rest
                 yield self._first_piece(begun, columns)
             else:
-                dialect, blocks = self._open(path)
+                dialect, blocks = self._open(part)
             for block in blocks:
                 yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
@@ -207,6 +212,9 @@ class Reader:
             return None
         found = without_nulls(self._head.table.schema)
         return found if columns is None else pa.schema([found.field(name) for name in columns])
+
+    def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:
+        return read_columnar(path, self.format, columns, BATCH_ROWS)
 
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """How a file is written, where that is a question, and its blocks, without a header."""
@@ -268,15 +276,15 @@ class TableReader(Reader):
         if self.format != "table":
             return super().fingerprint()
         table, digest = self._table, hashlib.sha256()
-        for start in (0, max(0, table.num_rows - _BATCH_ROWS)):
-            digest.update(repr(table.slice(start, _BATCH_ROWS).to_pydict()).encode())
+        for start in (0, max(0, table.num_rows - BATCH_ROWS)):
+            digest.update(repr(table.slice(start, BATCH_ROWS).to_pydict()).encode())
         return {"format": "table", "rows": table.num_rows, "sample": digest.hexdigest()}
 
     def head(self) -> pa.Table:
         """The first rows."""
         if self._table.num_rows == 0:
             raise DataError("the table has no rows", path=self.files[0])
-        return self._table.slice(0, _BATCH_ROWS)
+        return self._table.slice(0, BATCH_ROWS)
 
     def pieces(
         self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
@@ -285,15 +293,16 @@ class TableReader(Reader):
         table = self._table if columns is None else self._table.select(columns)
         # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
         size = table.get_total_buffer_size()
-        for start in range(0, table.num_rows, _BATCH_ROWS):
-            part = table.slice(start, _BATCH_ROWS)
+        for start in range(0, table.num_rows, BATCH_ROWS):
+            part = table.slice(start, BATCH_ROWS)
             chunk = Chunk(part, self.files[0], partial(add, start + 1))
             yield partial(_as_it_is, chunk, size * part.num_rows // table.num_rows)
 
 
 class _Begun(NamedTuple):
-    """A file whose first block was read."""
+    """A file, or a part of one, whose first block was read."""
 
+    part: Any
     dialect: Dialect | None
     first: Block
     rest: Iterator[Block]
