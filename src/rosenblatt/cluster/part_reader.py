@@ -14,12 +14,11 @@ from rosenblatt.cluster.stores import Part, open_file
 from rosenblatt.data import Batch, Features, Source
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
-from rosenblatt.data.cells import Words
+from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.readers import BATCH_ROWS, Reader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Made
-from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams
 

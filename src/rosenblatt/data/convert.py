@@ -11,14 +11,13 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.cells import plain_strings, to_numbers
 from rosenblatt.data.checks import fit_types
 from rosenblatt.data.open import open, reader_of
 from rosenblatt.data.readers import SPARSE
 from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.source import Source
-from rosenblatt.data.strings import plain_strings
 from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.files import check_output, replacing

@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.cells import Words, to_numbers
-from rosenblatt.data.column_kinds import KINDS, Column
-from rosenblatt.data.dates import PARTS, days_of, part_of, to_times
-from rosenblatt.data.sparse_lines import vw_names
-from rosenblatt.data.strings import (
+from rosenblatt.data.cells import (
     MISSING_WORDS,
+    PARTS,
+    Words,
     as_strings,
+    days_of,
     make_strings,
+    part_of,
     plain_strings,
     string_buffers,
+    to_numbers,
+    to_times,
 )
+from rosenblatt.data.column_kinds import KINDS, Column
+from rosenblatt.data.sparse_lines import vw_names
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (

@@ -17,12 +17,11 @@ import pyarrow as pa
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
-from rosenblatt.data.cells import Words
+from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
-from rosenblatt.data.files import STDIN, detect_format, fingerprint, named_format
+from rosenblatt.data.files import STDIN, detect_format, fingerprint, last_change, named_format
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
-from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, NoRowsError, listed, shown
 
 SPARSE = ("svmlight", "vw")
@@ -134,6 +133,10 @@ class Reader:
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are: their names, sizes and samples of what is in them."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
+
+    def last_changes(self) -> list[int | None]:
+        """When files were written that are too large for their fingerprints to cover them."""
+        return [last_change(path) for path in self.files]
 
     @property
     def is_packed(self) -> bool:

@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.cells import to_numbers, valid_strings
+from rosenblatt.data.cells import label_strings, to_numbers, to_times, valid_strings
 from rosenblatt.data.column_kinds import name_speaks_of
-from rosenblatt.data.dates import to_times
-from rosenblatt.data.indicators import indicator_columns
+from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
-from rosenblatt.data.strings import label_strings
 from rosenblatt.errors import shown
 
 _ROWS = 2000  # that are looked at

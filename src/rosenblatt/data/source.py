@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -13,16 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.cells import label_strings
 from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import STDIN, last_change
-from rosenblatt.data.indicators import indicator_columns
-from rosenblatt.data.labels import LabelSets, sorted_labels, split_labels
+from rosenblatt.data.files import STDIN
+from rosenblatt.data.labels import LabelSets, indicator_columns, sorted_labels, split_labels
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.sparse_lines import Lines
-from rosenblatt.data.strings import label_strings
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Rows
@@ -75,7 +74,7 @@ class _Prepared(NamedTuple):
     size: int
     names: list[str]
     codes: np.ndarray | None
-    missing: dict[str, int]
+    missing: Mapping[str, int]
 
 
 class Source:
@@ -137,7 +136,7 @@ class Source:
 
     def last_changes(self) -> list[int | None]:
         """When files were written that are too large for their fingerprints to cover them."""
-        return [last_change(path) for path in self.files]
+        return self._reader.last_changes()
 
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
@@ -200,6 +199,9 @@ class Source:
 
     def weigh_by(self, name: str) -> None:
         """Take a column, which is then not a feature, for the weights of the rows."""
+        if self.format == "cache":
+            message = "a cache has no column of weights; train on the files"
+            raise DataError(message, path=self.files[0])
         if self.features.origin != "table":
             message = f"{self.features.origin} rows bring their own weights or have none"
             raise DataError(message, path=self.files[0])
@@ -236,6 +238,8 @@ class Source:
 
     def first_table(self) -> pa.Table | None:
         """The table of the first batch once more, or its lines; None where there is neither."""
+        if self.format == "cache":
+            return self._reader.head()
         if self.features.origin == "svmlight" or STDIN in self.files:
             return None
         if self.features.origin == "vw":
@@ -274,8 +278,9 @@ class Source:
 
     @property
     def column_names(self) -> list[str]:
-        """All columns of a table, whether they are features or not; none of sparse rows."""
-        return self._reader.head().column_names if self.features.origin == "table" else []
+        """All columns of a table, whether they are features or not; none of hashed rows."""
+        has_columns = self.features.origin == "table" and self.format != "cache"
+        return self._reader.head().column_names if has_columns else []
 
     @property
     def has_header(self) -> bool:
@@ -285,7 +290,7 @@ class Source:
 
     def number_columns(self) -> set[str]:
         """The columns of a table that hold numbers, whether they are features or not."""
-        if self.features.origin != "table":
+        if not self.column_names:
             return set()
         known = self.features.columns
         others = self._reader.head().drop_columns([c.name for c in known])
@@ -298,26 +303,25 @@ class Source:
         return check_chunk(found, f.columns, label, self._skip, f.missing_words)
 
     def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
+        features, label = self.features, self.features.label
         if isinstance(found, Lines):
-            return self._prepare_lines(found, size)
-        features, names, codes = self.features, [], None
-        label = features.label if self.labelled else None
-        chunk = self._checked(found, label)
-        if label is not None:
-            coded = label_strings(chunk.table[label]).dictionary_encode()
-            names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
-
-    def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
+            codes = self._codes_of(found) if self.labelled else None
+            return _Prepared(found, size, found.names, codes, found.missing)
+        chunk = self._checked(found, label if self.labelled else None)
+        missing = features.missing(chunk.table)
         if not self.labelled:
-            return _Prepared(lines, size, [], None, {})
-        values, codes = np.unique(lines.labels, return_inverse=True)
-        unknown = np.flatnonzero(np.isnan(lines.labels))
+            return _Prepared(chunk, size, [], None, missing)
+        coded = label_strings(chunk.table[label]).dictionary_encode()
+        names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
+        return _Prepared(chunk, size, names, codes, missing)
+
+    def _codes_of(self, lines: Lines) -> np.ndarray | None:
+        """The labels of rows; None where some have none and a model is to predict them."""
+        unknown = np.flatnonzero(lines.codes < 0)
         if len(unknown) and not self._closed:
             line = lines.line_of(int(unknown[0]))
             raise DataError("the label is missing", path=lines.path, line=line)
-        names = [_plain_number(value) for value in values]
-        return _Prepared(lines, size, names, None if len(unknown) else codes, {})
+        return None if len(unknown) else lines.codes
 
     def _finish(self, prepared: _Prepared, rows: int) -> np.ndarray | None:
         """Code the labels and count: in order, so that codes do not depend on timing."""
@@ -363,7 +367,3 @@ class Source:
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
         line = prepared.found.line_of(row)
         return DataError(message, path=prepared.found.path, line=line, column=self.features.label)
-
-
-def _plain_number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
