@@ -25,29 +25,14 @@ from rosenblatt.kernels.text import Ngrams
 
 @dataclass(frozen=True)
 class Reading:
-    """How all shards of a data set are read.
-
-    Attributes
-    ----------
-    format : str
-    features : Features
-        How rows become features.
-    skip : bool
-        Whether bad rows are left out.
-    labelled : bool
-        Whether there is a column of labels.
-    schema : bytes
-        The columns of JSON lines as the first rows have them.
-    first : Range or None
-        Where the first rows are, from which all shards take what the columns are.
-    """
+    """How all shards of a data set are read."""
 
     format: str
     features: Features
-    skip: bool = False
+    skip: bool = False  # whether bad rows are left out
     labelled: bool = True
-    schema: bytes = b""
-    first: Range | None = None
+    schema: bytes = b""  # the columns of JSON lines as the first rows have them
+    first: Range | None = None  # where the first rows are, which say what the columns are
 
     def to_json(self) -> list[Any]:
         """All of it as plain data."""
@@ -150,10 +135,7 @@ class PartReader(Reader):
 class ShardSource(Source):
     """The rows of a shard; errors name lines of the file, not of its part.
 
-    Attributes
-    ----------
-    names_wanted : bool
-        Whether predictions are to begin with the names of columns, where files do.
+    Predictions begin with the names of columns, where files do, if `names_wanted`.
     """
 
     names_wanted = True
