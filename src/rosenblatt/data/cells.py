@@ -47,11 +47,7 @@ def string_buffers(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make_strings(values: list[str]) -> pa.Array:
-    """An Arrow array of strings, made without ``pa.array``, whose first call imports pandas.
-
-    >>> make_strings(["a", "bc"]).to_pylist()
-    ['a', 'bc']
-    """
+    """An Arrow array of strings, made without ``pa.array``, whose first call imports pandas."""
     encoded = [value.encode() for value in values]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     parts = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
@@ -133,11 +129,7 @@ def valid_strings(column: Cells, missing: Words = MISSING_WORDS) -> pa.Array:
 
 
 def decoded(value: Any) -> str | None:
-    """Bytes as a string; None where they are not UTF-8.
-
-    >>> decoded(b"so"), decoded(b"\\xff")
-    ('so', None)
-    """
+    """Bytes as a string; None where they are not UTF-8."""
     try:
         return value.decode("utf-8") if isinstance(value, bytes) else value
     except UnicodeDecodeError:
@@ -145,11 +137,7 @@ def decoded(value: Any) -> str | None:
 
 
 def is_stringlike(kind: pa.DataType) -> bool:
-    """Whether a type holds strings, or bytes that may be strings.
-
-    >>> is_stringlike(pa.binary()), is_stringlike(pa.int64())
-    (True, False)
-    """
+    """Whether a type holds strings, or bytes that may be strings."""
     types = pa.types
     return bool(
         types.is_string(kind)
@@ -236,11 +224,7 @@ def _numbers_among(words: Words) -> tuple[float, ...]:
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """Whether a type holds days or moments.
-
-    >>> is_date(pa.date32()), is_date(pa.timestamp("s")), is_date(pa.duration("s"))
-    (True, True, False)
-    """
+    """Whether a type holds days or moments."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
@@ -265,11 +249,7 @@ def to_times(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarray,
 
 
 def days_of(times: np.ndarray) -> np.ndarray:
-    """Moments in days since 1970, NaN where there is none.
-
-    >>> days_of(np.array(["1970-01-02T12", "NaT"], "datetime64[us]")).tolist()
-    [1.5, nan]
-    """
+    """Moments in days since 1970, NaN where there is none."""
     days = times.astype(np.int64) / 86_400e6
     days[np.isnat(times)] = np.nan
     return days

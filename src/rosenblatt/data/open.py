@@ -13,11 +13,17 @@ from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, expand
 from rosenblatt.data.labels import SEPARATOR, joined_name
-from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
-from rosenblatt.data.readers import SPARSE, Reader, TableReader
+from rosenblatt.data.readers import SPARSE, Reader
+from rosenblatt.data.row_folder import CacheReader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Source
-from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
+from rosenblatt.data.table_readers import (
+    TableReader,
+    TextFolderReader,
+    is_numpy_file,
+    is_text_folder,
+    read_numpy,
+)
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.kernels.text import Ngrams
 
@@ -126,8 +132,6 @@ def open(
 
 def _cached(folder: str, features: Features | None, classes: Iterable[str] | None) -> Source:
     """A folder of hashed rows; for a model they must have been hashed as it hashes."""
-    from rosenblatt.data.row_folder import CacheReader
-
     reader = CacheReader(folder)
     if features is not None and features != reader.features:
         raise DataError("the rows were hashed for other features", path=folder)

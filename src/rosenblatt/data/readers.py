@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from operator import add
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -92,7 +90,7 @@ class Reader:
         if self.format in COLUMNAR:
             batch = next(self._columnar(part, None), None)
             if batch is not None:
-                _must_differ(batch.table.column_names, batch.path)
+                must_differ(batch.table.column_names, batch.path)
             return batch if batch is None else validated(batch, self.format)
         dialect, blocks = self._open(part)
         first = next(blocks, None)
@@ -186,7 +184,7 @@ class Reader:
         if head is None or (head.bad and not self._skip):
             return partial(self._parse, begun.first, begun.dialect, columns, self._skip)
         table = head.table if columns is None else head.table.select(columns)
-        return partial(_as_it_is, head._replace(table=table), len(begun.first.array))
+        return partial(as_it_is, head._replace(table=table), len(begun.first.array))
 
     def _parse(
         self,
@@ -228,7 +226,7 @@ class Reader:
             _sample(source), self.format, source.path, self.header, self._mentioned
         )
         names = list(dialect.names)
-        _must_differ(names, source.path, self.header is None)
+        must_differ(names, source.path, self.header is None)
         if self._head is None:
             self.header = dialect.header
             if not dialect.is_certain:
@@ -262,46 +260,6 @@ class Reader:
         return ByteSource(path)
 
 
-class TableReader(Reader):
-    """A table in memory, in the place of files."""
-
-    def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
-        self.files, self.format = files or ["<table>"], "npz" if files else "table"
-        self.header = True
-        self._table = table
-        _must_differ(table.column_names, self.files[0])
-
-    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
-        """A table has columns."""
-
-    def fingerprint(self) -> dict[str, Any]:
-        """What tells the table from others: a digest of its first and last rows, or its files'."""
-        if self.format != "table":
-            return super().fingerprint()
-        table, digest = self._table, hashlib.sha256()
-        for start in (0, max(0, table.num_rows - BATCH_ROWS)):
-            digest.update(repr(table.slice(start, BATCH_ROWS).to_pydict()).encode())
-        return {"format": "table", "rows": table.num_rows, "sample": digest.hexdigest()}
-
-    def head(self) -> pa.Table:
-        """The first rows."""
-        if self._table.num_rows == 0:
-            raise DataError("the table has no rows", path=self.files[0])
-        return self._table.slice(0, BATCH_ROWS)
-
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
-        """Slices of the table."""
-        table = self._table if columns is None else self._table.select(columns)
-        # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
-        size = table.get_total_buffer_size()
-        for start in range(0, table.num_rows, BATCH_ROWS):
-            part = table.slice(start, BATCH_ROWS)
-            chunk = Chunk(part, self.files[0], partial(add, start + 1))
-            yield partial(_as_it_is, chunk, size * part.num_rows // table.num_rows)
-
-
 class _Begun(NamedTuple):
     """A file, or a part of one, whose first block was read."""
 
@@ -311,7 +269,8 @@ class _Begun(NamedTuple):
     rest: Iterator[Block]
 
 
-def _must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
+def must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
+    """Refuse two columns of one name."""
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         hint = "; if the first row is data, say --no-header (header=False)" if is_detected else ""
@@ -340,7 +299,8 @@ def _sample(source: ByteSource) -> bytes:
     return head
 
 
-def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
+def as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
+    """A piece that is read already."""
     return chunk, size
 
 
