@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from rosenblatt.gpu.decide import votes
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
@@ -78,10 +78,9 @@ def _wanted(device: str | None, there: bool, dense: bool) -> str:
     return "cuda" if there or device == "cuda" else str(device)
 
 
-def _pays(problems: int, n_rows: int, n_features: int) -> bool:
+def _pays(problems: int, cells: int) -> bool:
     """Whether "auto" goes to a GPU, which few problems would keep waiting for launches."""
-    work = n_rows * n_features * problems
-    return problems >= _ENOUGH_PROBLEMS and work >= _ENOUGH_WORK and is_at_hand()
+    return problems >= _ENOUGH_PROBLEMS and cells * problems >= _ENOUGH_WORK and is_at_hand()
 
 
 def rows_to_host(estimator: Any, X: Any) -> Any:
@@ -123,13 +122,7 @@ def checked_on_device(
         if not bool(device.xp.isfinite(X).all()):
             raise ValueError(f"Input X contains NaN or infinity, which {name} does not accept.")
     _check_feature_names(estimator, X, reset=reset)
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-    elif X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but {name} is expecting {estimator.n_features_in_} "
-            "features as input."
-        )
+    _check_n_features(estimator, X, reset=reset)
     if isinstance(y, str) and y == "no_validation":
         return X
     y = np.asarray(to_host(y))
@@ -162,7 +155,7 @@ def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
     problems = n_problems(n_classes, multiclass)
     looks_within = getattr(estimator, "keep", None) == "best"  # epochs, by its ratchet
     goes = has_kernels and dense and not looks_within
-    return "cuda" if goes and _pays(problems, len(examples), examples.n_features) else "cpu"
+    return "cuda" if goes and _pays(problems, len(examples) * examples.n_features) else "cpu"
 
 
 def is_at_hand() -> bool:
@@ -193,7 +186,7 @@ def where_many(wanted: str, X: Any, n_classes: int, models: list[Any]) -> str:
     if where != "auto":
         return where
     problems = sum(n_problems(n_classes, getattr(model, "multiclass", "ovr")) for model in models)
-    return "cuda" if dense and _pays(problems, *getattr(X, "shape", (0, 0))) else "cpu"
+    return "cuda" if dense and _pays(problems, math.prod(getattr(X, "shape", (0,)))) else "cpu"
 
 
 def brought(X: Any) -> Any:
