@@ -48,26 +48,12 @@ class Call(NamedTuple):
 
 
 class Engine:
-    """Runs tasks by an executor; results are combined here.
+    """Runs tasks by an executor, which is made again if its workers died; sums are made here.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the executor; again, if its workers died.
-    workers : int
-        How many tasks run at a time.
-    folder : path or None
-        A folder that all workers and this process see, for parcels and hashed rows. None: parcels
-        travel with the tasks, and each worker has a folder of its own.
-    owned : bool
-        Whether the executor is one of loky, made here and shut down here.
-
-    Attributes
-    ----------
-    tick : callable
-        Called with the number of tasks done and of all tasks, several times per second.
-    sent, received : int
-        Bytes of parcels and results that travelled so far, as far as they are known here.
+    All workers and this process see the `folder` for parcels and hashed rows; without one, parcels
+    travel with the tasks, and each worker has a folder of its own. An `owned` executor is one of
+    loky, made here and shut down here. `tick` is called with the number of tasks done and of all
+    tasks, several times per second; `sent` and `received` count bytes of parcels and results.
     """
 
     def __init__(
@@ -229,14 +215,7 @@ def _path() -> str:
 
 
 def engine_for(workers: Any, folder: Path) -> Engine:
-    """The engine that is meant by a number, a scheduler's address, a client or an executor.
-
-    Parameters
-    ----------
-    workers : int, str, distributed.Client or concurrent.futures.Executor
-    folder : path
-        Where processes of this machine find what they share.
-    """
+    """The engine that is meant by a number, a scheduler's address, a client or an executor."""
     if isinstance(workers, str) and workers.strip().isdigit():
         workers = int(workers)
     if isinstance(workers, bool) or workers is None:

@@ -26,9 +26,6 @@ def facts() -> Facts:
     """Versions, the sources, and what the processor can do, of this process.
 
     Vector instructions decide in which order a kernel adds numbers up.
-
-    >>> [name for name, _ in facts()][:2]
-    ['rosenblatt', 'sources']
     """
     import llvmlite.binding as llvm
 

@@ -27,12 +27,7 @@ from rosenblatt.training.mixing import Moves
 class Shards:
     """What a run visits: all shards at once (:class:`rosenblatt.training.order.Data`).
 
-    Parameters
-    ----------
-    leaves : sequence of Leaf
-        Their shares add up to 1.
-    visits : int
-        The rows that an epoch visits.
+    The shares of the leaves add up to 1; `visits` are the rows that an epoch visits.
     """
 
     repeats, visits_all = False, True
@@ -59,18 +54,8 @@ class Shards:
 class MixedLearner:
     """Weights that an engine's workers train on shards, and that are mixed after each epoch.
 
-    Parameters
-    ----------
-    engine : Engine
-    common : Parcel
-        What all tasks of the run need: columns, rates, classes, settings.
-    weights, bias : arrays (features, problems) float32 and (problems,)
-        Where to start.
-
-    Attributes
-    ----------
-    mixed_updates : float
-        Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
+    `common` is what all tasks of the run need: columns, rates, classes, settings. `mixed_updates`
+    is Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
     """
 
     batch = True

@@ -46,23 +46,9 @@ class ShardWarning(UserWarning):
 class ClusterRun(FileRun):
     """Where a training run on shards stands; for its readers it is like a run over files.
 
-    Parameters
-    ----------
-    engine : Engine
-    manifest : Manifest
-    reading : Reading
-    settings : Settings
-    valid : Manifest, optional
-        Shards that decide the number of epochs.
-    start : Model, optional
-        A model to go on from.
-
-    Attributes
-    ----------
-    held_out_rows : int
-        How many rows are held out: of large data sets a small share.
-    bound : MixingBound or None
-        What the mistake bound says, once the run is over.
+    Shards of `valid`, if given, decide the number of epochs; else a share of the rows is held out,
+    which is small for large data sets. `bound` is what the mistake bound says, once the run is
+    over.
     """
 
     def __init__(

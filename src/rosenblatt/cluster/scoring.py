@@ -22,8 +22,7 @@ from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.train import open_shards, working_folder
-from rosenblatt.data.lines import LINE_FORMATS
-from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
 from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions

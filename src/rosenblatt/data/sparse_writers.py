@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.cells import as_strings, label_strings, string_buffers, to_numbers
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.features import Features
-from rosenblatt.data.strings import as_strings, label_strings, string_buffers
 from rosenblatt.errors import DataError, listed, shown
 
 _MARKS = r"[\s:|]+"  # what Vowpal Wabbit separates by

@@ -16,9 +16,9 @@ from rosenblatt import __version__
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import Block
+from rosenblatt.data.cells import make_strings
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.data.strings import make_strings
 from rosenblatt.errors import DataError, NoRowsError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
