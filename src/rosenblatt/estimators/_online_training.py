@@ -12,14 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._classifier import learns_online
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._targets import (
     Targets,
+    arrivals,
     check_count,
     check_label_options,
     check_same_labels,
+    grown,
 )
 from rosenblatt.estimators._units import MeanSquare, multiclass_of, padding_of, threshold_of
 from rosenblatt.estimators._weights import LearnedWeights
