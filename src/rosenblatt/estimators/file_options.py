@@ -10,7 +10,7 @@ from typing import Any
 from rosenblatt import data
 from rosenblatt.data import Source
 from rosenblatt.data.files import STDIN
-from rosenblatt.data.indicators import joined_name
+from rosenblatt.data.labels import joined_name
 from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_run import Settings
