@@ -29,7 +29,6 @@ from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators._units import InUnitsOfTheData
 from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -163,10 +162,7 @@ class LinearTraining(
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Any:
         """A learner on the processor that knows nothing yet."""
-        threads = threads_of(self.n_jobs)
-        if self.multiclass_ != "labels":
-            return self._learner_of(examples, n_classes, self.multiclass_, threads)
-        return LabelLearner(self._learner_of(examples, 2, "ovr", 1), n_classes, threads)
+        return self._learner_of(examples, n_classes, self.multiclass_, threads_of(self.n_jobs))
 
     def _learner_of(
         self, examples: Examples, n_classes: int, multiclass: str, threads: int

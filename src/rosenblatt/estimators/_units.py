@@ -20,7 +20,6 @@ from rosenblatt import rules
 from rosenblatt.estimators import _device
 from rosenblatt.kernels.lengths import squared_lengths
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import Linear
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
@@ -190,7 +189,7 @@ class InUnitsOfTheData:
     threshold_: float
     intercept_scaling_: float
     multiclass_: str
-    _learner: Linear | LabelLearner
+    _learner: Linear
     _square: MeanSquare
     _plan: Any
     _rates: Any

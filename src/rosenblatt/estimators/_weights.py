@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
@@ -13,7 +13,6 @@ from rosenblatt.estimators import _device
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators._scores import linear_scores
 from rosenblatt.kernels.family_cells import SCALE
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
@@ -27,7 +26,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
     multiclass_: str
     keep: str
     feature_rates: Any
-    _learner: Linear | LabelLearner
+    _learner: Linear
     _shown: Weights | None  # None: those in use are those to predict with
     _places: np.ndarray | None  # the columns of packed rows
     _base: np.ndarray | None  # weights of columns that no packed row had
@@ -53,7 +52,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """What :meth:`decision_function` gives for rows that are checked already."""
         scores = linear_scores(X, *self._predicting())
         is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
-        return votes(scores, cast(Linear, self._learner).problems) if is_pairwise else scores
+        return votes(scores, self._learner.problems) if is_pairwise else scores
 
     def predict(self, X):
         """The class of each row, or which labels it has.
@@ -91,7 +90,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         if len(bias) == 1:
             return scores[:, 0]
         if self.multiclass_ == "ovo":
-            return _device.device_votes(scores, cast(Linear, self._learner).problems)
+            return _device.device_votes(scores, self._learner.problems)
         return scores
 
     @property

@@ -17,7 +17,6 @@ from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -234,16 +233,12 @@ class FileRun:
         }
         n_classes = n_classes or known_classes(self.source)
         learner: Any
-        several = self.source.features.separator is not None
-        problem = 2 if several else n_classes
-        if several:
-            shared |= {"multiclass": "ovr", "threads": 1}
+        if self.source.features.separator is not None:
+            shared["multiclass"] = "labels"
         if self._member is None:
-            learner = Linear(problem, 0, thresholds=(s.threshold, s.threshold), **shared)
+            learner = Linear(n_classes, 0, thresholds=(s.threshold, s.threshold), **shared)
         else:
-            learner = Family(self._member._member_rule(), problem, 0, **shared)
-        if several:
-            learner = LabelLearner(learner, n_classes, self.threads)
+            learner = Family(self._member._member_rule(), n_classes, 0, **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
