@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 from common import data_folder, machine
 from rosenblatt import data, train
-from rosenblatt.estimators.label_evaluation import evaluate_labels
+from rosenblatt.estimators.evaluation import evaluate_labels
 from rosenblatt.estimators.measures import Reliability
 
 Rows = tuple[list[str], list[str]]

@@ -30,7 +30,7 @@ from common import machine, seconds
 from rosenblatt import KernelPerceptron, Perceptron, data, load, save, train
 from rosenblatt.data.row_folder import write_cache
 from rosenblatt.estimators import _checks, _input, lift
-from rosenblatt.estimators import _scores as scores_module
+from rosenblatt.estimators import _weights as scores_module
 
 ROWS, COLUMNS, PER_ROW = 40_000, 50_000, 100
 

@@ -17,6 +17,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_design",
@@ -45,6 +46,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]
 
 sphinx_gallery_conf = {
@@ -64,7 +66,6 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_title = "rosenblatt"
-html_show_sourcelink = False
 # The sections stand in the sidebar of every page: twelve of them do not fit into a header.
 html_sidebars = {"**": ["sections"]}
 html_theme_options = {
@@ -78,9 +79,11 @@ html_theme_options = {
         "index": [],
         "benchmarks/**": [],
         **{
-            f"{part}/**": ["page-toc"]
-            for part in ("course", "guide", "how-to", "theory", "gallery", "reference", "about")
+            f"{part}/**": ["page-toc", "sourcelink"]
+            for part in ("course", "guide", "how-to", "theory", "about")
         },
+        "gallery/**": ["page-toc"],
+        "reference/**": ["page-toc"],
     },
     "footer_start": ["copyright"],
     "footer_end": [],

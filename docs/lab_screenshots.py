@@ -74,6 +74,9 @@ def states(page: Page) -> Any:
     bad = {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"a,b,label\n1,x,0\n"}
     page.locator(".file").set_input_files(files=[bad])
     yield settled("bad-upload")
+    if page.locator(".more").is_visible():
+        page.locator(".more").click()
+    yield settled("all-tools")
     page.locator(".help").click()
     yield settled("help")
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.indicators import indicator_columns, label_cells, wrong_rows
+from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
 from rosenblatt.data.report import describe
 from rosenblatt.errors import DataError, OptionError
 

@@ -30,7 +30,7 @@ def slowed(*arguments, report, **options):
         report(run)
         if run.progress.visits > 500:
             Path(sys.argv[0]).touch()
-            import time; time.sleep(0.01)
+            import time; time.sleep(0.2)
     return train(*arguments, report=slow, **options)
 
 files.train = slowed

@@ -302,8 +302,22 @@ def test_it_fits_the_screen_and_follows_its_colours(page):
             page.set_viewport_size({"width": width, "height": 800})
             page.wait_for_timeout(80)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".more").click()
     page.locator(".theme").click()
     assert page.evaluate(ground) == colours["light"]
+
+
+def test_on_a_phone_the_tools_take_one_row_and_the_rest_is_behind_a_button(open_page):
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    assert page.locator(".tools").bounding_box()["height"] < 60
+    assert not page.locator(".help").is_visible()
+    page.locator(".more").tap()
+    assert page.locator(".more").get_attribute("aria-expanded") == "true"
+    for tool in (".file", ".clear", ".export", ".share", ".theme", ".help"):
+        box = page.locator(tool).bounding_box()
+        assert box["x"] + box["width"] <= 390
+    page.locator(".more").tap()
+    assert page.locator(".tools").bounding_box()["height"] < 60
 
 
 def test_a_finger_can_tap_points_on_a_phone(open_page):

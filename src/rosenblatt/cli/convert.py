@@ -16,7 +16,9 @@ def convert(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", help="A .parquet, .arrow, .csv, .tsv or .jsonl file; or a .cache folder."
+            "--out",
+            "-o",
+            help="A .parquet, .arrow, .csv, .tsv, .jsonl, .svm, .vw, .ft file, or a .cache folder.",
         ),
     ],
     label: o.Label = None,
@@ -36,14 +38,17 @@ def convert(
 ) -> None:
     """Convert tables to another format, or hash them once for many training runs.
 
-    Parquet and Arrow files are smaller than CSV and faster to train from. A .cache folder holds
-    hashed rows that train and evaluate read like a file; writing one needs --label.
+    Parquet and Arrow files are smaller than CSV and faster to train from. Files for svmlight
+    (.svm), Vowpal Wabbit (.vw) and fastText (.ft) begin each line with the label. A .cache folder
+    holds hashed rows that train and evaluate read like a file.
 
     Examples:
 
       rosenblatt convert reviews.csv.gz --out reviews.parquet
 
       rosenblatt convert 'logs/*.jsonl' --out logs.arrow --skip-bad-rows
+
+      rosenblatt convert reviews.csv --label sentiment --out reviews.ft
 
       rosenblatt convert reviews.csv --label sentiment --out reviews.cache
     """

@@ -69,7 +69,7 @@ def evaluate(
     )
     if loaded.has_several_labels:
         from rosenblatt.cli.results import show_label_evaluation
-        from rosenblatt.estimators.label_evaluation import evaluate_labels
+        from rosenblatt.estimators.evaluation import evaluate_labels
 
         if plot is not None:
             raise OptionError("--plot is for models of one label per row")

@@ -13,8 +13,7 @@ from rosenblatt.counts import counted
 from rosenblatt.errors import listed
 
 if TYPE_CHECKING:
-    from rosenblatt.estimators.evaluation import Evaluation
-    from rosenblatt.estimators.label_evaluation import LabelEvaluation
+    from rosenblatt.estimators.evaluation import Evaluation, LabelEvaluation
     from rosenblatt.models import Model
 
 _MOST_COLUMNS = 20  # that are named

@@ -2,7 +2,7 @@
 
 ``stores``
     Files here or in a store.
-``manifest``, ``row_ends``
+``manifest``
     Which shards a data set has, and where files can be cut.
 ``part_reader``, ``shard_rows``
     A shard as a source of batches, and its hashed rows on a worker's disk.

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster import facts
-from rosenblatt.cluster.engines import Call
-from rosenblatt.cluster.manifest import home_of, name_of
-from rosenblatt.cluster.parcels import Parcel, taken
+from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.cluster.run import ClusterRun
-from rosenblatt.cluster.shard_rows import rows_of
-from rosenblatt.cluster.tasks import Facts, Leaf, examples_of_leaf, learner_of, placed, reading_of
+from rosenblatt.cluster.tasks import AtWork, Leaf, at_work
 from rosenblatt.kernels.lengths import squared_lengths
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.theory.bounds.mixing_bounds import MixingBound, mixing_loss_bound
@@ -41,24 +37,9 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
     shards, learner = run.visited(), run.learner
     kept = run.progress.kept
     shown = learner.weights(run.settings.average) if kept is None else kept.weights
+    with learner.tasks(losses, shards.leaves, shown) as calls:
+        found = run.engine.total(calls, _add)
     W = np.ascontiguousarray(shown.weights.T)
-    parcel = Parcel.of({"weights": W, "bias": shown.bias}, {})
-    engine = run.engine
-    common, shared = engine.share(learner.common), engine.share(parcel)
-    calls = [
-        Call(
-            name_of("losses", learner.common.name, parcel.name, [x.digest for x in block],
-                    facts.facts()),
-            losses,
-            (block, common, shared, engine.row_folder, facts.facts()),
-            home_of([leaf.shard for leaf in block]),
-        )
-        for block in engine.blocks(shards.leaves)
-    ]  # fmt: skip
-    try:
-        found = engine.total(calls, _add)
-    finally:
-        engine.drop(shared)
     lengths = _lengths(W, shown.bias, learner.common, padding)
     shares, epochs = [leaf.share for leaf in shards.leaves], run.progress.epoch
     problems = len(lengths)
@@ -81,13 +62,9 @@ def run_bound(run: ClusterRun) -> MixingBound | None:
     return MixingBound(float(sum(b.mixed for b in bounds)), float(sum(b.total for b in bounds)))
 
 
-def losses(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, expected: Facts
-) -> np.ndarray:
+def losses(leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None) -> np.ndarray:
     """The largest squared length of a row, and the hinge losses of each problem at each scale."""
-    facts.check(expected)
-    common, weights = taken(common), taken(weights)
-    return tree_sum([_losses(leaf, common, weights, folder) for leaf in leaves], _add)
+    return tree_sum([_losses(at_work(leaf, common, weights, folder)) for leaf in leaves], _add)
 
 
 def _add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -96,26 +73,23 @@ def _add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return total
 
 
-def _losses(leaf: Leaf, common: Parcel, weights: Parcel, folder: str | None) -> np.ndarray:
-    rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
-    place = placed(rows, common)
-    examples, visited, _ = examples_of_leaf(rows, leaf, common, place)
-    arrays = weights.arrays
-    learner = learner_of(common, place, arrays["weights"][place.index], arrays["bias"])
-    problems = n_problems(len(common.about["classes"]), "ovr")
+def _losses(shard: AtWork) -> np.ndarray:
+    visited, examples = shard.visited, shard.examples
+    problems = n_problems(len(shard.about["classes"]), "ovr")
     sums, squares, radius = np.zeros((problems, len(_SCALES))), np.zeros(_AT_ONCE), 0.0
     for start in range(0, len(visited), _AT_ONCE):
         some = visited[start : start + _AT_ONCE]
-        scores = np.asarray(learner.scores(examples, some), np.float64).reshape(len(some), problems)
+        scores = np.asarray(shard.learner.scores(examples, some), np.float64)
+        scores = scores.reshape(len(some), problems)
         codes = examples.codes[some]
         truth = codes[:, None] == (np.arange(problems) if problems > 1 else 1)
         margins = np.where(truth, scores, -scores)
         for i, scale in enumerate(_SCALES):
             sums[:, i] += np.maximum(0.0, 1.0 - scale * margins).sum(axis=0)
-        squared_lengths(examples.rows, some, place.rates, squares[: len(some)])
+        squared_lengths(examples.rows, some, shard.place.rates, squares[: len(some)])
         radius = max(radius, float(squares[: len(some)].max()))
-    padding = float(common.about["padding"])
-    return np.concatenate([[radius + padding**2], leaf.share * sums.ravel()])
+    padding = float(shard.about["padding"])
+    return np.concatenate([[radius + padding**2], shard.leaf.share * sums.ravel()])
 
 
 def _lengths(W: np.ndarray, bias: np.ndarray, common: Parcel, padding: float) -> np.ndarray:

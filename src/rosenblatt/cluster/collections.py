@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,13 +11,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rosenblatt import training
-from rosenblatt.cluster import facts
 from rosenblatt.cluster.dask_engine import DaskEngine
 from rosenblatt.cluster.engines import Call
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
-from rosenblatt.cluster.manifest import name_of
 from rosenblatt.cluster.parcels import Parcel, taken
-from rosenblatt.cluster.tasks import Facts, Leaf, moves_of, touched_moves
+from rosenblatt.cluster.tasks import Leaf, fresh_state, moves_of, rates_at, touched_moves
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._input import checked_data
@@ -24,7 +23,7 @@ from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.kernels.rows import Csr
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.problems import n_problems
-from rosenblatt.learners.weights import State, Weights
+from rosenblatt.learners.weights import Weights
 from rosenblatt.training import Drawn, Plan, Progress
 from rosenblatt.training.mixing import Moves
 
@@ -156,15 +155,18 @@ class BlockLearner(MixedLearner):
         self._prepared, self._template, self._places = prepared, template, places
         self._eta = float(made._plan().etas(1, 1)[0])
 
-    def calls(self, examples: Shards, start: Parcel, shared: Any) -> list[Call]:
+    def _calls(
+        self, function: Any, leaves: Sequence[Leaf], name: str, shared: Any, *given: Any
+    ) -> list[Call]:
         """One task per block."""
-        made = []
-        for leaf, block in zip(examples.leaves, self._prepared, strict=True):
-            name = name_of("block", block.key, start.name, examples.epoch, self.seed, leaf.share)
-            given = (block, self._template, shared, examples.epoch, leaf.share, self.seed)
-            arguments = (*given, self._eta, facts.facts())
-            made.append(Call(name, block_epoch, arguments))
-        return made
+        return [
+            Call.of(
+                block_epoch,
+                (block, self._template, shared, *given, leaf.share, self.seed, self._eta),
+                (block.key, name, given, leaf.share, self.seed),
+            )
+            for leaf, block in zip(leaves, self._prepared, strict=True)
+        ]
 
     def _mix(self, moves: Moves) -> None:
         """Mix each feature from the blocks that have it: others would only hold it back."""
@@ -224,8 +226,7 @@ def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
     order, draw, merged = checks.order_of(template.shuffle, examples)
     examples, rates = _in_places(examples.reweighted(merged)), template._learner.rates
     if examples.columns is not None:
-        last = np.uint32(len(rates) - 1)
-        rates = np.append(rates[np.minimum(examples.columns, last)], rates[last])
+        rates = rates_at(rates, examples.columns)
     return Prepared(replace(examples, numbering=None), order, draw, examples.columns, rates)
 
 
@@ -253,17 +254,15 @@ def numbered(block: Prepared, columns: np.ndarray) -> Prepared:
 
 def block_epoch(
     block: Prepared, template: Perceptron, weights: Any, epoch: int, share: float, seed: int,
-    eta: float, expected: Facts,
+    eta: float,
 ) -> Moves:  # fmt: skip
     """One epoch over a block."""
-    facts.check(expected)
     arrays, like = taken(weights).arrays, template._learner
     W, bias, index = arrays["weights"], arrays["bias"], block.columns
     before = W if index is None else W[index]
     learner = like.like(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
-    zeros = np.zeros(len(bias))
-    learner.restore(State(before.T, bias, np.zeros((0, 0)), zeros, zeros))
+    learner.restore(fresh_state(before, bias))
     progress = Progress(epoch=epoch - 1)
     plan = Plan(
         eta=eta, keep="average" if like.averaging else "last", max_epochs=epoch, tol=None

@@ -103,8 +103,8 @@ class DaskEngine(Engine):
             homes = self._assigned([call.home for call in calls])
             for call, home in zip(calls, homes, strict=True):
                 where = {"workers": [home], "allow_other_workers": True} if home else {}
-                given = {"key": f"{call.function.__name__}-{call.name}"} | where
-                futures.append(self._client.submit(call.function, *call.arguments, **given))
+                submit = self._client.submit
+                futures.append(submit(call.function, *call.arguments, key=call.name, **where))
         return futures
 
     def _assigned(self, places: Sequence[str]) -> list[str]:

@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from functools import reduce
 from pathlib import Path
 from threading import Thread
 from time import sleep
 from typing import Any, NamedTuple
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.facts import WorkerError
+from rosenblatt.cluster.facts import WorkerError, checked, facts
+from rosenblatt.cluster.manifest import Shard, name_of
 from rosenblatt.cluster.parcels import InFile, Parcel
 from rosenblatt.errors import OptionError
 from rosenblatt.training.mixing import tree_sum
@@ -36,28 +36,24 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
     home: str = ""
 
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], arguments: tuple[Any, ...], inputs: Any,
+        shards: Sequence[Shard] = (),
+    ) -> Call:  # fmt: skip
+        """A task on some shards, refused where facts differ; `inputs` tell all that decides it."""
+        name = f"{function.__name__}-{name_of(inputs, facts())}"
+        home = f"{shards[0][0].file.path}:{shards[0][0].start}" if shards else ""
+        return cls(name, checked, (facts(), function, *arguments), home)
+
 
 class Engine:
-    """Runs tasks by an executor; results are combined here.
+    """Runs tasks by an executor, which is made again if its workers died; sums are made here.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the executor; again, if its workers died.
-    workers : int
-        How many tasks run at a time.
-    folder : path or None
-        A folder that all workers and this process see, for parcels and hashed rows. None: parcels
-        travel with the tasks, and each worker has a folder of its own.
-    owned : bool
-        Whether the executor is one of loky, made here and shut down here.
-
-    Attributes
-    ----------
-    tick : callable
-        Called with the number of tasks done and of all tasks, several times per second.
-    sent, received : int
-        Bytes of parcels and results that travelled so far, as far as they are known here.
+    All workers and this process see the `folder` for parcels and hashed rows; without one, parcels
+    travel with the tasks, and each worker has a folder of its own. An `owned` executor is one of
+    loky, made here and shut down here. `tick` is called with the number of tasks done and of all
+    tasks, several times per second; `sent` and `received` count bytes of parcels and results.
     """
 
     def __init__(
@@ -219,14 +215,7 @@ def _path() -> str:
 
 
 def engine_for(workers: Any, folder: Path) -> Engine:
-    """The engine that is meant by a number, a scheduler's address, a client or an executor.
-
-    Parameters
-    ----------
-    workers : int, str, distributed.Client or concurrent.futures.Executor
-    folder : path
-        Where processes of this machine find what they share.
-    """
+    """The engine that is meant by a number, a scheduler's address, a client or an executor."""
     if isinstance(workers, str) and workers.strip().isdigit():
         workers = int(workers)
     if isinstance(workers, bool) or workers is None:
@@ -244,12 +233,3 @@ def engine_for(workers: Any, folder: Path) -> Engine:
     from rosenblatt.cluster.dask_engine import dask_engine
 
     return dask_engine(workers)
-
-
-def totals(values: Sequence[int]) -> list[int]:
-    """The sums of all values before each one.
-
-    >>> totals([3, 1, 2])
-    [0, 3, 4]
-    """
-    return reduce(lambda sums, value: [*sums, sums[-1] + value], values[:-1], [0])

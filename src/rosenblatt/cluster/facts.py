@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import rosenblatt
 from rosenblatt.errors import OptionError
 
 _PACKAGES = ("numpy", "pyarrow", "numba", "llvmlite")
+
+Facts = tuple[tuple[str, str], ...]
 
 
 class WorkerError(OptionError):
@@ -18,13 +22,10 @@ class WorkerError(OptionError):
 
 
 @cache
-def facts() -> tuple[tuple[str, str], ...]:
+def facts() -> Facts:
     """Versions, the sources, and what the processor can do, of this process.
 
     Vector instructions decide in which order a kernel adds numbers up.
-
-    >>> [name for name, _ in facts()][:2]
-    ['rosenblatt', 'sources']
     """
     import llvmlite.binding as llvm
 
@@ -39,10 +40,14 @@ def facts() -> tuple[tuple[str, str], ...]:
     )
 
 
-def check(expected: tuple[tuple[str, str], ...]) -> None:
+def checked(expected: Facts, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function computes, unless the run was begun by a process with other facts."""
+    check(expected)
+    return function(*arguments)
+
+
+def check(expected: Facts) -> None:
     """Refuse to compute for a run that was begun by a process with other facts."""
-    if facts() == expected:
-        return
     here = dict(facts())
     for name, value in expected:
         if here.get(name) != value:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Call, Engine, totals
-from rosenblatt.cluster.facts import facts
-from rosenblatt.cluster.manifest import Manifest, home_of, name_of
+from rosenblatt.cluster.engines import Call, Engine
+from rosenblatt.cluster.manifest import Manifest
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
@@ -26,38 +25,16 @@ _MOST_CLASSES = 1000
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What the first pass found in all shards.
+    """What the first pass found in all shards."""
 
-    Attributes
-    ----------
-    leaves : list of Leaf
-        The shards for training, with the number of their first row.
-    rows : list of int
-        The rows of each.
-    valid : list of Leaf
-        The shards for validation.
-    classes : list of str
-        Sorted.
-    columns : uint32 array
-        The columns that occur: those of the first shard as they are met, then the others.
-    rarity : Rarity or None
-        The scales of the features, for text.
-    near : int
-        How many first rows have near features only.
-    weighted : bool
-        Whether rows have weights of their own.
-    bad, missing, bytes
-        Counts of what was read.
-    """
-
-    leaves: list[Leaf]
-    rows: list[int]
-    valid: list[Leaf]
+    leaves: list[Leaf]  # the shards for training, with the number of their first row
+    rows: list[int]  # of each
+    valid: list[Leaf]  # the shards for validation
     classes: list[str]
-    columns: np.ndarray
-    rarity: Rarity | None
-    near: int
-    weighted: bool
+    columns: np.ndarray  # those of the first shard as they are met, then the others
+    rarity: Rarity | None  # the scales of the features, for text
+    near: int  # how many first rows have near features only
+    weighted: bool  # whether rows have weights of their own
     bad: int
     missing: Counter[str]
     bytes: int
@@ -72,17 +49,16 @@ def first_pass(
     A model to go on from decides about classes and scales, and its features come first.
     """
     sample = sample_size(len(manifest))
+    for_valid = valid.shards if valid else ()
     calls = [
-        Call(
-            name_of("survey", shard_name(shard, reading), sample, facts()),
-            survey,
-            (shard, reading, sample, engine.row_folder, facts()),
-            home_of(block),
+        Call.of(
+            survey, (shard, reading, sample, engine.row_folder),
+            (shard_name(shard, reading), sample), block,
         )
-        for own in (manifest.shards, valid.shards if valid else ())
-        for block in engine.blocks(own)
+        for shards in (manifest.shards, for_valid)
+        for block in engine.blocks(shards)
         for shard in block
-    ]
+    ]  # fmt: skip
     found: list[Survey] = engine.each(calls)
     own, other = found[: len(manifest)], found[len(manifest) :]
     bits = reading.features.ngrams.bits
@@ -99,16 +75,11 @@ def first_pass(
     for one in own:
         missing.update(one.counts[1])
     rows = [one.rows for one in own]
+    firsts = accumulate(rows, initial=0)
     return Surveyed(
-        [
-            Leaf(shard, one.digest, first)
-            for shard, one, first in zip(manifest.shards, own, totals(rows), strict=True)
-        ],
+        [Leaf(shard, one.digest, n) for shard, one, n in zip(manifest.shards, own, firsts)],  # noqa: B905
         rows,
-        [
-            Leaf(shard, one.digest)
-            for shard, one in zip(valid.shards if valid else (), other, strict=True)
-        ],
+        [Leaf(shard, one.digest) for shard, one in zip(for_valid, other, strict=True)],
         classes, columns, rarity, own[0].near, any(one.weighted for one in own),
         sum(int(one.counts[0]) for one in own), missing, sum(int(one.counts[2]) for one in own),
     )  # fmt: skip
@@ -172,56 +143,3 @@ def _rarity(surveys: Sequence[Survey], columns: np.ndarray, bits: int) -> Rarity
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
     return Rarity((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
-
-
-def summary(found: Surveyed) -> dict[str, Any]:
-    """What a checkpoint keeps of the first pass, besides arrays."""
-    return {
-        "digests": [leaf.digest for leaf in found.leaves],
-        "rows": found.rows,
-        "valid": [leaf.digest for leaf in found.valid],
-        "classes": found.classes,
-        "rest": None if found.rarity is None else found.rarity.rest,
-        "counts": [found.near, found.weighted, found.bad, dict(found.missing), found.bytes],
-    }
-
-
-def restored(
-    about: dict[str, Any], arrays: dict[str, np.ndarray], manifest: Manifest,
-    valid: Manifest | None, bits: int,
-) -> Surveyed:  # fmt: skip
-    """What :func:`summary` told, for the same shards; what does not fit is a ValueError."""
-    rows, classes, columns = (
-        [int(n) for n in about["rows"]],
-        list(about["classes"]),
-        arrays["columns"],
-    )
-    shards = valid.shards if valid else ()
-    if len(rows) != len(manifest) or len(about["digests"]) != len(rows) or min(rows) < 0:
-        raise ValueError("it is of other shards")
-    if len(about["valid"]) != len(shards):
-        raise ValueError("it is of other shards for validation")
-    if len(classes) < 2 or len(set(classes)) < len(classes):
-        raise ValueError("it has fewer than two classes")
-    if columns.dtype != np.uint32 or columns.ndim != 1 or len(np.unique(columns)) < len(columns):
-        raise ValueError("columns is not a list of columns")
-    if len(columns) and int(columns.max()) >> bits:
-        raise ValueError("the columns do not fit the feature specification")
-    rarity = None
-    if about["rest"] is not None:
-        scales = arrays["scales"]
-        if scales.ndim != 1 or len(scales) > len(columns) or not np.isfinite(scales).all():
-            raise ValueError("scales do not fit the columns")
-        rarity = Rarity(scales.astype(np.float32), float(about["rest"]))
-    near, weighted, bad, missing, size = about["counts"]
-    return Surveyed(
-        [
-            Leaf(shard, str(digest), first)
-            for shard, digest, first in zip(
-                manifest.shards, about["digests"], totals(rows), strict=True
-            )
-        ],
-        rows,
-        [Leaf(shard, str(digest)) for shard, digest in zip(shards, about["valid"], strict=True)],
-        classes, columns, rarity, int(near), bool(weighted), int(bad), Counter(missing), int(size),
-    )  # fmt: skip

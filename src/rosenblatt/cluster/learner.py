@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.cluster.engines import Call, Engine
-from rosenblatt.cluster.facts import facts
-from rosenblatt.cluster.manifest import home_of, name_of
 from rosenblatt.cluster.parcels import Parcel
-from rosenblatt.cluster.tasks import COUNTS, Leaf, epoch_sum, errors, held_out_scores
+from rosenblatt.cluster.tasks import (
+    COUNTS,
+    Leaf,
+    epoch_sum,
+    errors,
+    fresh_state,
+    held_out_scores,
+)
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training.mixing import Moves
@@ -22,12 +27,7 @@ from rosenblatt.training.mixing import Moves
 class Shards:
     """What a run visits: all shards at once (:class:`rosenblatt.training.order.Data`).
 
-    Parameters
-    ----------
-    leaves : sequence of Leaf
-        Their shares add up to 1.
-    visits : int
-        The rows that an epoch visits.
+    The shares of the leaves add up to 1; `visits` are the rows that an epoch visits.
     """
 
     repeats, visits_all = False, True
@@ -54,18 +54,8 @@ class Shards:
 class MixedLearner:
     """Weights that an engine's workers train on shards, and that are mixed after each epoch.
 
-    Parameters
-    ----------
-    engine : Engine
-    common : Parcel
-        What all tasks of the run need: columns, rates, classes, settings.
-    weights, bias : arrays (features, problems) float32 and (problems,)
-        Where to start.
-
-    Attributes
-    ----------
-    mixed_updates : float
-        Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
+    `common` is what all tasks of the run need: columns, rates, classes, settings. `mixed_updates`
+    is Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
     """
 
     batch = True
@@ -87,13 +77,8 @@ class MixedLearner:
         self, examples: Shards, order: Array, etas: Array, limits: Limits = Limits()  # noqa: B008
     ) -> Tally:  # fmt: skip
         """One epoch on every shard, mixed."""
-        start = Parcel.of({"weights": self.W, "bias": self.bias}, {})
-        shared = self.engine.share(start)
-        calls = self.calls(examples, start, shared)
-        try:
+        with self.tasks(epoch_sum, examples.leaves, self.weights(), examples.epoch) as calls:
             moves = self.engine.total(calls, self.add)
-        finally:
-            self.engine.drop(shared)
         self._mix(moves)
         found = dict(zip(COUNTS, moves.counts.tolist(), strict=True))
         self.mixed_updates += found["mixed_updates"]
@@ -102,16 +87,34 @@ class MixedLearner:
             int(found["updated_rows"]), found["mistakes"], 0, None,
         )  # fmt: skip
 
-    def calls(self, examples: Shards, start: Parcel, shared: Any) -> list[Call]:
-        """The tasks of an epoch, each for a block of shards that is a subtree."""
-        made = []
-        for block in self.engine.blocks(examples.leaves):
-            names = [leaf.digest for leaf in block], [leaf.share for leaf in block]
-            name = name_of("epoch", self.common.name, start.name, examples.epoch, names, facts())
-            given = (block, self._shared_common(), shared, examples.epoch)
-            arguments = (*given, self.engine.row_folder, facts())
-            made.append(Call(name, epoch_sum, arguments, home_of([x.shard for x in block])))
-        return made
+    @contextmanager
+    def tasks(
+        self, function: Any, leaves: Sequence[Leaf], shown: Weights, *given: Any
+    ) -> Iterator[list[Call]]:
+        """The tasks of a function at some weights, which the workers have meanwhile."""
+        W = np.ascontiguousarray(shown.weights.T)
+        parcel = Parcel.of({"weights": W, "bias": np.asarray(shown.bias)}, {})
+        shared = self.engine.share(parcel)
+        try:
+            yield self._calls(function, leaves, parcel.name, shared, *given)
+        finally:
+            self.engine.drop(shared)
+
+    def _calls(
+        self, function: Any, leaves: Sequence[Leaf], name: str, shared: Any, *given: Any
+    ) -> list[Call]:
+        """A task for each block of shards, which is a subtree of the tree that adds up."""
+        if self._common is None:
+            self._common = self.engine.share(self.common)
+        return [
+            Call.of(
+                function,
+                (block, self._common, shared, self.engine.row_folder, *given),
+                (self.common.name, name, [leaf[1:] for leaf in block], given),
+                [leaf.shard for leaf in block],
+            )
+            for block in self.engine.blocks(leaves)
+        ]
 
     def _mix(self, moves: Moves) -> None:
         """Move the weights, rounding once, and add the epoch to the average."""
@@ -162,35 +165,15 @@ class MixedLearner:
 
     def error_on(self, leaves: Sequence[Leaf], averaged: bool, whole: bool = False) -> float:
         """The share of wrong predictions on rows held out of shards, or on all their rows."""
-        with self._scored(errors, leaves, self.weights(averaged), whole) as calls:
+        with self.tasks(errors, leaves, self.weights(averaged), whole) as calls:
             wrong, weight = self.engine.total(calls, np.add)
         return float(wrong / weight) if weight > 0 else math.nan
 
     def scores_on(self, leaves: Sequence[Leaf], shown: Weights, whole: bool = False) -> list[Array]:
         """Scores by some weights, class numbers and weights of rows, in their order."""
-        with self._scored(held_out_scores, leaves, shown, whole) as calls:
+        with self.tasks(held_out_scores, leaves, shown, whole) as calls:
             parts = self.engine.each(calls)
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-
-    @contextmanager
-    def _scored(
-        self, function: Any, leaves: Sequence[Leaf], shown: Weights, whole: bool
-    ) -> Iterator[list[Call]]:
-        """Tasks that score shards by some weights."""
-        W = np.ascontiguousarray(shown.weights.T)
-        parcel = Parcel.of({"weights": W, "bias": np.asarray(shown.bias)}, {})
-        shared, calls = self.engine.share(parcel), []
-        for block in self.engine.blocks(leaves):
-            name = name_of(
-                function.__name__, self.common.name, parcel.name, [x.digest for x in block],
-                whole, [x.first for x in block], facts(),
-            )  # fmt: skip
-            given = (block, self._shared_common(), shared, whole, self.engine.row_folder, facts())
-            calls.append(Call(name, function, given, home_of([x.shard for x in block])))
-        try:
-            yield calls
-        finally:
-            self.engine.drop(shared)
 
     # What is saved
 
@@ -201,8 +184,7 @@ class MixedLearner:
 
     def state(self) -> State:
         """The last weights, for a run that goes on from the model."""
-        zeros = np.zeros(len(self.bias))
-        return State(self.W.T, self.bias, np.zeros((0, 0)), zeros, zeros)
+        return fresh_state(self.W, self.bias)
 
     def arrays(self) -> dict[str, Array]:
         """All that it has learned, as arrays, for :meth:`restore`."""
@@ -223,11 +205,6 @@ class MixedLearner:
         self._sum, self._bias_sum = state["sum"].copy(), state["bias_sum"].copy()
         self._epochs, self.mixed_updates = int(state["numbers"][0]), float(state["numbers"][1])
         self.mark()
-
-    def _shared_common(self) -> Any:
-        if self._common is None:
-            self._common = self.engine.share(self.common)
-        return self._common
 
     def is_at(self, snapshot: Weights) -> bool:
         """Whether the present weights equal those of a snapshot."""

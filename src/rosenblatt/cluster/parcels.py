@@ -15,17 +15,17 @@ from rosenblatt import tensorfile
 
 @dataclass(frozen=True)
 class Parcel:
-    """Arrays and plain data that many tasks need, named by the hash of their content."""
+    """Arrays and plain data that many tasks need; the name, a hash of them, stands for all."""
 
     name: str
-    arrays: dict[str, np.ndarray]
-    about: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = field(compare=False)
+    about: dict[str, Any] = field(compare=False)
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Parcel:
         """A parcel with its name.
 
-        >>> Parcel.of({"w": np.ones(2)}, {}).name == Parcel.of({"w": np.ones(2)}, {}).name
+        >>> Parcel.of({"w": np.ones(2)}, {}) == Parcel.of({"w": np.ones(2)}, {})
         True
         """
         digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
@@ -45,19 +45,6 @@ class InFile(NamedTuple):
 
     path: str
     name: str
-
-
-class InMemory:
-    """A parcel as an argument that a cache does not look at: the name beside it tells all."""
-
-    def __init__(self, parcel: Parcel) -> None:
-        self.parcel = parcel
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, InMemory)
-
-    def __hash__(self) -> int:
-        return 0
 
 
 def taken(parcel: Parcel | InFile) -> Parcel:

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,23 +46,9 @@ class ShardWarning(UserWarning):
 class ClusterRun(FileRun):
     """Where a training run on shards stands; for its readers it is like a run over files.
 
-    Parameters
-    ----------
-    engine : Engine
-    manifest : Manifest
-    reading : Reading
-    settings : Settings
-    valid : Manifest, optional
-        Shards that decide the number of epochs.
-    start : Model, optional
-        A model to go on from.
-
-    Attributes
-    ----------
-    held_out_rows : int
-        How many rows are held out: of large data sets a small share.
-    bound : MixingBound or None
-        What the mistake bound says, once the run is over.
+    Shards of `valid`, if given, decide the number of epochs; else a share of the rows is held out,
+    which is small for large data sets. `bound` is what the mistake bound says, once the run is
+    over.
     """
 
     def __init__(
@@ -85,19 +72,15 @@ class ClusterRun(FileRun):
         self.bound: Any = None
         self.learner: Any = None
 
-    def begin(self, found: Surveyed | None = None) -> None:
-        """Take the first pass, or what it found before; the epochs can begin then."""
-        if found is None:
-            found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
+    def begin(self) -> None:
+        """Take the first pass; the epochs can begin then."""
+        found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
         s = self.settings
         self.found = found
         self.source.take(found)
         held_out = s.held_out(self.valid is not None)
         self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
-        pairs = zip(found.leaves, found.rows, strict=True)
-        self.held_out_rows = sum(
-            int(is_held_out(leaf.first, rows, held_out, s.seed).sum()) for leaf, rows in pairs
-        )
+        self.held_out_rows = sum(self.rows.held)
         self.learner = self.mixed_learner()
         few = sum(found.rows) / len(found.rows)
         if few < FEW_ROWS and len(found.rows) > 1:
@@ -136,22 +119,17 @@ class ClusterRun(FileRun):
     def refit_epochs(self) -> int:
         """How many epochs the refit on all rows has; 0 without one."""
         best = super().refit_epochs
-        if best == 0 or self.shards == 1:
-            return best
-        if self.held_out_rows >= _TELLING:
+        if best == 0 or self.shards == 1 or self.held_out_rows >= _TELLING:
             return best
         return max(best, min(_epochs_enough(self.reading.features), self._most_epochs()))
 
     def visited(self) -> Shards:
         """The shards that have rows to visit in this phase, with their shares."""
-        share = 0.0 if self.phase == "refit" else self.rows.held_out
-        counts = [
-            rows - int(is_held_out(leaf.first, rows, share, self.settings.seed).sum())
-            for leaf, rows in zip(self.found.leaves, self.found.rows, strict=True)
-        ]
-        chosen = [(leaf, n) for leaf, n in zip(self.found.leaves, counts, strict=True) if n]
-        leaves = shared_out([leaf for leaf, _ in chosen], [n for _, n in chosen])
-        return Shards(leaves, sum(counts))
+        counts = self.found.rows
+        if self.phase != "refit":
+            counts = [n - held for n, held in zip(counts, self.rows.held, strict=True)]
+        leaves = [leaf for leaf, n in zip(self.found.leaves, counts, strict=True) if n]
+        return Shards(shared_out(leaves, [n for n in counts if n]), sum(counts))
 
     def _judged(self) -> HeldOut:
         """What held-out rows say about probabilities and the decision threshold."""
@@ -184,7 +162,7 @@ class ClusterRun(FileRun):
         shape = (len(found.columns), n_problems(len(found.classes), s.multiclass))
         weights, bias = np.zeros(shape, np.float32), np.zeros(shape[1])
         if self.start is not None:
-            weights, bias = _started(self.start, self.rows.numbering, weights)
+            weights, bias = _started(self.start, found.columns, weights)
         return MixedLearner(self.engine, common, weights, bias)
 
     @property
@@ -194,12 +172,10 @@ class ClusterRun(FileRun):
 
     def _is_to_be_refitted(self) -> bool:
         """Whether so many rows were held out that it pays to learn from them, too."""
-        held = self.rows.held_out
         return (
             self.settings.epochs is None
             and self.rows.valid is None
-            and held > 0
-            and self.held_out_rows >= _WORTH_A_REFIT * sum(self.found.rows)
+            and self.held_out_rows >= max(1, _WORTH_A_REFIT * sum(self.found.rows))
         )
 
 
@@ -258,11 +234,11 @@ class ShardedRows:
     """The rows of all shards, as far as those who tell of a run ask for them."""
 
     def __init__(self, found: Surveyed, held_out: float, seed: int, valid: Manifest | None) -> None:
-        self.found, self.valid = found, valid
-        self.held_out, self.seed = held_out, seed
+        self.found, self.valid, self.held_out = found, valid, held_out
         self.bytes, self.store = found.bytes, range(sum(found.rows))
-        self.rarity = found.rarity
-        self.numbering = _Numbered(found.columns)
+        self.rarity, self.numbering = found.rarity, SimpleNamespace(columns=found.columns)
+        pairs = zip(found.leaves, found.rows, strict=True)
+        self.held = [int(is_held_out(leaf.first, n, held_out, seed).sum()) for leaf, n in pairs]
 
     def near_rows(self) -> int:
         """How many first rows have near features only."""
@@ -277,29 +253,17 @@ class ShardedRows:
 
     def holding_out(self) -> list[Leaf]:
         """The shards that have held-out rows."""
-        share = self.held_out
-        return [
-            leaf
-            for leaf, rows in zip(self.found.leaves, self.found.rows, strict=True)
-            if share > 0 and is_held_out(leaf.first, rows, share, self.seed).any()
-        ]
+        return [leaf for leaf, n in zip(self.found.leaves, self.held, strict=True) if n]
 
     def close(self) -> None:
         """Nothing is open here."""
 
 
-class _Numbered:
-    """The columns of all shards, by place."""
-
-    def __init__(self, columns: np.ndarray) -> None:
-        self.columns = columns
-
-
-def _started(model: Model, numbered: _Numbered, weights: np.ndarray) -> tuple[Any, Any]:
+def _started(model: Model, columns: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
     """The last weights of a model, in the places of this run."""
     last = model.state.get("W", model.weights)
     bias = model.state["bias"][0] if "bias" in model.state else model.bias
-    numbering = Numbering(1 << model.features.ngrams.bits, numbered.columns)
+    numbering = Numbering(1 << model.features.ngrams.bits, columns)
     places = numbering.places_of(model.columns)
     known = places >= 0
     weights[places[known]] = last[known]

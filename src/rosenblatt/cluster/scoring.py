@@ -16,16 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster import facts
 from rosenblatt.cluster.engines import Call, Engine, engine_for
-from rosenblatt.cluster.manifest import Manifest, Shard, home_of, name_of
-from rosenblatt.cluster.parcels import InMemory, Parcel, taken
+from rosenblatt.cluster.manifest import Manifest, Shard
+from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
-from rosenblatt.cluster.tasks import Facts
 from rosenblatt.cluster.train import open_shards, working_folder
-from rosenblatt.data.lines import LINE_FORMATS
-from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
 from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
@@ -103,32 +100,28 @@ def predict_on_shards(
         raise OptionError("with --workers predictions go to a file or a folder: name it with --out")
     with scoring.begun() as (engine, manifest, reading, model):
         if out.endswith(os.sep) or Path(out).is_dir():
-            format, packing = to or _alike(manifest.format), None
+            format = to or _alike(manifest.format)
             folder = Path(out).resolve()
             folder.mkdir(parents=True, exist_ok=True)
-            ending = {"text": "txt"}.get(format, format)
-            targets = [str(folder / f"part-{i:05}.{ending}") for i in range(len(manifest))]
-            calls = _calls(predicted_file, engine, manifest, reading, model, [
-                (target, wanted, format) for target in targets
-            ])  # fmt: skip
-            counts = list(engine.stream(calls))
-            return sum(rows for rows, _ in counts), sum(bad for _, bad in counts)
+            targets = [f"{folder}/part-{i:05}.{_ending(format)}" for i in range(len(manifest))]
+            given = [(wanted, format, target, True) for target in targets]
+            counts = list(_called(predicted, engine, manifest, reading, model, given))
+            return sum(rows for _, rows, _ in counts), sum(bad for _, _, bad in counts)
         format, packing = output_format(out, to)
         made = format if format in LINE_FORMATS else "arrow"
-        calls = _calls(predicted_part, engine, manifest, reading, model, [
-            (i == 0, wanted, made, packing if made == format else None)
-            for i in range(len(manifest))
-        ])  # fmt: skip
+        ending = _ending(made) + (_ENDINGS[packing] if made == format else "")
+        given = [(wanted, made, f".{ending}", i == 0) for i in range(len(manifest))]
         with replacing(out) as file:
-            return _joined(engine.stream(calls), file, format, packing)
+            parts = _called(predicted, engine, manifest, reading, model, given)
+            return _joined(parts, file, format, packing)
 
 
 def evaluate_on_shards(scoring: Scoring, keep_scores: bool = False) -> Evaluation:
     """Judge a model on files with labels, shard by shard."""
     with scoring.begun() as (engine, manifest, reading, model):
-        extra = [(keep_scores,)] * len(manifest)
-        calls = _calls(evaluated, engine, manifest, reading, model, extra)
-        return merged([one for one in engine.stream(calls) if one is not None], manifest)
+        given = [(keep_scores,)] * len(manifest)
+        found = _called(evaluated, engine, manifest, reading, model, given)
+        return merged([one for one in found if one is not None], manifest)
 
 
 def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
@@ -151,22 +144,25 @@ def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
     return replace(first, **changed)
 
 
-def _calls(
+def _called(
     function: Callable[..., Any], engine: Engine, manifest: Manifest, reading: Reading,
-    model: Parcel, extra: list[tuple[Any, ...]],
-) -> list[Call]:  # fmt: skip
+    model: Parcel, given: list[tuple[Any, ...]],
+) -> Iterator[Any]:  # fmt: skip
+    """What a function says of each shard, in order."""
     shared = engine.share(model)
-    return [
-        Call(
-            name_of(
-                function.__name__, shard_name(shard, reading), model.name, given, facts.facts()
-            ),
-            function,
-            (shard, reading, shared, *given, facts.facts()),
-            home_of([shard]),
-        )
-        for shard, given in zip(manifest.shards, extra, strict=True)
-    ]
+    return engine.stream(
+        [
+            Call.of(
+                function, (shard, reading, shared, *own),
+                (shard_name(shard, reading), model.name, own), [shard],
+            )
+            for shard, own in zip(manifest.shards, given, strict=True)
+        ]
+    )  # fmt: skip
+
+
+def _ending(format: str) -> str:
+    return "txt" if format == "text" else format
 
 
 def _alike(format: str) -> str:
@@ -193,50 +189,32 @@ def _joined(parts: Iterator[Any], file: Any, format: str, packing: str | None) -
 # Tasks
 
 
-def predicted_part(
-    shard: Shard, reading: Reading, model: Any, is_first: bool, wanted: Wanted, format: str,
-    packing: str | None, expected: Facts,
+def predicted(
+    shard: Shard, reading: Reading, model: Any, wanted: Wanted, format: str, target: str,
+    named: bool,
 ) -> tuple[bytes, int, int]:  # fmt: skip
-    """The predictions of a shard as they stand in a file; rows, and bad rows."""
-    facts.check(expected)
+    """Predict the rows of a shard, into a file, or as bytes where the target is but an ending.
+
+    Also the number of rows, and of bad ones; `named` files begin with the names of columns.
+    """
     source = reading.open(shard)
-    source.labelled = False
-    source.names_wanted = is_first
-    ending = {"text": "txt"}.get(format, format) + _ENDINGS[packing]
+    source.labelled, source.names_wanted = False, named
     with tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
-        path = Path(folder) / f"part.{ending}"
-        rows = write_predictions(_model(model), source, path, wanted, format)
-        return path.read_bytes(), rows, source.bad
+        is_ending = target.startswith(".")
+        path = Path(folder) / f"part{target}" if is_ending else Path(target)
+        rows = write_predictions(_model(taken(model)), source, path, wanted, format)
+        return path.read_bytes() if is_ending else b"", rows, source.bad
 
 
-def predicted_file(
-    shard: Shard, reading: Reading, model: Any, target: str, wanted: Wanted, format: str,
-    expected: Facts,
-) -> tuple[int, int]:  # fmt: skip
-    """Write the predictions of a shard into a file; rows, and bad rows."""
-    facts.check(expected)
-    source = reading.open(shard)
-    source.labelled = False
-    return write_predictions(_model(model), source, target, wanted, format), source.bad
-
-
-def evaluated(
-    shard: Shard, reading: Reading, model: Any, keep_scores: bool, expected: Facts
-) -> Evaluation | None:
+def evaluated(shard: Shard, reading: Reading, model: Any, keep_scores: bool) -> Evaluation | None:
     """Judge a model on a shard; None if it has no rows."""
-    facts.check(expected)
-    found = _model(model)
+    found = _model(taken(model))
     try:
         return evaluate(found, reading.open(shard, found.classes), keep_scores)
     except NoRowsError:
         return None
 
 
-def _model(model: Any) -> Model:
-    parcel = taken(model)
-    return _made(parcel.name, InMemory(parcel))
-
-
 @lru_cache(maxsize=2)
-def _made(name: str, model: InMemory) -> Model:
-    return model_from("the model", model.parcel.arrays, model.parcel.about)
+def _model(parcel: Parcel) -> Model:
+    return model_from("the model", parcel.arrays, parcel.about)

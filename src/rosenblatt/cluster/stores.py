@@ -25,11 +25,7 @@ _LONGEST = 160  # characters of what a store says
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path names a store.
-
-    >>> is_remote("s3://bucket/a.csv"), is_remote("data/a.csv")
-    (True, False)
-    """
+    """Whether a path names a store."""
     return "://" in path
 
 

@@ -1,8 +1,4 @@
-"""The tasks of a run: pure functions of weights, shards, epoch and settings.
-
-Each is called with facts about the process that began the run and refuses to run where they are
-others, so that a result never depends on who computed it.
-"""
+"""The tasks of a run: pure functions of weights, shards, epoch and settings."""
 
 from __future__ import annotations
 
@@ -13,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.cluster import facts
 from rosenblatt.cluster.manifest import Shard
-from rosenblatt.cluster.parcels import InMemory, Parcel, taken
+from rosenblatt.cluster.parcels import InFile, Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import ShardRows, rows_of
 from rosenblatt.estimators.file_rows import is_held_out, near_rows
@@ -23,7 +18,6 @@ from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import SAMPLE
 from rosenblatt.learners.weights import State
 from rosenblatt.training import Plan, Progress, run
@@ -33,65 +27,33 @@ from rosenblatt.training.order import shuffled
 # What an epoch counts, in the order of Moves.counts; `mixed_updates` are Σ μ_i k_i.
 COUNTS = ("visits", "weight", "updates", "updated_rows", "mistakes", "mixed_updates")
 
-Facts = tuple[tuple[str, str], ...]
+Sampled = tuple[int, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Leaf(NamedTuple):
-    """A shard with what a run knows of it.
-
-    Attributes
-    ----------
-    shard : Shard
-    digest : str
-        Of its rows.
-    first : int
-        The number of its first row in the data set.
-    share : float
-        μ, its share in the mixed weights.
-    """
+    """A shard with what a run knows of it."""
 
     shard: Shard
-    digest: str = ""
-    first: int = 0
-    share: float = 1.0
+    digest: str = ""  # of its rows
+    first: int = 0  # the number of its first row in the data set
+    share: float = 1.0  # μ, its share in the mixed weights
 
 
 class Survey(NamedTuple):
-    """What the first pass says of a shard.
-
-    Attributes
-    ----------
-    rows : int
-    classes : list of str
-    columns : uint32 array
-        The columns that occur, in the order in which they are met.
-    sampled : tuple
-        Of the first rows: how many, their columns, in how many rows each occurs, and the sum of
-        its squared values.
-    near : int
-        How many rows it takes to meet a feature that is not near.
-    weighted : bool
-        Whether rows have weights of their own.
-    counts : list
-        Bad rows, missing values by column, bytes read.
-    digest : str
-    """
+    """What the first pass says of a shard."""
 
     rows: int
     classes: list[str]
-    columns: np.ndarray
-    sampled: tuple[int, np.ndarray, np.ndarray, np.ndarray]
-    near: int
-    weighted: bool
-    counts: list[Any]
+    columns: np.ndarray  # those that occur, in the order in which they are met
+    sampled: Sampled
+    near: int  # how many rows it takes to meet a feature that is not near
+    weighted: bool  # whether rows have weights of their own
+    counts: list[Any]  # bad rows, missing values by column, bytes read
     digest: str
 
 
-def survey(
-    shard: Shard, reading: Reading, sample: int, folder: str | None, expected: Facts
-) -> Survey:
+def survey(shard: Shard, reading: Reading, sample: int, folder: str | None) -> Survey:
     """Read and hash a shard, and say what is in it."""
-    facts.check(expected)
     rows = rows_of(shard, reading, folder)
     packed, _, omega = rows.store.arrays()
     return Survey(
@@ -100,10 +62,8 @@ def survey(
     )  # fmt: skip
 
 
-def _sampled(
-    packed: Packed, columns: np.ndarray, most: int
-) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """Frequencies and sums of squares of the columns of the first rows."""
+def _sampled(packed: Packed, columns: np.ndarray, most: int) -> Sampled:
+    """Of the first rows: how many, their columns, in how many rows each is, its sum of squares."""
     n = min(most, len(packed.bases))
     near, far, rest = (int(end) for end in packed.pointers[n])
     lengths: Any = np.diff(packed.pointers[: n + 1].astype(np.int64), axis=0)
@@ -160,44 +120,115 @@ class ShardData:
         return self.examples, self.rows
 
 
+@lru_cache(maxsize=2)
+def _numbering(common: Parcel) -> Numbering:
+    """The places of the columns of all shards."""
+    return Numbering(1 << common.about["bits"], common.arrays["columns"])
+
+
+class Place(NamedTuple):
+    """Where the features of a shard are among those of all shards."""
+
+    index: np.ndarray  # type: ignore[assignment]
+    codes: np.ndarray
+    rates: np.ndarray
+
+
+def _placed(rows: ShardRows, common: Parcel) -> Place:
+    """Where the features and classes of a shard are among those of all shards."""
+    if rows.placed[0] != common.name:
+        rates, classes = common.arrays["rates"], common.about["classes"]
+        index = _numbering(common).places_of(rows.columns).astype(np.uint32)
+        codes = np.array([classes.index(name) for name in rows.classes], np.int32)
+        rows.placed = common.name, Place(index, codes, rates_at(rates, index))
+    return rows.placed[1]
+
+
+def rates_at(rates: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The rates of some places, and that of all features beyond."""
+    last = np.uint32(len(rates) - 1)
+    return np.append(rates[np.minimum(places, last)], rates[last])
+
+
+class AtWork(NamedTuple):
+    """A shard that a task works on: its rows, where its features are, a learner at the weights."""
+
+    leaf: Leaf
+    about: dict[str, Any]
+    n_features: int  # of all shards
+    rows: ShardRows
+    place: Place
+    examples: Examples
+    visited: np.ndarray
+    held: np.ndarray  # the rows that are held out
+    weights: np.ndarray
+    bias: np.ndarray
+    learner: Linear
+
+
+def at_work(
+    leaf: Leaf, common: Parcel | InFile, weights: Parcel | InFile, folder: str | None
+) -> AtWork:
+    """Open a shard for a task, with a learner of its features at the weights."""
+    common, start = taken(common), taken(weights).arrays
+    about = common.about
+    rows = rows_of(leaf.shard, Reading.from_json(about["reading"]), folder, leaf.digest)
+    place = _placed(rows, common)
+    packed, codes, omega = rows.store.arrays()
+    examples = Examples(packed, place.codes[codes], omega, len(rows.columns), rows.columns)
+    held = is_held_out(leaf.first, len(rows), float(about["held_out"]), int(about["seed"]))
+    counting = omega > 0 if omega.size > 1 else np.True_
+    visited, kept = (np.flatnonzero(some & counting).astype(np.uint64) for some in (~held, held))
+    before, bias = start["weights"][place.index], start["bias"]
+    n_classes, threshold = len(about["classes"]), about["threshold"]
+    learner = Linear(
+        n_classes, len(place.index), multiclass=about["multiclass"],
+        thresholds=(threshold, threshold), padding=about["padding"],
+        averaging=about["average"], rates=place.rates, dtype=np.float32,
+    )  # fmt: skip
+    learner.restore(fresh_state(before, bias))
+    return AtWork(
+        leaf, about, len(common.arrays["columns"]), rows, place, examples, visited, kept, before,
+        bias, learner,
+    )  # fmt: skip
+
+
+def fresh_state(weights: np.ndarray, bias: np.ndarray) -> State:
+    """The state of a learner that begins an epoch at weights (features, problems)."""
+    zeros = np.zeros(len(bias))
+    return State(weights.T, bias, np.zeros((0, 0)), zeros, zeros)
+
+
 def epoch_sum(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, epoch: int, folder: str | None,
-    expected: Facts,
-) -> Moves:  # fmt: skip
+    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, epoch: int
+) -> Moves:
     """One epoch over each of some shards from the same weights, what they want to change added up.
 
     The shards are a subtree of the tree that mixes.
     """
-    facts.check(expected)
-    whole, start = taken(common), taken(weights)
-    sums = tree_map(leaves, lambda leaf: _epoch(leaf, whole, start, epoch, folder), _added)
-    return sums.compact()
+
+    def moved(leaf: Leaf) -> Moves:
+        return _epoch(at_work(leaf, common, weights, folder), epoch)
+
+    return tree_map(leaves, moved, _added).compact()
 
 
 def _added(left: Moves, right: Moves) -> Moves:
     """The sum of moves; one that was made here holds all features and grows in place."""
-    if left.index is None:
-        return left.added(right)
-    return left + right
+    return left.added(right) if left.index is None else left + right
 
 
-def _epoch(leaf: Leaf, common: Parcel, weights: Parcel, epoch: int, folder: str | None) -> Moves:
+def _epoch(shard: AtWork, epoch: int) -> Moves:
     """One epoch over a shard."""
-    about = common.about
-    rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
-    place = placed(rows, common)
-    examples, visited, _ = examples_of_leaf(rows, leaf, common, place)
-    before, bias = weights.arrays["weights"][place.index], weights.arrays["bias"]
-    learner = learner_of(common, place, before, bias)
+    average = shard.about["average"]
     progress = Progress(epoch=epoch - 1)
-    plan = Plan(keep="average" if about["average"] else "last", max_epochs=epoch, tol=None)
-    data = ShardData(examples, visited, rows.store, about)
-    for _ in run(learner, data, plan, progress):
-        if rows.store.size > data.memory:
-            learner.settle()
-    n_features = len(common.arrays["columns"])
-    given = (before, bias, leaf.share, about["average"], progress)
-    return touched_moves(learner.state(), *given, place.index, n_features)
+    plan = Plan(keep="average" if average else "last", max_epochs=epoch, tol=None)
+    data = ShardData(shard.examples, shard.visited, shard.rows.store, shard.about)
+    for _ in run(shard.learner, data, plan, progress):
+        if shard.rows.store.size > data.memory:
+            shard.learner.settle()
+    given = (shard.weights, shard.bias, shard.leaf.share, average, progress)
+    return touched_moves(shard.learner.state(), *given, shard.place.index, shard.n_features)
 
 
 def touched_moves(
@@ -242,111 +273,31 @@ def moves_of(
     return Moves(len(start), None, values, moved, counts)
 
 
-@lru_cache(maxsize=2)
-def _numbering(name: str, common: InMemory) -> Numbering:
-    """The places of the columns of all shards."""
-    return Numbering(1 << common.parcel.about["bits"], common.parcel.arrays["columns"])
-
-
-class Place(NamedTuple):
-    """Where the features of a shard are among those of all shards."""
-
-    index: np.ndarray  # type: ignore[assignment]
-    codes: np.ndarray
-    rates: np.ndarray
-
-
-def placed(rows: ShardRows, common: Parcel) -> Place:
-    """Where the features and classes of a shard are among those of all shards."""
-    if rows.placed[0] != common.name:
-        arrays, classes = common.arrays, common.about["classes"]
-        index = _numbering(common.name, InMemory(common)).places_of(rows.columns).astype(np.uint32)
-        numbers = {name: code for code, name in enumerate(classes)}
-        codes = np.array([numbers[name] for name in rows.classes], np.int32)
-        rates = arrays["rates"]
-        last = np.uint32(len(rates) - 1)  # the rate of all features beyond
-        own = np.append(rates[np.minimum(index, last)], rates[last])
-        rows.placed = common.name, Place(index, codes, own)
-    return rows.placed[1]
-
-
-def examples_of_leaf(
-    rows: ShardRows, leaf: Leaf, common: Parcel, place: Place
-) -> tuple[Examples, np.ndarray, np.ndarray]:
-    """The examples of a shard, the rows to visit, and those that are held out."""
-    packed, codes, omega = rows.store.arrays()
-    examples = Examples(packed, place.codes[codes], omega, len(rows.columns), rows.columns)
-    about = common.about
-    held = is_held_out(leaf.first, len(rows), float(about["held_out"]), int(about["seed"]))
-    if omega.size > 1:
-        held_rows, visited = held & (omega > 0), ~held & (omega > 0)
-    else:
-        held_rows, visited = held, ~held
-    to_visit, to_hold = (np.flatnonzero(some).astype(np.uint64) for some in (visited, held_rows))
-    return examples, to_visit, to_hold
-
-
-def learner_of(common: Parcel, place: Place, W: np.ndarray, bias: np.ndarray) -> Linear:
-    """A learner of a shard's features, at these weights."""
-    about = common.about
-    n_classes = len(about["classes"])
-    learner = Linear(
-        n_classes, len(place.index), multiclass=about["multiclass"],
-        thresholds=(about["threshold"], about["threshold"]), padding=about["padding"],
-        averaging=about["average"], rates=place.rates, dtype=np.float32,
-    )  # fmt: skip
-    problems = n_problems(n_classes, about["multiclass"])
-    learner.restore(State(W.T, bias, np.zeros((0, 0)), np.zeros(problems), np.zeros(problems)))
-    return learner
-
-
-def reading_of(common: Parcel) -> Reading:
-    """How the shards of a run are read."""
-    from rosenblatt.data import Features
-
-    format, features, skip, labelled, schema = common.about["reading"]
-    return Reading(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
-
-
 def held_out_scores(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, whole: bool, folder: str | None,
-    expected: Facts,
-) -> list[np.ndarray]:  # fmt: skip
+    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, whole: bool
+) -> list[np.ndarray]:
     """Scores, class numbers and weights of rows held out of some shards, or of all their rows."""
-    facts.check(expected)
-    common, weights = taken(common), taken(weights)
     found = []
-    for leaf in leaves:
-        examples, chosen, learner = _to_score(leaf, common, weights, whole, folder)
-        scores = np.asarray(learner.scores(examples, chosen))
+    for shard in (at_work(leaf, common, weights, folder) for leaf in leaves):
+        chosen, examples = _to_score(shard, whole), shard.examples
+        scores = np.asarray(shard.learner.scores(examples, chosen))
         found.append([scores, examples.codes[chosen], examples.weights_of(chosen)])
     return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 
 
-def _to_score(
-    leaf: Leaf, common: Parcel, weights: Parcel, whole: bool, folder: str | None
-) -> tuple[Examples, np.ndarray, Linear]:
-    """The examples of a shard, which of them to score, and a learner at the weights."""
-    rows = rows_of(leaf.shard, reading_of(common), folder, leaf.digest)
-    place = placed(rows, common)
-    examples, visited, held = examples_of_leaf(rows, leaf, common, place)
-    chosen = np.union1d(visited, held) if whole else held
-    W, bias = weights.arrays["weights"][place.index], weights.arrays["bias"]
-    return examples, chosen, learner_of(common, place, W, bias)
-
-
 def errors(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, whole: bool, folder: str | None,
-    expected: Facts,
-) -> np.ndarray:  # fmt: skip
+    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, whole: bool
+) -> np.ndarray:
     """The weight of rows held out of some shards, or of all their rows: wrong ones, and all."""
-    facts.check(expected)
-    common, weights = taken(common), taken(weights)
-    totals = []
-    for leaf in leaves:
-        examples, chosen, learner = _to_score(leaf, common, weights, whole, folder)
+    sums = []
+    for shard in (at_work(leaf, common, weights, folder) for leaf in leaves):
+        chosen, examples = _to_score(shard, whole), shard.examples
         weight = examples.weight_of(chosen)
-        error = learner.error(examples, chosen) if len(chosen) else 0.0
+        error = shard.learner.error(examples, chosen) if len(chosen) else 0.0
         wrong = error * weight if examples.omega.size > 1 else round(error * weight)
-        totals.append(np.array([wrong, weight], np.float64))
-    return tree_sum(totals, np.add)
+        sums.append(np.array([wrong, weight], np.float64))
+    return tree_sum(sums, np.add)
+
+
+def _to_score(shard: AtWork, whole: bool) -> np.ndarray:
+    return np.union1d(shard.visited, shard.held) if whole else shard.held

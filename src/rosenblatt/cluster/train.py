@@ -12,8 +12,7 @@ from typing import Any
 from rosenblatt.cluster.bound import run_bound
 from rosenblatt.cluster.checkpoint import ClusterCheckpoint
 from rosenblatt.cluster.engines import Call, Engine, engine_for
-from rosenblatt.cluster.facts import facts
-from rosenblatt.cluster.manifest import Manifest, make_manifest, name_of
+from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.part_reader import Reading, detect_reading
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.stores import is_remote
@@ -104,8 +103,7 @@ def spread_by(engine: Engine) -> Callable[..., list[Any]]:
     def spread(work: Callable[..., Any], arguments: Any) -> list[Any]:
         if len(arguments) < 4:
             return [work(*some) for some in arguments]
-        names = [name_of(work.__name__, some, facts()) for some in arguments]
-        return engine.each([Call(n, work, tuple(a)) for n, a in zip(names, arguments, strict=True)])
+        return engine.each([Call.of(work, tuple(some), some) for some in arguments])
 
     return spread
 
@@ -162,8 +160,10 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
             raise _stop(run, saved, job.out, asked[0])
 
     engine.tick = tick
-    if saved is None or not saved.resume(run):
+    if saved is None:
         run.begin()
+    else:
+        saved.resume(run)
     for shards, plan in run.phases():
         for epoch in run_epochs(run.learner, shards, plan, run.progress):
             if epoch is not None and saved is not None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, is_frame
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.cells import as_strings, label_strings, to_numbers
 from rosenblatt.data.checks import check_chunk
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.open import named_files, reader_of
@@ -20,7 +20,6 @@ from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.schema import label_name
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.data.strings import as_strings, label_strings
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31

@@ -50,19 +50,32 @@ def table_of(frame: Any) -> pa.Table:
         raise DataError(f"the table cannot be read: {error}", path="<table>") from None
 
 
-def read_columnar(path: str, format: str, columns: list[str] | None, rows: int) -> Iterator[Chunk]:
-    """Read a Parquet file, an Arrow file or an Arrow stream, in batches.
+def read_columnar(
+    path: str,
+    format: str,
+    columns: list[str] | None,
+    rows: int,
+    open: Callable[[str], pa.NativeFile] = pa.OSFile,
+    groups: range | None = None,
+) -> Iterator[Chunk]:
+    """Read a Parquet file, or some row groups of it, an Arrow file or an Arrow stream, in batches.
 
     Lines are rows here, counted from 1. What is read is yet to be validated.
     """
     done = 0
+    if path == "-":
+        raise DataError(f"{format} cannot be read from standard input", path="<stdin>")
     try:
-        for batch in _batches(path, format, columns, rows):
-            start = done + 1
-            # Names are decoded here, where one that is not UTF-8 is a fault of the file.
-            table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
-            yield Chunk(table, path, partial(add, start))
-            done += batch.num_rows
+        with open(path) as file:
+            if format == "parquet":
+                batches = _parquet(file, columns, rows, groups)
+            else:
+                batches = _arrow(file, columns, rows)
+            for batch in batches:
+                # Names are decoded here, where one that is not UTF-8 is a fault of the file.
+                table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
+                yield Chunk(table, path, partial(add, done + 1))
+                done += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(format, error, path, done) from None
 
@@ -85,35 +98,34 @@ def _unreadable(format: str, error: Exception, path: str, done: int) -> DataErro
     return DataError(message, path=path, line=done + 1 if done else None)
 
 
-def _batches(
-    path: str, format: str, columns: list[str] | None, rows: int
+def _parquet(
+    file: pa.NativeFile, columns: list[str] | None, rows: int, groups: range | None
 ) -> Iterator[pa.RecordBatch]:
-    if path == "-":
-        raise DataError(f"{format} cannot be read from standard input", path="<stdin>")
-    if format == "parquet":
-        from pyarrow import parquet
+    from pyarrow import parquet
 
-        # Not a memory map: a file that another program cuts short would end the process. With a
-        # buffer, a column of a row group is read bit by bit, not all of it at once.
-        with parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:
-            yield from file.iter_batches(batch_size=rows, columns=columns)
-        return
-    with pa.OSFile(path) as file:
-        is_file = file.read(6) == b"ARROW1"
+    # Not a memory map: a file that another program cuts short would end the process. With a
+    # buffer, a column of a row group is read bit by bit, not all of it at once; but a store is
+    # asked as seldom as possible.
+    buffer = _BUFFER if groups is None else 0
+    with parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False) as opened:
+        wanted = None if groups is None else [i for i in groups if i < opened.num_row_groups]
+        yield from opened.iter_batches(rows, wanted, columns)
+
+
+def _arrow(file: pa.NativeFile, columns: list[str] | None, rows: int) -> Iterator[pa.RecordBatch]:
+    is_file = file.read(6) == b"ARROW1"
+    file.seek(0)
+    kind = pa.ipc.open_file if is_file else pa.ipc.open_stream
+    opened = kind(file)
+    if columns is not None:
+        places = [opened.schema.get_field_index(name) for name in columns]
         file.seek(0)
-        kind = pa.ipc.open_file if is_file else pa.ipc.open_stream
-        opened = kind(file)
-        if columns is not None:
-            places = [opened.schema.get_field_index(name) for name in columns]
-            file.seek(0)
-            opened = kind(file, options=pa.ipc.IpcReadOptions(included_fields=places))
-        batches = (
-            (opened.get_batch(i) for i in range(opened.num_record_batches)) if is_file else opened
-        )
-        for batch in batches:
-            wanted = batch if columns is None else batch.select(columns)
-            for start in range(0, batch.num_rows, rows):
-                yield wanted.slice(start, rows)
+        opened = kind(file, options=pa.ipc.IpcReadOptions(included_fields=places))
+    numbers = range(opened.num_record_batches) if is_file else ()
+    for batch in (opened.get_batch(i) for i in numbers) if is_file else opened:
+        wanted = batch if columns is None else batch.select(columns)
+        for start in range(0, batch.num_rows, rows):
+            yield wanted.slice(start, rows)
 
 
 def without_nulls(schema: pa.Schema) -> pa.Schema:

@@ -6,11 +6,19 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.cells import Words, decoded, is_stringlike, to_numbers, valid_strings
+from rosenblatt.data.cells import (
+    MISSING_WORDS,
+    Words,
+    decoded,
+    is_stringlike,
+    label_strings,
+    plain_strings,
+    to_numbers,
+    to_times,
+    valid_strings,
+)
 from rosenblatt.data.column_kinds import Column
-from rosenblatt.data.dates import to_times
-from rosenblatt.data.indicators import indicator_columns, label_cells, wrong_rows
-from rosenblatt.data.strings import MISSING_WORDS, label_strings, plain_strings
+from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
 from rosenblatt.errors import DataError, shown
 
 Faults = list[tuple[int, str, str]]

@@ -11,15 +11,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.cells import (
+    MISSING_WORDS,
+    MOMENT,
+    NUMBER,
     Words,
+    days_of,
+    fitting,
+    is_date,
     is_stringlike,
-    numbers_of,
     plain_numbers,
+    string_buffers,
     to_numbers,
+    to_times,
     valid_strings,
 )
-from rosenblatt.data.dates import are_dates, days_of, is_date, to_times
-from rosenblatt.data.strings import MISSING_WORDS, string_buffers
 from rosenblatt.errors import OptionError
 
 # So many values, and so many characters of each, tell text from categories.
@@ -125,19 +130,19 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
         return "ignore"
     if is_date(kind):
         return "date"
-    if not (is_stringlike(kind) or pa.types.is_dictionary(kind)):
-        return "category" if _is_code(name, column, missing) else "number"
-    if plain_numbers(column) is not None:
+    is_typed = not (is_stringlike(kind) or pa.types.is_dictionary(kind))
+    if is_typed or plain_numbers(column) is not None:
         return "category" if _is_code(name, column, missing) else "number"
     strings = valid_strings(column[:_ENOUGH], missing)
-    if numbers_of(strings) is not None:
+    if fitting(strings, NUMBER) is not None:
         strings = valid_strings(column, missing)
         if len(strings) == strings.null_count:
             return "category"
-        if numbers_of(strings) is not None:
+        if fitting(strings, NUMBER) is not None:
             return "category" if _is_code(name, column, missing) else "number"
     present = strings.drop_null()
-    if _DATE.match(present[0].as_py()) and are_dates(valid_strings(column, missing)):
+    may_be_date = _DATE.match(present[0].as_py())
+    if may_be_date and fitting(valid_strings(column, missing), MOMENT) is not None:
         return "date"
     words = 1 + _gaps(pc.utf8_slice_codeunits(present, 0, _ENOUGH)) / len(present)
     signs = (words > 2) + (_distinct(present) > _SELDOM_REPEATED * len(present))

@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.cells import plain_strings, to_numbers
 from rosenblatt.data.checks import fit_types
+from rosenblatt.data.files import named_format
 from rosenblatt.data.open import open, reader_of
 from rosenblatt.data.readers import SPARSE
 from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.source import Source
-from rosenblatt.data.strings import plain_strings
+from rosenblatt.data.sparse_writers import sparse_lines_of
 from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.files import check_output, replacing
@@ -27,6 +28,7 @@ from rosenblatt.kernels.text import Ngrams
 _CELLS = ("csv", "tsv", "fasttext")
 _TYPED = ("parquet", "arrow")
 _FLAT = ("csv", "tsv", "text")
+_NOT_TABLES = "{} files are not tables; their rows can be hashed into a .cache folder"
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -36,8 +38,9 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     ----------
     files : paths
     out : path
-        A .parquet, .arrow, .csv, .tsv or .jsonl file, also as .gz or .zst; or a .cache folder,
-        into which the rows are hashed for training.
+        A .parquet, .arrow, .csv, .tsv or .jsonl file, also as .gz or .zst; a .svm, .vw or .ft file
+        (svmlight, Vowpal Wabbit, fastText); or a .cache folder, into which the rows are hashed for
+        training.
     **reading
         Options of :func:`rosenblatt.data.open`.
 
@@ -49,9 +52,13 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     if Path(out).suffix == ".cache":
         hashed = open(files, **reading)
         return write_cache(hashed, out), hashed.bad
+    named = named_format(os.fspath(out))
+    if named in ("svmlight", "vw", "fasttext"):
+        return _write_sparse(open(files, **reading), Path(out), named)
     for name in ("label", "text", "columns", "ngrams"):
         if reading.get(name) is not None:
-            raise OptionError(f"{name} has no effect unless rows are hashed into a .cache folder")
+            message = "has no effect unless rows are hashed into a .cache folder or written as "
+            raise OptionError(f"{name} {message}svmlight, vw or fasttext lines")
     rows = bad = 0
     schema, skip = None, bool(reading.get("skip_bad_rows"))
     source = _table(files, reading, skip)
@@ -74,6 +81,19 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     return rows, bad
 
 
+def _write_sparse(source: Source, out: Path, format: str) -> tuple[int, int]:
+    """Write the features of a table as lines that begin with the label."""
+    if source.format in (*SPARSE, "cache"):
+        raise DataError(_NOT_TABLES.format(source.format), path=source.files[0])
+    rows = bad = 0
+    check_output(out, source.files)
+    with replacing(out) as file, compressed(file, output_format(out, "text")[1]) as stream:
+        for chunk, _ in source.chunks():
+            stream.write(sparse_lines_of(chunk, format, source.features))
+            rows, bad = rows + chunk.table.num_rows, bad + chunk.bad
+    return rows, bad
+
+
 def _table(files: Iterable[str], reading: dict[str, Any], skip: bool) -> Source:
     """Files that are tables, as a source whose rows are taken as they stand."""
     words, block_bytes = missing_words(reading.get("missing")), reading.get("block_bytes")
@@ -82,7 +102,7 @@ def _table(files: Iterable[str], reading: dict[str, Any], skip: bool) -> Source:
         missing=words,
     )  # fmt: skip
     if reader.format in SPARSE:
-        raise DataError(f"{reader.format} files are not tables", path=reader.files[0])
+        raise DataError(_NOT_TABLES.format(reader.format), path=reader.files[0])
     features = detect_features(reader, 1, None, None, Ngrams(), words)
     return Source(reader, features, True, None, skip)
 

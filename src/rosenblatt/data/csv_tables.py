@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.cells import Words
-from rosenblatt.data.strings import MISSING_WORDS, is_utf8
+from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
 from rosenblatt.errors import DataError, NoRowsError
 
 SAMPLE_BYTES = 1 << 16

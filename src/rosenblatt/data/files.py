@@ -19,24 +19,13 @@ FORMATS = (
 )  # fmt: skip
 
 _SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
-    ".ft": "fasttext",
-    ".fasttext": "fasttext",
-    ".vw": "vw",
-}
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight",
+    ".ft": "fasttext", ".fasttext": "fasttext", ".vw": "vw",
+}  # fmt: skip
 _PACKED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.strings import is_utf8
+from rosenblatt.data.cells import is_utf8
 from rosenblatt.errors import DataError, shown
 
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())

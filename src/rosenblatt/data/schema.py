@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.column_kinds import Column, guess_columns, name_speaks_of, seldom_repeats
 from rosenblatt.data.features import Features
-from rosenblatt.data.indicators import SEPARATOR, indicator_columns, joined_name
+from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_name
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,22 +19,24 @@ LABEL_PREFIX = b"__label__"
 
 
 class Lines(NamedTuple):
-    """Rows that brought features of their own: labels (NaN where none), importances, bad lines."""
+    """Rows that brought features of their own; a label is the place of its name, -1 for none."""
 
     rows: Rows
-    labels: np.ndarray
-    weights: np.ndarray
+    names: list[str]
+    codes: np.ndarray
+    weights: np.ndarray | None
     path: str
-    line_of: Callable[[int], int]
+    line_of: Callable[[int], int | None]
     bad: int
+    missing: Mapping[str, int] = {}
 
 
 def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
     """Read a block of svmlight or Vowpal Wabbit lines.
 
     >>> lines = read_sparse(Block.of(b"+1 3:0.5\\n-1 2:1 7:2\\n", "a.svm"), "svmlight", 22, False)
-    >>> lines.labels.tolist(), lines.rows.indices.tolist()
-    ([1.0, -1.0], [3, 2, 7])
+    >>> lines.names, lines.codes.tolist(), lines.rows.indices.tolist()
+    (['-1', '1'], [1, 0], [3, 2, 7])
     """
     parse = parse_svmlight if format == "svmlight" else parse_vw
     parsed = parse(block.array, bits)
@@ -51,7 +53,14 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
 
     rows = Rows(parsed.indptr, parsed.indices, parsed.values)
     good = np.flatnonzero(parsed.faults == 0)
-    return Lines(rows, parsed.labels, parsed.weights, block.path, line_of, len(wrong))
+    values, codes = np.unique(parsed.labels, return_inverse=True)
+    names = [_plain_number(value) for value in values]
+    codes[np.isnan(parsed.labels)] = -1
+    return Lines(rows, names, codes, parsed.weights, block.path, line_of, len(wrong))
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _fault(block: Block, code: int, place: int, bits: int) -> DataError:

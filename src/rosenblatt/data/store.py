@@ -65,16 +65,9 @@ class Growing:
 class Store:
     """Packed rows with their labels, appended block by block and visited in any order.
 
-    Parameters
-    ----------
-    memory : int
-        Bytes of rows to hold in memory. More than that goes to disk.
-    folder : path, optional
-        Where to keep the rows on disk from the start. Without it they go to a temporary folder
-        when memory is used up, which disappears with the store.
+    Beyond `memory` bytes, or from the start if a `folder` is given, rows are on disk. Without a
+    folder they go to a temporary one, which disappears with the store.
 
-    Examples
-    --------
     >>> from rosenblatt.kernels.packing import Numbering
     >>> from rosenblatt.kernels.text import Rows
     >>> store, numbering = Store(), Numbering(16)
@@ -227,18 +220,8 @@ class Store:
     ) -> Store:
         """The store as it was when the summary was taken; what came later is cut off.
 
-        Parameters
-        ----------
-        folder : path
-        summary : dict
-            What :meth:`summary` said.
-        places, classes : int
-            How many there are: a row of others is refused.
-
-        Raises
-        ------
-        ModelFormatError
-            If a file is missing, cut, changed, or leads outside.
+        A file that is missing, cut or changed is a ModelFormatError, and so is a row with a place
+        or a class beyond those that there are.
         """
         store = cls.__new__(cls)
         store._files, store._maps, store._temporary = None, {}, None

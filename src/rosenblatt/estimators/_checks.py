@@ -12,32 +12,61 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 
 from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
+from rosenblatt.rules import gradient
 from rosenblatt.training import Epoch, History, Progress
 
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_COUNT = Interval(Integral, 1, None, closed="left")
+AUTO = StrOptions({"auto"})
+
+# What parameters may be, by name; an estimator where one means something else says so itself.
 CONSTRAINTS: dict[str, list[Any]] = {
-    "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
-    "threshold": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "eta0": [POSITIVE],
+    "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
+    "threshold": [NOT_NEGATIVE, AUTO],
     "mistake": [StrOptions({"margin", "sign"})],
+    "update": [StrOptions({"online", "batch"})],
+    "keep": [StrOptions({"last", "average", "late_average", "best"})],
+    "multiclass": [StrOptions({"auto", "ovr", "ovo", "joint"})],
+    "fit_intercept": ["boolean"],
+    "intercept_scaling": [POSITIVE],
+    "feature_rates": [StrOptions({"idf"}), "array-like", None],
+    "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
+    "alpha": [NOT_NEGATIVE],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     "shuffle": ["boolean", StrOptions({"random", "after_first"}), "array-like"],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "max_updates": [Interval(Integral, 1, None, closed="left"), None],
-    "tol": [Interval(Real, 0, None, closed="left"), None],
+    "max_iter": [_COUNT],
+    "max_updates": [_COUNT, None],
+    "tol": [NOT_NEGATIVE, None],
     "early_stopping": ["boolean"],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "n_iter_no_change": [_COUNT],
     "class_weight": [StrOptions({"balanced"}), dict, None],
+    "n_jobs": [Integral, None],
     "random_state": ["random_state"],
     "warm_start": ["boolean"],
     "verbose": ["verbose"],
     "device": [StrOptions(_device.DEVICES)],
     "callbacks": [callable, list, tuple, None],
     "calibrate": [StrOptions({"sigmoid", "isotonic"}), None],
+    "B": [POSITIVE, None],
+    "C": [POSITIVE],
+    "b": [POSITIVE],
+    "r": [POSITIVE],
+    "delta": [NOT_NEGATIVE],
+    "confidence": [Interval(Real, 0.5, 1, closed="neither")],
+    "covariance": [StrOptions({"diagonal", "full"})],
+    "whiten": [StrOptions({"mistakes", "all"})],
+    "loss": [StrOptions(set(gradient.LOSSES))],
+    "method": [StrOptions({"sgd", "adagrad", "ftrl"})],
+    "normalize": ["boolean"],
+    "aggressive": ["boolean"],
 }
 
 
@@ -184,32 +213,6 @@ def initial_weights(
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity.")
     return array.reshape(shape).copy()
-
-
-def held_out_rows(
-    model: Any, codes: np.ndarray, n_classes: int, random: np.random.RandomState
-) -> np.ndarray:
-    """The rows that early stopping holds out."""
-    seed = int(random.randint(2**31))
-    if model.validation_fraction * len(codes) < n_classes:
-        raise ValueError(
-            f"validation_fraction would hold out {model.validation_fraction:.0%} of {len(codes)} "
-            f"rows, fewer than the {n_classes} classes. Give X_val and y_val, or a larger "
-            "validation_fraction."
-        )
-    _, out = train_test_split(
-        np.arange(len(codes)), test_size=model.validation_fraction, stratify=codes,
-        random_state=seed,
-    )  # fmt: skip
-    return np.asarray(out)
-
-
-def validation_codes(y_val: Any, classes: np.ndarray) -> np.ndarray:
-    """The class numbers of held-out examples."""
-    unknown = np.setdiff1d(y_val, classes)
-    if unknown.size:
-        raise ValueError(f"y_val holds labels that y does not: {unknown[:5]}.")
-    return np.searchsorted(classes, y_val)
 
 
 def order_of(

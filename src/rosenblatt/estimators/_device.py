@@ -247,10 +247,11 @@ def device_lengths(X: Any, rates: Array) -> Array:
 
 
 def device_scores(X: Any, weights: Array, bias: Array) -> Any:
-    """The scores ``X·W' + b`` of rows on a CUDA device, there."""
+    """The scores ``X·W' + b`` of rows on a CUDA device, there; a vector for a single problem."""
     xp = current_device().xp
     with in_plain_words():
-        return X @ xp.asarray(weights, X.dtype).T + xp.asarray(bias, X.dtype)
+        scores = X @ xp.asarray(weights, X.dtype).T + xp.asarray(bias, X.dtype)
+        return scores[:, 0] if len(bias) == 1 else scores
 
 
 def device_votes(scores: Any, problems: Problems) -> Any:
@@ -269,12 +270,18 @@ def moved_to_cuda(learner: Linear) -> DeviceLinear:
     return moved
 
 
-def predicted(classes: Array, scores: Any, given: Any) -> Any:
-    """The labels that scores on the device stand for; there, where labels are numbers."""
+def predicted(classes: Array | None, scores: Any, given: Any) -> Any:
+    """The labels that scores on the device stand for; there, where labels are numbers.
+
+    Without `classes`, which of several labels each row has.
+    """
     scores = current_device().xp.from_dlpack(scores)
+    if classes is None:
+        return like((scores > 0).astype(np.int64), given)
     codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(np.intp)
-    labels = device_labels(classes, codes)
-    return like(labels, given) if classes.dtype.kind in "iufb" else labels
+    if classes.dtype.kind not in "iufb":
+        return classes[current_device().host(codes)]
+    return like(current_device().xp.asarray(classes)[codes], given)
 
 
 def fixed_device(estimator: Any, X: Any) -> str:
@@ -328,11 +335,3 @@ def dual_scores(
         return scores_on_device(
             device, entries, len(X), log, weights, clock, support.shape[0], joint
         )
-
-
-def device_labels(classes: Array, codes: Any) -> Any:
-    """The labels of class numbers on the device: there if they are numbers, else on the host."""
-    device = current_device()
-    if classes.dtype.kind not in "iufb":
-        return classes[device.host(codes)]
-    return device.xp.asarray(classes)[codes]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._calibrated import calibrates
+from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
@@ -38,29 +37,10 @@ class HeldOut(NamedTuple):
     weights: np.ndarray
 
 
-class DualModel:
+class DualModel(Classifier):
     """What a kernel perceptron is once it is trained."""
 
-    classes_: np.ndarray
-    support_: np.ndarray
-    support_vectors_: Any
-    state_: DualState
-    n_features_in_: int
-
-    kernel: Any
-    keep: Any
-    multiclass: Any
-    early_stopping: Any
-    mistake: Any
-    threshold: Any
-    cache_size: Any
-    max_support: Any
-    forget: Any
-    random_state: Any
-    _check_parameters: Any
     _fixed: FixedKernel
-    _progress: Progress
-    _rows_seen: int
 
     def decision_function(self, X):
         """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
@@ -87,29 +67,6 @@ class DualModel:
             there = _device.is_on_cuda(X)
             scores = (_device.device_votes if there else votes)(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
-
-    def predict(self, X):
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
-
-        Returns
-        -------
-        labels : array (n,)
-            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
-            no device arrays of strings.
-        """
-        scores = self.decision_function(X)
-        if _device.is_on_cuda(X):
-            return _device.predicted(self.classes_, scores, X)
-        return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """The share of rows, by weight, whose label is predicted right."""
-        labels, y = _device.to_host(self.predict(X)), _device.to_host(y)
-        return float(accuracy_score(y, labels, sample_weight=sample_weight))
 
     def rewound(self, steps: float) -> Self:
         """The model as it stood after that many steps (examples looked at).
@@ -214,21 +171,14 @@ class DualModel:
             self._problems().joint,
         )  # fmt: skip
 
-    def _held_out(self, X, codes, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
-        """The rows to validate on, if any, and the weights of the rows with theirs set to zero."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val belong together: give both or neither.")
+    def _held_rows(self, X, targets, omega, out, X_val, y_val) -> HeldOut | None:
+        """The rows to validate on, if any."""
         if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-            found = checks.validation_codes(y_val, self.classes_)
-            return HeldOut(X_val, found, np.ones(len(found))), omega
-        if not (self.early_stopping or calibrates(self)):
-            return None, omega
-        out = checks.held_out_rows(self, codes, len(self.classes_), random)
-        weights = np.broadcast_to(omega, codes.shape)
-        remaining = np.array(weights)
-        remaining[out] = 0.0
-        return HeldOut(X[out], codes[out], weights[out]), remaining
+            return HeldOut(X_val, targets.alike(y_val).codes, np.ones(len(y_val)))
+        if out is None:
+            return None
+        return HeldOut(X[out], targets.codes[out], np.broadcast_to(omega, len(targets.codes))[out])
 
     def _validation_error(self, held: HeldOut, learner: Any, averaged: bool) -> float:
         """The share of the held-out rows, by weight, that a learner gets wrong."""

@@ -9,14 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt import __version__
-from rosenblatt.estimators._calibrated import give_recent, recent_arrays
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._persistence import (
     classes_from,
     give_names,
+    give_recent,
     names_of,
     parameters_from,
     plain_parameters,
+    recent_arrays,
 )
 from rosenblatt.estimators.kernel_perceptron import KernelPerceptron
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment

@@ -24,8 +24,6 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 
 FLOATS = [np.dtype(np.float64), np.dtype(np.float32)]
-_valid_settings: set[Any] = set()  # of parameters that passed all checks
-_SIMPLE = {bool, int, float, str, type(None)}
 
 
 def checked_data(
@@ -145,33 +143,3 @@ def surveyed(estimator: Any, examples: Examples, X: Any, rows: float, threads: i
     if not found.is_finite:
         refuse_bad_numbers(estimator, X)
     return found
-
-
-def check_parameters(estimator: Any, more: Any) -> None:
-    """Check the parameters by scikit-learn's constraints and by `more(estimator)`.
-
-    Simple values that have passed before pass at once.
-    """
-    values = [getattr(estimator, name) for name in estimator._get_param_names()]
-    kinds = [type(value) for value in values]
-    key = (type(estimator), *values, *kinds) if _SIMPLE.issuperset(kinds) else None
-    if key is not None and key in _valid_settings:
-        return
-    estimator._validate_params()
-    more(estimator)
-    if key is not None:
-        if len(_valid_settings) > 10_000:
-            _valid_settings.clear()
-        _valid_settings.add(key)
-
-
-class QuickParameters:
-    """Parameter names looked up once per class, and not in the constructor each time."""
-
-    _names: list[str]
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        if "_names" not in cls.__dict__:
-            cls._names = super()._get_param_names()  # type: ignore[misc]
-        return cls._names

@@ -9,26 +9,19 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._calibrated import Calibrated, calibrates
-from rosenblatt.estimators._input import (
-    QuickParameters,
-    check_parameters,
-    checked_data,
-    surveyed,
-)
+from rosenblatt.estimators._input import checked_data, surveyed
 from rosenblatt.estimators._online_training import OnlineTraining
 from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._targets import Targets, check_label_options
 from rosenblatt.estimators._threads import threads_of
-from rosenblatt.estimators._units import InUnitsOfTheData
-from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import Examples, examples_of
+from rosenblatt.learners.family import Family
+from rosenblatt.learners.family_full import FullFamily
 from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -42,10 +35,6 @@ def _falling(eta0: float, power: float, t: int) -> float:
     return eta0 / t**power
 
 
-def _unless_auto(given: Any, otherwise: Any) -> Any:
-    return otherwise if given == "auto" else given
-
-
 @dataclass
 class Run:
     """What a fit has to do: `training.run` of these; a learner of the same rule may do it."""
@@ -56,10 +45,15 @@ class Run:
     progress: Progress
 
 
-class LinearTraining(
-    OnlineTraining, QuickParameters, Calibrated, InUnitsOfTheData, LearnedWeights, BaseEstimator
-):  # fmt: skip
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearTraining(OnlineTraining):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
+
+    keep: str = "last"
+    fit_intercept: bool = True
+    intercept_scaling: Any = 1.0
+    feature_rates: Any = None
+    n_jobs: int | None = None
 
     def fit(
         self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
@@ -131,7 +125,7 @@ class LinearTraining(
             run = Run(learner, data, plan, Progress())
             yield run
             self._show(run.learner, examples, base, plan, run.progress)
-            if calibrates(self):
+            if self.calibrate is not None:
                 here, held = _device.to_host(X), _device.to_host(X_val)
                 self._calibrate_by_held_out(here, targets, out, held, _device.to_host(y_val))
 
@@ -155,42 +149,44 @@ class LinearTraining(
         """
         weights = n_problems(len(self.classes_), "ovr") * examples.n_features
         many = weights > min(examples.stored, _CACHED_WEIGHTS)
-        return examples.packed() if many or self.shuffle is not True else examples
-
-    def _check_parameters(self) -> None:
-        check_parameters(self, checks.check_options)
+        pays = (many or self.shuffle is not True) and not self._is_full()
+        return examples.packed() if pays else examples
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Any:
         """A learner on the processor that knows nothing yet."""
-        return self._learner_of(examples, n_classes, self.multiclass_, threads_of(self.n_jobs))
-
-    def _learner_of(
-        self, examples: Examples, n_classes: int, multiclass: str, threads: int
-    ) -> Any:  # fmt: skip
-        """A learner of classes of which each row has one."""
+        threads, multiclass = threads_of(self.n_jobs), self.multiclass_
         one_book = self.max_updates is not None or self.keep == "best"
-        if threads > 1 and n_classes > 2 and multiclass == "ovr" and one_book:
+        (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
+        if rule is None and threads > 1 and n_classes > 2 and multiclass == "ovr" and one_book:
             name = "keep='best'" if self.keep == "best" else "max_updates"
             raise ValueError(
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
+        shared: dict[str, Any] = {
+            "multiclass": multiclass,
+            "padding": padding,
+            "averaging": self._averages(),
+            "rates": self._rates(examples),
+            "dtype": examples.dtype,
+            "dense": examples.is_dense,
+            "threads": threads,
+        }
+        if rule is not None:
+            kind = FullFamily if self._is_full() else Family
+            return kind(rule, n_classes, examples.n_features, **shared)
         if examples.stored * n_classes < WORTH_STARTING:
-            threads = 1
-        thresholds, padding = self._rule(n_classes)
-        return Linear(
-            n_classes,
-            examples.n_features,
-            multiclass=multiclass,
-            thresholds=thresholds,
-            padding=padding,
-            averaging=self._averages(),
-            rates=self._rates(examples),
-            dtype=examples.dtype,
-            dense=examples.is_dense,
-            batch=self.update == "batch",
-            threads=threads,
-        )
+            shared["threads"] = 1
+        shared |= {"thresholds": thresholds, "batch": self.update == "batch"}
+        return Linear(n_classes, examples.n_features, **shared)
+
+    def _member_rule(self) -> Any:
+        """The named tuple of a member of the family and its parameters; None for the perceptron."""
+        raise NotImplementedError
+
+    def _is_full(self) -> bool:
+        """Whether a whole covariance matrix is kept."""
+        return getattr(self, "covariance", "diagonal") == "full"
 
     def _rates(self, examples: Examples) -> np.ndarray:
         if self.feature_rates is None:
@@ -214,17 +210,6 @@ class LinearTraining(
         zero = State.zero(n, own.shape[1], averaging=self._averages())
         learner.restore(replace(zero, weights=own, bias=bias))
         return weights
-
-    def _held_out(self, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
-        """The rows held out, if any, and the weights of the rows with theirs set to zero."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val belong together: give both or neither.")
-        if X_val is not None or not (self.early_stopping or calibrates(self)):
-            return None, omega
-        out = targets.held_out(self, random)
-        remaining = np.array(np.broadcast_to(omega, targets.codes.shape))
-        remaining[out] = 0.0
-        return out, remaining
 
     def _calibrate_by_held_out(self, X, targets, out, X_val, y_val) -> None:
         """Calibrate by the rows that were held out."""
@@ -253,23 +238,13 @@ class LinearTraining(
             return examples, None
         return examples, lambda learner, averaged: learner.error(held, rows, averaged)
 
-    def _plan(self, validate=None) -> Plan:
+    def _plan(self, validate=None, **more) -> Plan:
         eta: float | Callable[[int], float] = float(self.eta0)
         if callable(self.learning_rate):
             eta = self.learning_rate
         elif self.learning_rate != "constant":
             eta = partial(_falling, self.eta0, {"inverse": 1, "sqrt": 0.5}[self.learning_rate])
-        return Plan(
-            eta=eta,
-            keep=self.keep,
-            max_epochs=self.max_iter,
-            max_updates=self.max_updates,
-            tol=_unless_auto(self.tol, 1e-3 if self.early_stopping else 5e-3),
-            patience=_unless_auto(self.n_iter_no_change, 5 if self.early_stopping else 3),
-            early_stopping=self.early_stopping,
-            validate=validate,
-            callbacks=checks.callbacks_of(self),
-        )
+        return super()._plan(validate, eta=eta, keep=self.keep, **more)
 
     def _show(self, learner, examples, base, plan, progress) -> None:
         """Keep the learner, and the weights that the plan wants in the end."""

@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._classes import arrivals, grown
+from rosenblatt.estimators._classifier import learns_online
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._targets import (
     Targets,
@@ -19,48 +21,24 @@ from rosenblatt.estimators._targets import (
     check_label_options,
     check_same_labels,
 )
-from rosenblatt.estimators._units import MeanSquare
+from rosenblatt.estimators._units import MeanSquare, multiclass_of, padding_of, threshold_of
+from rosenblatt.estimators._weights import LearnedWeights
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.training import Progress
 
 
-def _learns_online(estimator: Any) -> bool:
-    """Learning row by row has no use for what looks at all examples together."""
-    together = (
-        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
-        ("feature_rates", "idf"),
-    )  # fmt: skip
-    for name, value in together:
-        given = getattr(estimator, name)
-        if isinstance(given, str) and given == value:
-            raise AttributeError(
-                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
-                f"by one. Use fit, or another {name}."
-            )
-    return True
+class OnlineTraining(LearnedWeights):
+    """partial_fit of a linear classifier, and what ``"auto"`` stands for."""
 
+    # What not all have a parameter for.
+    eta0: Any = 1.0
+    learning_rate: Any = "constant"
+    threshold: Any = 0.0
+    mistake: Any = "margin"
+    update: Any = "online"
+    max_updates: Any = None
 
-class OnlineTraining:
-    """partial_fit of a linear classifier; the rest of it knows its parameters and its learner."""
-
-    classes_: np.ndarray
-    multiclass_: str
-    class_weight: Any
-    _learner: Any
-    _places: np.ndarray | None
-    _progress: Progress
-    _square: MeanSquare
-    _shown: Any
-    _check_parameters: Any
-    _new_learner: Any
-    _begin_units: Any
-    _use: Any
-    _plan: Any
-    _unpack: Any
-    _foreseen: Any
-    _remember: Any
-
-    @available_if(_learns_online)
+    @available_if(learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
@@ -210,3 +188,41 @@ class OnlineTraining:
         progress.history, progress.row_updates, progress.stop_reason = [], None, None
         checks.describe_run(self, progress)
         self.n_iter_ = 1
+
+    def _settle_units(self, examples: Examples, rows: float, lengths: Any = None) -> None:
+        """Decide by all examples what ``"auto"`` stands for; see :meth:`MeanSquare.of`."""
+        n_classes, several = len(self.classes_), examples.sets is not None
+        self.multiclass_ = multiclass_of(
+            self.multiclass, n_classes, rows, self.n_features_in_, several
+        )
+        self._square = MeanSquare()
+        if self._has_auto():
+            self._square = MeanSquare.of(examples, self._rates(examples), lengths)
+        self._rule(n_classes)
+
+    def _begin_units(self, several: bool) -> None:
+        """Leave it to the rows that come one by one what ``"auto"`` stands for."""
+        self.multiclass_ = multiclass_of(self.multiclass, 0, 0.0, self.n_features_in_, several)
+        self._square = MeanSquare(rows=0 if self._has_auto() else None)
+
+    def _has_auto(self) -> bool:
+        return self.threshold == "auto" or (self.fit_intercept and self.intercept_scaling == "auto")
+
+    def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
+        """The thresholds and the padding that the parameters ask for, in the present units."""
+        eta = float(self._plan().etas(1, 1)[0])
+        joint = self.multiclass_ == "joint" and n_classes > 2
+        square = self._square.value
+        padding = padding_of(self.intercept_scaling, square) if self.fit_intercept else 0.0
+        threshold = 0.0
+        if self.mistake == "margin":
+            threshold = threshold_of(self.threshold, square, padding, eta, joint)
+        self.threshold_, self.intercept_scaling_ = threshold, padding
+        return rules.thresholds(self.mistake, threshold), padding
+
+    def _use(self, square: MeanSquare) -> None:
+        """Go on learning in other units, if they are others."""
+        changed, self._square = square.value != self._square.value, square
+        if changed:
+            (thresholds, padding), rule = self._rule(len(self.classes_)), self._member_rule()
+            self._learner.change(thresholds if rule is None else rule, padding)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt import __version__, estimators
-from rosenblatt.estimators._calibrated import give_recent, recent_arrays
+from rosenblatt.estimators._classifier import MOST_RECENT
 from rosenblatt.estimators._linear_training import LinearTraining
 from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.kernels.family_cells import BOOK
@@ -185,3 +185,32 @@ def _checked_state(arrays: dict[str, np.ndarray], model: LinearTraining) -> Stat
         if not fits or not np.isfinite(array).all():
             raise ValueError(f"{name} is {array.shape} or holds numbers that are not finite")
     return State(**found)
+
+
+def recent_arrays(model: Any) -> dict[str, np.ndarray]:
+    """What a model file holds of the scores that a model is calibrated by."""
+    recent = getattr(model, "_recent", None)
+    if recent is None:
+        return {}
+    return {"recent.scores": np.ascontiguousarray(recent[0]), "recent.codes": recent[1]}
+
+
+def give_recent(model: Any, arrays: dict[str, np.ndarray]) -> None:
+    """Give a model what :func:`recent_arrays` wrote; what does not fit is a ValueError."""
+    model._recent = model._calibration = None
+    if "recent.scores" not in arrays:
+        return
+    scores, codes, k = arrays["recent.scores"], arrays["recent.codes"], len(model.classes_)
+    several = getattr(model, "multiclass_", None) == "labels"
+    fits = (
+        scores.shape == (len(codes), *(() if k == 2 and not several else (k,)))
+        and scores.dtype == np.float64
+        and codes.dtype == np.int64
+        and codes.shape == (scores.shape if several else (len(codes),))
+        and 0 < len(codes) <= MOST_RECENT
+        and np.isfinite(scores).all()
+        and 0 <= codes.min() <= codes.max() < (2 if several else k)
+    )
+    if not fits:
+        raise ValueError("the scores to calibrate by do not fit the classes")
+    model._recent = scores, codes

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
@@ -51,7 +52,10 @@ class Targets(NamedTuple):
         if self.sets is None:
             if y.ndim == 2:
                 raise ValueError(f"y_val has shape {y.shape}, but y holds one label per row.")
-            return Targets(self.classes, checks.validation_codes(y, self.classes))
+            unknown = np.setdiff1d(y, self.classes)
+            if unknown.size:
+                raise ValueError(f"y_val holds labels that y does not: {unknown[:5]}.")
+            return Targets(self.classes, np.searchsorted(self.classes, y))
         if y.ndim == 1 or y.shape[1] != len(self.classes):
             raise ValueError(f"y_val has shape {y.shape}, but y has {len(self.classes)} columns.")
         return Targets.of(y)
@@ -67,11 +71,19 @@ class Targets(NamedTuple):
         numbers = np.arange(len(self.sets))
         return checks.example_weights(sample_weight, None, numbers, self.codes, fewest=1)
 
-    def held_out(self, model: Any, random: np.random.RandomState) -> np.ndarray:
-        """The rows that a model holds out: as large a share of each class, or of all rows."""
-        if self.sets is None:
-            return checks.held_out_rows(model, self.codes, len(self.classes), random)
-        return checks.held_out_rows(model, np.zeros(len(self.codes), np.int32), 1, random)
+    def held_out(self, share: float, random: np.random.RandomState) -> np.ndarray:
+        """So large a share of the rows: as large a one of each class, or of all rows."""
+        seed, n = int(random.randint(2**31)), len(self.codes)
+        n_classes, strata = len(self.classes), self.codes
+        if self.sets is not None:
+            n_classes, strata = 1, np.zeros(n, np.int32)
+        if share * n < n_classes:
+            raise ValueError(
+                f"validation_fraction would hold out {share:.0%} of {n} rows, fewer than the "
+                f"{n_classes} classes. Give X_val and y_val, or a larger validation_fraction."
+            )
+        _, out = train_test_split(np.arange(n), test_size=share, stratify=strata, random_state=seed)
+        return np.asarray(out)
 
 
 def indicators(estimator: BaseEstimator, y: Any) -> np.ndarray | None:

@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt import rules
 from rosenblatt.estimators import _device
 from rosenblatt.kernels.lengths import squared_lengths
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.linear import Linear
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
 PADDING = 0.5  # the padding constant, as a share of the root mean square length of the rows
@@ -174,61 +172,3 @@ def stretches(first: int, count: int) -> list[tuple[int, int]]:
         at *= 2
     edges = [0, *cuts, count]
     return list(pairwise(edges))
-
-
-class InUnitsOfTheData:
-    """The part of a linear classifier that knows what ``"auto"`` stands for."""
-
-    threshold: Any
-    intercept_scaling: Any
-    multiclass: Any
-    mistake: str
-    fit_intercept: bool
-    classes_: np.ndarray
-    n_features_in_: int
-    threshold_: float
-    intercept_scaling_: float
-    multiclass_: str
-    _learner: Linear
-    _square: MeanSquare
-    _plan: Any
-    _rates: Any
-
-    def _settle_units(
-        self, examples: Examples, rows: float, lengths: np.ndarray | None = None
-    ) -> None:
-        """Decide by all examples what ``"auto"`` stands for; see :meth:`MeanSquare.of`."""
-        n_classes, several = len(self.classes_), examples.sets is not None
-        self.multiclass_ = multiclass_of(
-            self.multiclass, n_classes, rows, self.n_features_in_, several
-        )
-        self._square = MeanSquare()
-        if self._has_auto():
-            self._square = MeanSquare.of(examples, self._rates(examples), lengths)
-        self._rule(n_classes)
-
-    def _begin_units(self, several: bool) -> None:
-        """Leave it to the rows that come one by one what ``"auto"`` stands for."""
-        self.multiclass_ = multiclass_of(self.multiclass, 0, 0.0, self.n_features_in_, several)
-        self._square = MeanSquare(rows=0 if self._has_auto() else None)
-
-    def _has_auto(self) -> bool:
-        return self.threshold == "auto" or (self.fit_intercept and self.intercept_scaling == "auto")
-
-    def _rule(self, n_classes: int) -> tuple[tuple[float, float], float]:
-        """The thresholds and the padding that the parameters ask for, in the present units."""
-        eta = float(self._plan().etas(1, 1)[0])
-        joint = self.multiclass_ == "joint" and n_classes > 2
-        square = self._square.value
-        padding = padding_of(self.intercept_scaling, square) if self.fit_intercept else 0.0
-        threshold = 0.0
-        if self.mistake == "margin":
-            threshold = threshold_of(self.threshold, square, padding, eta, joint)
-        self.threshold_, self.intercept_scaling_ = threshold, padding
-        return rules.thresholds(self.mistake, threshold), padding
-
-    def _use(self, square: MeanSquare) -> None:
-        """Go on learning in other units, if they are others."""
-        changed, self._square = square.value != self._square.value, square
-        if changed:
-            self._learner.change(*self._rule(len(self.classes_)))

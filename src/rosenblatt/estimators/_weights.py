@@ -6,27 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.linear_model._base import SparseCoefMixin
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators import _device
+from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import checked_data
-from rosenblatt.estimators._scores import linear_scores
 from rosenblatt.kernels.family_cells import SCALE
-from rosenblatt.learners.linear import Linear
+from rosenblatt.kernels.products import checked_products
+from rosenblatt.learners.examples import check_sparse
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.weights import State, Weights
 
 
-class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
+class LearnedWeights(SparseCoefMixin, Classifier):
     """The weights of a learner, which stay where they are, as scikit-learn names them."""
 
-    classes_: np.ndarray
-    n_features_in_: int
-    multiclass_: str
-    keep: str
-    feature_rates: Any
-    _learner: Linear
+    _learner: Any
     _shown: Weights | None  # None: those in use are those to predict with
     _places: np.ndarray | None  # the columns of packed rows
     _base: np.ndarray | None  # weights of columns that no packed row had
@@ -45,52 +42,16 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
         """
         check_is_fitted(self)
         if _device.is_on_cuda(X):
-            return _device.like(self._scores_on_device(X), X)
+            there = _device.checked_on_device(self, X, dtype=self.coef_.dtype, reset=False)
+            return _device.like(self._scores_of(there), X)
         return self._scores_of(checked_data(self, X, reset=False, indices=False))
 
-    def _scores_of(self, X: Any) -> np.ndarray:
+    def _scores_of(self, X: Any) -> Any:
         """What :meth:`decision_function` gives for rows that are checked already."""
-        scores = linear_scores(X, *self._predicting())
-        is_pairwise = self.multiclass_ == "ovo" and len(self.classes_) > 2
-        return votes(scores, self._learner.problems) if is_pairwise else scores
-
-    def predict(self, X):
-        """The class of each row, or which labels it has.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame (n, d)
-
-        Returns
-        -------
-        labels : array (n,), or indicator matrix (n, labels) of int
-            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
-            no device arrays of strings.
-        """
-        check_is_fitted(self)
-        several = self.multiclass_ == "labels"
-        if not _device.is_on_cuda(X):
-            if several:
-                return (self.decision_function(X) > 0).astype(np.int64)
-            return super().predict(X)
-        scores = self._scores_on_device(X)
-        if several:
-            return _device.like((scores > 0).astype(np.int64), X)
-        return _device.predicted(self.classes_, scores, X)
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """The share of rows, by weight, whose label, or all of whose labels, is predicted right."""
-        return super().score(_device.to_host(X), _device.to_host(y), sample_weight)
-
-    def _scores_on_device(self, X) -> Any:
-        """The scores of rows on a CUDA device, as CuPy has them."""
-        weights, bias = self._predicting()
-        X = _device.checked_on_device(self, X, dtype=weights.dtype, reset=False)
-        scores = _device.device_scores(X, weights, bias)
-        if len(bias) == 1:
-            return scores[:, 0]
-        if self.multiclass_ == "ovo":
-            return _device.device_votes(scores, self._learner.problems)
+        there = _device.is_on_cuda(X)
+        scores = (_device.device_scores if there else linear_scores)(X, *self._predicting())
+        if self.multiclass_ == "ovo" and len(self.classes_) > 2:
+            return (_device.device_votes if there else votes)(scores, self._learner.problems)
         return scores
 
     @property
@@ -126,8 +87,7 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
 
     def _learned(self) -> Weights:
         """The last weights, whatever is predicted with."""
-        state = self.state_
-        return Weights(state.weights, state.bias)
+        return Weights(self.state_.weights, self.state_.bias)
 
     def _averages(self) -> bool:
         return self.keep in ("average", "late_average")
@@ -182,3 +142,33 @@ class LearnedWeights(SparseCoefMixin, LinearClassifierMixin):
             self._learner.rates = self._rates_in_columns(learner.rates)
         self._learner.restore(state)
         self._places = self._base = None
+
+
+def linear_scores(X: Any, weights: Any, bias: np.ndarray) -> np.ndarray:
+    """``X·wᵀ + b`` of (problems, features) weights; a vector for a single problem.
+
+    The indices of a CSR matrix are checked on the way.
+
+    >>> linear_scores(np.eye(2), np.array([[1.0, 2.0]]), np.array([0.5]))
+    array([1.5, 2.5])
+    """
+    sparse_rows = hasattr(X, "indptr")
+    scores = (
+        _checked(X, weights) if sparse_rows else safe_sparse_dot(X, weights.T, dense_output=True)
+    )
+    scores = scores + bias.astype(weights.dtype)
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def _checked(X: Any, weights: Any) -> Any:
+    """The products of sparse rows and weights."""
+    narrow = X.indices.dtype == X.indptr.dtype and X.indices.dtype in (np.int32, np.int64)
+    if type(weights) is np.ndarray and X.dtype == weights.dtype and narrow:
+        word = np.dtype(f"u{X.indices.itemsize}")
+        out = np.empty((X.shape[0], len(weights)), X.dtype)
+        arrays = X.data, X.indices.view(word), X.indptr.view(word)
+        fits = X.indptr.shape == (X.shape[0] + 1,) and all(a.flags.c_contiguous for a in arrays)
+        if fits and checked_products(*arrays, np.ascontiguousarray(weights.T), out):
+            return out
+    check_sparse(X)
+    return safe_sparse_dot(X, weights.T, dense_output=True)

@@ -36,8 +36,6 @@ from rosenblatt.models.files import damage_is_named
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 
-FORMAT = "rosenblatt-checkpoint"
-VERSION = 5
 _LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
 _OF_FAMILY = ("cells", "book")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
@@ -55,6 +53,9 @@ class Checkpoint:
     rows : int or None
         Write, too, when so many rows were read or visited since the last time.
     """
+
+    format, version = "rosenblatt-checkpoint", 5
+    unreadable = "a checkpoint that this release can read"
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
         self.folder, self.seconds, self.rows = Path(folder), seconds, rows
@@ -109,32 +110,39 @@ class Checkpoint:
     def save(self, run: FileRun) -> None:
         """Write the run down; the rows first, then what refers to them."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        source, rows = run.source, run.rows
-        rows.store.flush(sync=True)
-        arrays = {"columns": rows.numbering.columns} | _arrays_of(run.learner.state())
+        arrays, own = self._told(run)
         if run.progress.kept is not None:
             arrays |= {f"kept.{k}": v for k, v in run.progress.kept.weights._asdict().items()}
         about: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": self.format,
+            "version": self.version,
             "settings": asdict(run.settings),
+            "features": run.source.features.to_json(),
+            "runs": [_plain_progress(progress) for progress in run.runs],
+            "held_out": run.held_out.to_json(),
+        }
+        tensorfile.write(self.file, arrays, about | own)
+        self._last = monotonic()
+
+    def _told(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays of a run and what goes with them, once the rows are on the disk."""
+        source, rows = run.source, run.rows
+        rows.store.flush(sync=True)
+        arrays = {"columns": rows.numbering.columns} | _arrays_of(run.learner.state())
+        about: dict[str, Any] = {
             "fingerprint": source.fingerprint(),
             "changes": source.last_changes(),
-            "features": source.features.to_json(),
             "classes": source.classes,
             "counts": [source.rows, source.bad, dict(source.missing)],
             "read": [rows.batches, rows.bytes, rows.restarts],
-            "runs": [plain_progress(progress) for progress in run.runs],
             "store": rows.store.summary(),
             "n_classes": run.learner.n_classes,
-            "held_out": run.held_out.to_json(),
             "label_sets": source.label_sets.members,
         }
         if rows.rarity is not None:
             arrays["scales"] = rows.rarity.scales
             about["rest"] = rows.rarity.rest
-        tensorfile.write(self.file, arrays, about)
-        self._last = monotonic()
+        return arrays, about
 
     def resume(self, run: FileRun) -> bool:
         """Put a fresh run where the saved one was; False if there is none yet.
@@ -144,15 +152,22 @@ class Checkpoint:
         ModelFormatError
             If the file is damaged, or of a run with other data or other settings.
         """
+        found = self._read(run)
+        if found is not None:
+            with damage_is_named(str(self.file)):
+                self._restore(run, *found)
+        return found is not None
+
+    def _read(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """What was saved, if it is of this run."""
         if not self.file.exists():
-            return False
+            return None
         arrays, about = tensorfile.read(self.file, sealed=True)
-        if about.get("format") != FORMAT or about.get("version") != VERSION:
-            raise ModelFormatError(f"{self.file} is not a checkpoint that this release can read")
+        if about.get("format") != self.format or about.get("version") != self.version:
+            raise ModelFormatError(f"{self.file} is not {self.unreadable}")
         with damage_is_named(str(self.file)):
             self._must_match(run, about)
-            self._restore(run, arrays, about)
-        return True
+        return arrays, about
 
     def _restore(self, run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Put a run where a saved one was, once all of it is known to fit together."""
@@ -175,14 +190,12 @@ class Checkpoint:
         source.rows, source.bad, missing = about["counts"]
         source.missing = Counter(missing)
         rows.batches, rows.bytes, rows.restarts = map(int, about["read"])
-        run.runs = [progress_from(plain) for plain in about["runs"]]
-        run.held_out = HeldOut.from_json(about["held_out"])
+        self._restore_progress(run, arrays, about)
         if not 0 <= run.progress.position <= len(rows.store):
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
-        if "kept.weights" in arrays:
-            weights = Weights(arrays["kept.weights"], arrays["kept.bias"])
-            _expect("kept", weights.weights, (len(state.bias), weights.weights.shape[1]))
-            run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
+        if run.progress.kept is not None:
+            weights = run.progress.kept.weights.weights
+            _expect("kept", weights, (len(state.bias), weights.shape[1]))
         run.learner = run.new_learner(rows.rarity, n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
@@ -191,26 +204,40 @@ class Checkpoint:
             run.learner.reserve(len(columns))
         rows.learner, rows.progress = run.learner, run.runs[0]
 
+    @staticmethod
+    def _restore_progress(run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+        """Tell a run where its phases stood, and what held-out rows decided."""
+        run.runs = [_progress_from(plain) for plain in about["runs"]]
+        run.held_out = HeldOut.from_json(about["held_out"])
+        if len(run.runs) not in (1, 2):
+            raise ValueError(f"it has {len(run.runs)} phases")
+        if "kept.weights" in arrays:
+            weights = Weights(arrays["kept.weights"], arrays["kept.bias"])
+            run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
+
     def remove(self) -> None:
         """Remove what was saved: the run is over. The model is on the disk by now."""
         self.file.unlink(missing_ok=True)
         shutil.rmtree(self.row_folder, ignore_errors=True)
 
     def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
+        self._must_have_same_data(run, about)
         now, then = asdict(run.settings), about["settings"]
         if Settings(**then) != run.settings:
             changed = [name for name in now if now[name] != then.get(name)]
             raise ModelFormatError(
                 f"{self.file} is of a run with other settings: {', '.join(changed)} differ"
             )
+        if Features.from_json(about["features"]) != run.source.features:
+            raise ModelFormatError(f"{self.file} is of a run with other columns")
+
+    def _must_have_same_data(self, run: FileRun, about: dict[str, Any]) -> None:
         if about["fingerprint"] != run.source.fingerprint():
             raise ModelFormatError(f"{self.file} is of a run on other files")
         changes = zip(run.source.last_changes(), about["changes"], strict=True)
         for path, (last, known) in zip(run.source.files, changes, strict=True):
             if last != known:
                 raise ModelFormatError(f"{path} was written again since {self.file} was saved")
-        if Features.from_json(about["features"]) != run.source.features:
-            raise ModelFormatError(f"{self.file} is of a run with other columns")
 
 
 def _label_sets(members: Any, n_classes: int) -> LabelSets:
@@ -273,7 +300,7 @@ def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} is {array.dtype}{array.shape} or holds what is not finite")
 
 
-def plain_progress(progress: Progress) -> dict[str, Any]:
+def _plain_progress(progress: Progress) -> dict[str, Any]:
     """Where a run stands, as plain data."""
     kept = progress.kept
     return {name: getattr(progress, name) for name in _PLAIN} | {
@@ -283,8 +310,8 @@ def plain_progress(progress: Progress) -> dict[str, Any]:
     }
 
 
-def progress_from(plain: dict[str, Any]) -> Progress:
-    """Where a run stands, from what :func:`plain_progress` told; without weights."""
+def _progress_from(plain: dict[str, Any]) -> Progress:
+    """Where a run stands, from what :func:`_plain_progress` told; without weights."""
     return Progress(
         **{name: plain[name] for name in _PLAIN},
         counts=Counts(**plain["counts"]),

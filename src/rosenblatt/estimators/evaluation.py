@@ -10,16 +10,44 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.errors import DataError, NoRowsError
 from rosenblatt.estimators.measures import Reliability, mean_area
 from rosenblatt.models import Model
+from rosenblatt.models.model import labelled
 
+RANKS = (1, 3, 5)
 _MOST_SCORES = 1 << 26
-_NO_ROWS = np.empty(0, np.int32)
+
+
+class _Counted:
+    """What follows from how often a class was predicted rightly, was predicted, and was there."""
+
+    classes: tuple[str, ...]
+    hits: Any
+    said: Any
+    true: Any
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the classes that have rows or were predicted."""
+        met = self.said + self.true > 0
+        f1 = 2 * self.hits[met] / (self.said + self.true)[met]
+        return float(f1.mean()) if met.any() else 0.0
+
+    def by_class(self) -> dict[str, dict[str, float]]:
+        """Precision, recall, F1 and the number of rows, for each class."""
+        return {
+            name: {
+                "precision": float(self.hits[c] / max(1, self.said[c])),
+                "recall": float(self.hits[c] / max(1, self.true[c])),
+                "f1": float(2 * self.hits[c] / max(1, self.said[c] + self.true[c])),
+                "rows": int(self.true[c]),
+            }
+            for c, name in enumerate(self.classes)
+        }
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(_Counted):
     """The confusion matrix of a model on a file, and what follows from it.
 
     Attributes
@@ -54,6 +82,10 @@ class Evaluation:
     trained_on: list[str] = field(default_factory=list)
     reliability: Reliability | None = None
 
+    hits = property(lambda self: np.diag(self.confusion))
+    said = property(lambda self: self.confusion.sum(axis=0))
+    true = property(lambda self: self.confusion.sum(axis=1))
+
     @property
     def rows(self) -> int:
         """How many rows were judged."""
@@ -70,29 +102,6 @@ class Evaluation:
         middle = (p + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
         return max(0.0, middle - half), min(1.0, middle + half)
-
-    def by_class(self) -> dict[str, dict[str, float]]:
-        """Precision, recall, F1 and the number of rows, for each class."""
-        hits = np.diag(self.confusion).astype(float)
-        said, true = self.confusion.sum(axis=0), self.confusion.sum(axis=1)
-        found = {}
-        for c, name in enumerate(self.classes):
-            precision, recall = hits[c] / max(1, said[c]), hits[c] / max(1, true[c])
-            f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-            found[name] = {
-                "precision": float(precision),
-                "recall": float(recall),
-                "f1": float(f1),
-                "rows": int(true[c]),
-            }
-        return found
-
-    @property
-    def macro_f1(self) -> float:
-        """The mean F1 of the classes that have rows or were predicted."""
-        met = self.confusion.sum(axis=0) + self.confusion.sum(axis=1) > 0
-        scores = np.array([entry["f1"] for entry in self.by_class().values()])
-        return float(scores[met].mean()) if met.any() else 0.0
 
     @cached_property
     def roc_auc(self) -> float | None:
@@ -122,41 +131,106 @@ class Evaluation:
         }
 
 
+@dataclass(frozen=True)
+class LabelEvaluation(_Counted):
+    """Counts of labels that were right, where a row may have several, and what follows from them.
+
+    Attributes
+    ----------
+    hits, said, true : int arrays (classes,)
+        How often each label was predicted rightly, was predicted, and was there.
+    at_rank : dict
+        Precision and recall of the K labels of the largest scores, by K: the share of these that
+        are right, and the share of all labels that is among them (as fastText counts them).
+    classes, bad, trained_on
+        As of an :class:`Evaluation`.
+
+    Examples
+    --------
+    >>> counts = np.array([[3, 1], [4, 2], [4, 1]])
+    >>> result = LabelEvaluation(("a", "b"), 5, *counts, {1: (0.8, 0.8)}, 0, [])
+    >>> round(result.micro_f1, 3), round(result.macro_f1, 3)
+    (0.727, 0.708)
+    """
+
+    classes: tuple[str, ...]
+    rows: int
+    hits: np.ndarray
+    said: np.ndarray
+    true: np.ndarray
+    at_rank: dict[int, tuple[float, float]]
+    bad: int
+    trained_on: list[str]
+
+    @property
+    def micro_f1(self) -> float:
+        """The F1 of all labels of all rows together."""
+        return float(2 * self.hits.sum() / max(1, self.said.sum() + self.true.sum()))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        ranks = {
+            f"{what}_at_{k}": values[i]
+            for k, values in self.at_rank.items()
+            for i, what in enumerate(("precision", "recall"))
+        }
+        return {
+            "rows": self.rows,
+            "bad_rows": self.bad,
+            "trained_on": self.trained_on,
+            "micro_f1": self.micro_f1,
+            "macro_f1": self.macro_f1,
+            **ranks,
+            "classes": self.by_class(),
+        }
+
+
 def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluation:
     """Judge a model on a source that was opened with its features and classes.
 
     Scores are kept for the area under the ROC curve: they take memory for every row and class, and
     are dropped when there are more than 2^26, unless they are asked for.
     """
-    k = len(model.classes)
+    k, kept = len(model.classes), 0
     confusion = np.zeros((k, k), dtype=np.int64)
-    scores, truth = [], []
+    scores: list[np.ndarray] = []
+    truth: list[np.ndarray] = []
     reliability = None if model.calibration is None else Reliability(k)
-    kept = 0
-    for batch in source:
-        if batch.labels is None:
-            message = f"there is no column {model.features.label!r} to compare with"
-            raise DataError(message, path=source.files[0])
-        found = model.scores(batch.rows)
-        np.add.at(confusion, (batch.labels, model.decide(found)), 1)
+    for rows, labels in labelled(model, source):
+        found = model.scores(rows)
+        np.add.at(confusion, (labels, model.decide(found)), 1)
         if reliability is not None:
-            reliability.add(model.probabilities(found), batch.labels)
+            reliability.add(model.probabilities(found), labels)
         scores.append(found[:, 0] if k == 2 else found)
-        truth.append(batch.labels)
+        truth.append(labels)
         kept += found.size
         if kept > _MOST_SCORES and not keep_scores:
             scores, truth = [], []
-    if not confusion.any():
-        raise NoRowsError("the file has no rows", path=source.files[0])
+    every_score, every_class = (np.concatenate(of) if of else np.empty(0) for of in (scores, truth))
+    trained_on = seen_in_training(model, source)
     return Evaluation(
-        model.classes,
-        confusion,
-        np.concatenate(scores) if scores and (keep_scores or kept <= _MOST_SCORES) else np.empty(0),
-        np.concatenate(truth) if truth and (keep_scores or kept <= _MOST_SCORES) else _NO_ROWS,
-        source.bad,
-        seen_in_training(model, source),
-        reliability,
+        model.classes, confusion, every_score, every_class, source.bad, trained_on, reliability
     )
+
+
+def evaluate_labels(model: Model, source: Source) -> LabelEvaluation:
+    """Judge a model of several labels on a source that was opened with its features and classes."""
+    k, n = len(model.classes), 0
+    counts = np.zeros((3, k), dtype=np.int64)
+    right = {rank: 0 for rank in RANKS if rank <= k}
+    for rows, truth in labelled(model, source):
+        scores = model.scores(rows)
+        said = model.decide_labels(scores)
+        counts += np.stack([(said & truth).sum(axis=0), said.sum(axis=0), truth.sum(axis=0)])
+        best = np.argsort(-scores, axis=1, kind="stable")
+        for rank in right:
+            right[rank] += int(np.take_along_axis(truth, best[:, :rank], axis=1).sum())
+        n += len(truth)
+    total = max(1, int(counts[2].sum()))
+    at_rank = {rank: (hits / (rank * n), hits / total) for rank, hits in right.items()}
+    hits, said, true = counts
+    trained_on = seen_in_training(model, source)
+    return LabelEvaluation(model.classes, n, hits, said, true, at_rank, source.bad, trained_on)
 
 
 def seen_in_training(model: Model, source: Source) -> list[str]:

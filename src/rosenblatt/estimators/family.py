@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators._family import POSITIVE, FamilyClassifier
+from rosenblatt import rules
+from rosenblatt.estimators._checks import CONSTRAINTS
+from rosenblatt.estimators._linear_training import LinearTraining
 from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
 
-_CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
-_COVARIANCE = StrOptions({"diagonal", "full"})
+
+class FamilyClassifier(LinearTraining):
+    """A linear classifier that learns by a rule of the family.
+
+    A subclass has its own parameters and says which (`_member_rule`). The parameters that all
+    share, and the attributes of a fitted model, are those of :class:`rosenblatt.Perceptron`.
+    """
+
+    def _screens(self) -> bool:
+        return False
+
+    @property
+    def variances_(self) -> np.ndarray:
+        """The variances of the weights, (problems, features); the covariances if they are full.
+
+        Only members that keep variances have them.
+        """
+        if type(self._member_rule()).__name__ not in rules.SECOND_ORDER:
+            raise AttributeError(f"{type(self).__name__} keeps no variances.")
+        cells = self.state_.cells
+        return cells if self._is_full() else cells[..., 1]
 
 
+@dataclass(eq=False, repr=False)
 class PassiveAggressive(FamilyClassifier):
     """Passive-aggressive learning: the smallest change that gives an example margin 1.
 
@@ -23,8 +47,7 @@ class PassiveAggressive(FamilyClassifier):
         Aggressiveness: the largest step of variant I; what a squared loss weighs in variant II.
     variant : {"", "I", "II"}, default="I"
         "" repairs every margin in full, whatever it takes.
-    **others
-        As for :class:`Perceptron`: `multiclass`, `keep`, `shuffle`, `max_iter`, `tol` and so on.
+    **others : as for :class:`Perceptron` (`multiclass`, `keep`, `shuffle`, `max_iter`, `tol` ...)
 
     Notes
     -----
@@ -41,15 +64,16 @@ class PassiveAggressive(FamilyClassifier):
     (180, 1.0)
     """
 
-    _own: ClassVar[dict[str, Any]] = {"C": 1.0, "variant": "I"}
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "C": [POSITIVE], "variant": [StrOptions({"", "I", "II"})]
-    }  # fmt: skip
+    C: float = 1.0
+    variant: str = "I"
+
+    _parameter_constraints = CONSTRAINTS | {"variant": [StrOptions({"", "I", "II"})]}
 
     def _member_rule(self) -> Any:
         return passive_aggressive.passive_aggressive(float(self.C), self.variant)
 
 
+@dataclass(eq=False, repr=False)
 class AROW(FamilyClassifier):
     """Adaptive regularisation of weights: variances shrink where weights are known.
 
@@ -62,8 +86,7 @@ class AROW(FamilyClassifier):
         The larger, the less a single example is believed.
     covariance : {"diagonal", "full"}, default="diagonal"
         A variance for each weight, or a matrix for all of them (2,048 features at most).
-    **others
-        As for :class:`Perceptron`: `multiclass`, `keep`, `shuffle`, `max_iter`, `tol` and so on.
+    **others : as for :class:`Perceptron` (`multiclass`, `keep`, `shuffle`, `max_iter`, `tol` ...)
 
     Attributes
     ----------
@@ -86,13 +109,14 @@ class AROW(FamilyClassifier):
     (1.0, array([[0.  , 0.  , 0.  , 0.03]]))
     """
 
-    _own: ClassVar[dict[str, Any]] = {"r": 1.0, "covariance": "diagonal"}
-    _own_constraints: ClassVar[dict[str, Any]] = {"r": [POSITIVE], "covariance": [_COVARIANCE]}
+    r: float = 1.0
+    covariance: str = "diagonal"
 
     def _member_rule(self) -> Any:
         return second_order.Arow(float(self.r))
 
 
+@dataclass(eq=False, repr=False)
 class NAROW(FamilyClassifier):
     """Narrow AROW: only variances above a bound are shrunk.
 
@@ -102,8 +126,7 @@ class NAROW(FamilyClassifier):
         Examples of variance at most 1/b change nothing.
     covariance : {"diagonal", "full"}, default="diagonal"
         As for :class:`AROW`.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -114,13 +137,14 @@ class NAROW(FamilyClassifier):
     1.0
     """
 
-    _own: ClassVar[dict[str, Any]] = {"b": 1.0, "covariance": "diagonal"}
-    _own_constraints: ClassVar[dict[str, Any]] = {"b": [POSITIVE], "covariance": [_COVARIANCE]}
+    b: float = 1.0
+    covariance: str = "diagonal"
 
     def _member_rule(self) -> Any:
         return second_order.Narow(float(self.b))
 
 
+@dataclass(eq=False, repr=False)
 class ConfidenceWeighted(FamilyClassifier):
     """Confidence-weighted learning: after each step an example is right with a probability.
 
@@ -133,8 +157,7 @@ class ConfidenceWeighted(FamilyClassifier):
         That probability, above 0.5 and below 1.
     covariance : {"diagonal", "full"}, default="diagonal"
         As for :class:`AROW`.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -145,15 +168,14 @@ class ConfidenceWeighted(FamilyClassifier):
     1.0
     """
 
-    _own: ClassVar[dict[str, Any]] = {"confidence": 0.9, "covariance": "diagonal"}
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "confidence": [_CONFIDENCE], "covariance": [_COVARIANCE]
-    }  # fmt: skip
+    confidence: float = 0.9
+    covariance: str = "diagonal"
 
     def _member_rule(self) -> Any:
         return second_order.Cw(second_order.quantile(float(self.confidence)))
 
 
+@dataclass(eq=False, repr=False)
 class SCW(FamilyClassifier):
     """Soft confidence-weighted learning: as :class:`ConfidenceWeighted`, at most so much.
 
@@ -167,8 +189,7 @@ class SCW(FamilyClassifier):
         With a linear or a squared loss.
     covariance : {"diagonal", "full"}, default="diagonal"
         As for :class:`AROW`.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -179,19 +200,19 @@ class SCW(FamilyClassifier):
     1.0
     """
 
-    _own: ClassVar[dict[str, Any]] = {
-        "C": 1.0, "confidence": 0.9, "variant": "I", "covariance": "diagonal"
-    }  # fmt: skip
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "C": [POSITIVE], "confidence": [_CONFIDENCE], "variant": [StrOptions({"I", "II"})],
-        "covariance": [_COVARIANCE],
-    }  # fmt: skip
+    C: float = 1.0
+    confidence: float = 0.9
+    variant: str = "I"
+    covariance: str = "diagonal"
+
+    _parameter_constraints = CONSTRAINTS | {"variant": [StrOptions({"I", "II"})]}
 
     def _member_rule(self) -> Any:
         kind = second_order.Scw1 if self.variant == "I" else second_order.Scw2
         return kind(second_order.quantile(float(self.confidence)), float(self.C))
 
 
+@dataclass(eq=False, repr=False)
 class NormalHerd(FamilyClassifier):
     """Gaussian herding: a velocity field moves a herd of weight vectors past an example.
 
@@ -201,8 +222,7 @@ class NormalHerd(FamilyClassifier):
         What a loss weighs.
     covariance : {"diagonal", "full"}, default="diagonal"
         As for :class:`AROW`.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -213,13 +233,14 @@ class NormalHerd(FamilyClassifier):
     1.0
     """
 
-    _own: ClassVar[dict[str, Any]] = {"C": 1.0, "covariance": "diagonal"}
-    _own_constraints: ClassVar[dict[str, Any]] = {"C": [POSITIVE], "covariance": [_COVARIANCE]}
+    C: float = 1.0
+    covariance: str = "diagonal"
 
     def _member_rule(self) -> Any:
         return second_order.Nherd(float(self.C))
 
 
+@dataclass(eq=False, repr=False)
 class SecondOrderPerceptron(FamilyClassifier):
     """The perceptron on whitened examples: it corrects mistakes only.
 
@@ -230,8 +251,7 @@ class SecondOrderPerceptron(FamilyClassifier):
     covariance : {"full", "diagonal"}, default="full"
         The paper keeps the whole matrix; it is for 2,048 features at most. The diagonal is an
         approximation for more.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -242,15 +262,14 @@ class SecondOrderPerceptron(FamilyClassifier):
     1.0
     """
 
-    _own: ClassVar[dict[str, Any]] = {"whiten": "mistakes", "covariance": "full"}
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "whiten": [StrOptions({"mistakes", "all"})], "covariance": [_COVARIANCE]
-    }  # fmt: skip
+    whiten: str = "mistakes"
+    covariance: str = "full"
 
     def _member_rule(self) -> Any:
         return second_order.Sop(1.0 if self.whiten == "all" else 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class ALMA(FamilyClassifier):
     """ALMA: approximates the largest margin, with weights in the unit ball.
 
@@ -264,8 +283,7 @@ class ALMA(FamilyClassifier):
         The size of the steps.
     normalize : bool, default=True
         Learn from examples scaled to length 1, as the paper does.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -277,11 +295,12 @@ class ALMA(FamilyClassifier):
     (1.0, 0.99)
     """
 
-    _own: ClassVar[dict[str, Any]] = {"alpha": 0.9, "B": None, "C": 2**0.5, "normalize": True}
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, 1, closed="right")], "B": [POSITIVE, None],
-        "C": [POSITIVE], "normalize": ["boolean"],
-    }  # fmt: skip
+    alpha: float = 0.9
+    B: float | None = None
+    C: float = 2**0.5
+    normalize: bool = True
+
+    _parameter_constraints = CONSTRAINTS | {"alpha": [Interval(Real, 0, 1, closed="right")]}
 
     def _member_rule(self) -> Any:
         alpha = float(self.alpha)
@@ -289,6 +308,7 @@ class ALMA(FamilyClassifier):
         return projected.Alma(1 - alpha, B, float(self.C), float(self.normalize))
 
 
+@dataclass(eq=False, repr=False)
 class ROMMA(FamilyClassifier):
     """The relaxed online maximum margin algorithm: the shortest weights by two constraints.
 
@@ -296,8 +316,7 @@ class ROMMA(FamilyClassifier):
     ----------
     aggressive : bool, default=False
         Correct every example of margin below 1, not only mistakes.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Examples
     --------
@@ -309,13 +328,13 @@ class ROMMA(FamilyClassifier):
     ('separated', 1.0)
     """
 
-    _own: ClassVar[dict[str, Any]] = {"aggressive": False}
-    _own_constraints: ClassVar[dict[str, Any]] = {"aggressive": ["boolean"]}
+    aggressive: bool = False
 
     def _member_rule(self) -> Any:
         return projected.Romma(1.0 if self.aggressive else 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class OnlineGradient(FamilyClassifier):
     """Gradient steps on the loss of one example after the other.
 
@@ -336,8 +355,7 @@ class OnlineGradient(FamilyClassifier):
         The share of L1 in ``"elasticnet"``.
     delta : float, default=1.0
         AdaGrad's δ, FTRL's β: what is added to the root of the sum of squared gradients.
-    **others
-        As for :class:`Perceptron`.
+    **others : as for :class:`Perceptron`
 
     Notes
     -----
@@ -354,20 +372,14 @@ class OnlineGradient(FamilyClassifier):
     2
     """
 
-    _own: ClassVar[dict[str, Any]] = {
-        "loss": "hinge", "method": "sgd", "eta0": 1.0, "learning_rate": "sqrt", "penalty": None,
-        "alpha": 1e-4, "l1_ratio": 0.15, "delta": 1.0,
-    }  # fmt: skip
-    _own_constraints: ClassVar[dict[str, Any]] = {
-        "loss": [StrOptions(set(gradient.LOSSES))],
-        "method": [StrOptions({"sgd", "adagrad", "ftrl"})],
-        "eta0": [POSITIVE],
-        "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
-        "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "delta": [Interval(Real, 0, None, closed="left")],
-    }
+    loss: str = "hinge"
+    method: str = "sgd"
+    eta0: float = 1.0
+    learning_rate: Any = "sqrt"
+    penalty: str | None = None
+    alpha: float = 1e-4
+    l1_ratio: float = 0.15
+    delta: float = 1.0
 
     def _member_rule(self) -> Any:
         loss = gradient.loss_of(self.loss)
@@ -378,8 +390,8 @@ class OnlineGradient(FamilyClassifier):
             return gradient.Ftrl(*loss, float(self.eta0), float(self.delta), l1, l2)
         return gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_options(self) -> None:
+        super()._check_options()
         if self.method == "adagrad" and self.penalty in ("l2", "elasticnet"):
             raise ValueError("method='adagrad' has no L2 penalty: use penalty='l1' or None.")
         if self.method != "sgd" and self.warm_start:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
-from rosenblatt.data.indicators import joined_name
+from rosenblatt.data.labels import joined_name
 from rosenblatt.data.schema import refuse_idle
 from rosenblatt.errors import OptionError
 from rosenblatt.kernels.text import Ngrams

@@ -269,7 +269,7 @@ def _member_of(rule: str) -> Any:
         member = estimator_of(rule)
     except ValueError as error:  # scikit-learn's InvalidParameterError is one
         raise OptionError(str(error)) from None
-    if not hasattr(member, "_member_rule"):
+    if type(member).__name__ == "Perceptron":
         raise OptionError("the perceptron's parameters are threshold and average, not of its rule")
     if member._is_full():
         raise OptionError("files have too many features for covariance=full")

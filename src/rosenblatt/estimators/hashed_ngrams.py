@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.data.strings import string_buffers
+from rosenblatt.data.cells import string_buffers
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams

@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._calibrated import Calibrated, calibrates
 from rosenblatt.estimators._classes import arrivals
+from rosenblatt.estimators._classifier import learns_online
 from rosenblatt.estimators._dual_model import DualModel
-from rosenblatt.estimators._input import QuickParameters, check_parameters
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._progress import progress_bar
-from rosenblatt.estimators._targets import classes_and_codes
+from rosenblatt.estimators._targets import Targets
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
+from rosenblatt.training import Drawn, Progress, kept_weights, run
 
 
-def _has_rows(estimator: KernelPerceptron) -> bool:
+def _learns_online(estimator: KernelPerceptron) -> bool:
     """Learning goes on only where the rows themselves are at hand."""
     if estimator.kernel == "precomputed":
         raise AttributeError(
             "partial_fit needs the rows themselves, but kernel='precomputed' has only their Gram "
             "matrix. Use fit, or give the kernel as a function."
         )
-    if estimator.class_weight == "balanced":
-        raise AttributeError(
-            "class_weight='balanced' looks at all examples together, but partial_fit sees them one "
-            "by one. Use fit, or another class_weight."
-        )
-    return True
+    return learns_online(estimator)
 
 
-class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelPerceptron(DualModel):
     """The perceptron in a feature space that only its kernel knows: averaged, last or voted.
 
     The algorithm is that of :class:`rosenblatt.Perceptron` through the origin of the feature space,
@@ -148,73 +143,32 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
     (array([0, 1, 1, 0]), array([[-7.,  5.,  5., -4.]]))
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
-        **checks.CONSTRAINTS,
+    kernel: Any = "rbf"
+    degree: float = 3
+    gamma: Any = "scale"
+    coef0: float = 1.0
+    keep: str = "average"
+    threshold: Any = "auto"
+    mistake: str = "margin"
+    max_iter: int = 8
+    max_updates: int | None = None
+    tol: float | None = None
+    cache_size: float = 200
+    max_support: int | None = None
+    forget: str = "random"
+    device: str = "auto"
+
+    _parameter_constraints = checks.CONSTRAINTS | {
         "multiclass": [StrOptions({"ovr", "ovo", "joint"})],
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+        "degree": [checks.NOT_NEGATIVE],
+        "gamma": [StrOptions({"scale", "auto"}), checks.NOT_NEGATIVE],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "keep": [StrOptions({"last", "average", "vote"})],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "cache_size": [checks.POSITIVE],
         "max_support": [Interval(Integral, 1, None, closed="left"), None],
         "forget": [StrOptions(set(POLICIES))],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=1.0,
-        keep="average",
-        multiclass="ovr",
-        threshold="auto",
-        mistake="margin",
-        shuffle=True,
-        max_iter=8,
-        max_updates=None,
-        tol=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        class_weight=None,
-        cache_size=200,
-        max_support=None,
-        forget="random",
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-        device="auto",
-        callbacks=None,
-        calibrate=None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.keep = keep
-        self.multiclass = multiclass
-        self.threshold = threshold
-        self.mistake = mistake
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.max_support = max_support
-        self.forget = forget
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.device = device
-        self.callbacks = callbacks
-        self.calibrate = calibrate
 
     @classmethod
     def textbook(cls, **options) -> Self:
@@ -273,37 +227,41 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
             known = self.classes_ if goes_on else np.empty(0)
             device = _device.fixed_device(self, X)
             X, y = self._checked(_device.to_host(X), y, reset=not goes_on)
-            self.classes_, codes = classes_and_codes(y)
+            targets = Targets.of(y)
+            self.classes_ = targets.classes
             if goes_on and not np.array_equal(known, self.classes_):
                 raise ValueError(
                     f"warm_start goes on with the classes of the last fit, {known}, but y holds "
                     f"{self.classes_}."
                 )
-            omega = checks.example_weights(sample_weight, self.class_weight, self.classes_, codes)
+            omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
             if not goes_on:
                 given = checks.check_weights(sample_weight, len(y))
                 self._fixed = FixedKernel.by_rows(self, X, given)
                 X = X.astype(self._fixed.dtype, copy=False)
-            held, omega = self._held_out(X, codes, omega, X_val, y_val, random)
-            rows, draw, omega = checks.order_of(self.shuffle, examples_of(X, codes, omega))
+            out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
+            held = self._held_rows(X, targets, omega, out, X_val, y_val)
+            examples = examples_of(X, targets.codes, omega_in)
+            rows, draw, omega = checks.order_of(self.shuffle, examples)
             seed = checks.seed_of(self.random_state, random)
             if not goes_on:
                 self._begin(seed)
-            learner, examples = self._learner(X, codes, omega, self.max_iter, device)
+            learner, examples = self._learner(X, targets.codes, omega, self.max_iter, device)
             data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
             progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
             with progress_bar("KernelPerceptron", self.max_iter, self.verbose) as bar:
-                plan = self._plan(bar, held)
+                plan = self._plan(None if held is None else partial(self._validation_error, held))
+                plan = replace(plan, callbacks=(*bar, *plan.callbacks))
                 for _ in run(learner, data, plan, progress):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
-            if calibrates(self):
+            if held is not None and self.calibrate is not None:
                 self._calibrate_by(self._scores_of(held.X), held.codes)
         checks.warn_of_budget(self)
         return self
 
-    @available_if(_has_rows)
+    @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
@@ -357,11 +315,8 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
                 self._remember(foreseen, np.searchsorted(self.classes_, y))
         return self
 
-    def _check_parameters(self) -> None:
-        check_parameters(self, KernelPerceptron._check_options)
-
     def _check_options(self) -> None:
-        checks.check_options(self)
+        super()._check_options()
         if self.max_support is not None and (self.keep != "last" or self.early_stopping):
             raise ValueError(
                 "max_support forgets support rows, but averages, votes and the return to the best "
@@ -372,17 +327,6 @@ class KernelPerceptron(QuickParameters, Calibrated, DualModel, ClassifierMixin, 
                 "max_support bounds the rows of each class by itself, but multiclass='joint' "
                 "learns all classes together. Use 'ovr' or 'ovo'."
             )
-
-    def _plan(self, bar=(), held=None) -> Plan:
-        return Plan(
-            max_epochs=self.max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
-            early_stopping=self.early_stopping,
-            validate=None if held is None else partial(self._validation_error, held),
-            callbacks=(*bar, *checks.callbacks_of(self)),
-        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from numbers import Integral, Real
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.estimators._checks import CONSTRAINTS
-from rosenblatt.estimators._family import family_learner
+from rosenblatt.estimators._checks import AUTO, CONSTRAINTS
 from rosenblatt.estimators._linear_training import LinearTraining
 from rosenblatt.rules import gradient
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Perceptron(LinearTraining):
     """The perceptron: online or batch, averaged, last or best weights, two classes or many.
 
@@ -184,86 +182,29 @@ class Perceptron(LinearTraining):
     ((4, 20), 0.34)
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012  (scikit-learn's convention)
-        **CONSTRAINTS,
-        "eta0": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
-        "update": [StrOptions({"online", "batch"})],
-        "keep": [StrOptions({"last", "average", "late_average", "best"})],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "feature_rates": [StrOptions({"idf"}), "array-like", None],
-        "penalty": [StrOptions({"l1", "l2", "elasticnet"}), None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "tol": [*CONSTRAINTS["tol"], StrOptions({"auto"})],
-        "n_iter_no_change": [*CONSTRAINTS["n_iter_no_change"], StrOptions({"auto"})],
-        "n_jobs": [Integral, None],
+    eta0: float = 1.0
+    learning_rate: Any = "constant"
+    threshold: Any = "auto"
+    mistake: str = "margin"
+    update: str = "online"
+    keep: str = "average"
+    multiclass: str = "auto"
+    intercept_scaling: Any = "auto"
+    penalty: str | None = None
+    alpha: float = 1e-4
+    l1_ratio: float = 0.15
+    max_updates: int | None = None
+    tol: Any = "auto"
+    n_iter_no_change: Any = "auto"
+    device: str = "auto"
+
+    _parameter_constraints = CONSTRAINTS | {
+        name: [*CONSTRAINTS[name], AUTO]
+        for name in ("intercept_scaling", "tol", "n_iter_no_change")
     }
 
-    def __init__(
-        self,
-        *,
-        eta0=1.0,
-        learning_rate="constant",
-        threshold="auto",
-        mistake="margin",
-        update="online",
-        keep="average",
-        multiclass="auto",
-        fit_intercept=True,
-        intercept_scaling="auto",
-        feature_rates=None,
-        penalty=None,
-        alpha=1e-4,
-        l1_ratio=0.15,
-        shuffle=True,
-        max_iter=1000,
-        max_updates=None,
-        tol="auto",
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change="auto",
-        class_weight=None,
-        n_jobs=None,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-        device="auto",
-        callbacks=None,
-        calibrate=None,
-    ):
-        self.eta0 = eta0
-        self.learning_rate = learning_rate
-        self.threshold = threshold
-        self.mistake = mistake
-        self.update = update
-        self.keep = keep
-        self.multiclass = multiclass
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.feature_rates = feature_rates
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.device = device
-        self.callbacks = callbacks
-        self.calibrate = calibrate
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_options(self) -> None:
+        super()._check_options()
         if self.penalty is None:
             return
         refused = {"update": "batch", "mistake": "sign", "keep": "best", "device": "cuda"}
@@ -276,28 +217,12 @@ class Perceptron(LinearTraining):
     def _screens(self) -> bool:
         return self.penalty is None and super()._screens()
 
-    def _penalized(self, n_classes) -> tuple[Any, float]:
-        """The rule of the perceptron with a penalty, and the padding, in the present units."""
-        (_, threshold), padding = self._rule(n_classes)
-        loss = gradient.loss_of("perceptron", threshold)
+    def _member_rule(self) -> Any:
+        if self.penalty is None:
+            return None
+        loss = gradient.loss_of("perceptron", self.threshold_)
         l1, l2 = gradient.penalties(self.penalty, float(self.alpha), float(self.l1_ratio))
-        rule = gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
-        return rule, padding
-
-    def _learner_of(self, examples, n_classes, multiclass, threads):
-        if self.penalty is None:
-            return super()._learner_of(examples, n_classes, multiclass, threads)
-        rule = self._penalized(n_classes)[0]
-        return family_learner(self, rule, examples, n_classes, multiclass, threads)
-
-    def _use(self, square) -> None:
-        if self.penalty is None:
-            super()._use(square)
-            return
-        changed, self._square = square.value != self._square.value, square
-        if changed:
-            learner: Any = self._learner
-            learner.change(*self._penalized(len(self.classes_)))
+        return gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
 
     @classmethod
     def textbook(cls, **options) -> Self:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from rosenblatt import estimators
+from rosenblatt.estimators._linear_training import LinearTraining
 
 # By name: the estimator, and what tells it from others of the same estimator.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -60,7 +62,8 @@ ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
     estimator = getattr(estimators, kind)
     make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
     model = make(**{**parameters, **fixed})
-    own = [key for key in getattr(model, "_own", model.get_params()) if key not in fixed]
+    shared = [] if kind == "Perceptron" else LinearTraining._get_param_names()
+    own = [f.name for f in fields(model) if f.name not in (*shared, *fixed)]
     for entry in filter(None, rest.split(",")):
         key, equals, value = entry.partition("=")
         if not equals or key not in own:

@@ -16,11 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data import Batch, Source
-from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.cells import make_strings, plain_strings, to_numbers
 from rosenblatt.data.files import STDIN
-from rosenblatt.data.lines import LINE_FORMATS, header_of, lines_of
-from rosenblatt.data.strings import make_strings, plain_strings
-from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.data.writers import (
+    LINE_FORMATS,
+    compressed,
+    header_of,
+    lines_of,
+    output_format,
+    writer,
+)
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.files import replacing
 from rosenblatt.models import Model

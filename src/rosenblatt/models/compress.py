@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.data.source import Source
-from rosenblatt.errors import DataError, OptionError
-from rosenblatt.kernels.text import Rows
+from rosenblatt.errors import OptionError
 from rosenblatt.models.files import file_size
+from rosenblatt.models.model import Array, Model, labelled
 from rosenblatt.models.packed import PRECISIONS, rounded
-
-if TYPE_CHECKING:
-    from rosenblatt.models.model import Array, Model
 
 _SHRINK = 0.7  # of the weights are left from one step to the next
 
@@ -172,18 +168,8 @@ class _Test:
     """Rows with labels, hashed once for all forms of a model."""
 
     def __init__(self, model: Model, source: Source) -> None:
-        self.batches: list[tuple[Rows, Any]] = []
-        for batch in source:
-            if batch.labels is None:
-                message = f"there is no column {model.features.label!r} to compare with"
-                raise DataError(message, path=source.files[0])
-            known = batch.labels
-            if model.has_several_labels:
-                known = source.label_sets.matrix(len(model.classes))[batch.labels]
-            self.batches.append((batch.rows, known))
-        self.count = sum(len(labels) for _, labels in self.batches)
-        if self.count == 0:
-            raise DataError("the file has no rows", path=source.files[0])
+        self.batches = list(labelled(model, source))
+        self.count = sum(len(truth) for _, truth in self.batches)
 
     def accuracy(self, model: Model) -> float:
         """The share of rows whose class is predicted, or all labels, where there are several."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,17 @@ from rosenblatt import __version__
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import Block
+from rosenblatt.data.cells import make_strings
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.data.strings import make_strings
+from rosenblatt.errors import DataError, NoRowsError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.explanation import Explanation
+
+if TYPE_CHECKING:
+    from rosenblatt.data.source import Source
 
 Array = npt.NDArray[Any]
 
@@ -333,3 +337,22 @@ def _numbered_row(row: Any) -> Rows:
     columns = np.array([int(number) for number in row], np.uint32)
     values = np.array([float(value) for value in row.values()], np.float32)
     return Rows(np.array([0, len(columns)], np.uint64), columns, values)
+
+
+def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
+    """Rows of a source to compare a model with, and their class numbers, or which labels they have.
+
+    A source without rows or labels is refused.
+    """
+    rows = 0
+    for batch in source:
+        if batch.labels is None:
+            message = f"there is no column {model.features.label!r} to compare with"
+            raise DataError(message, path=source.files[0])
+        truth = batch.labels
+        if model.has_several_labels:
+            truth = source.label_sets.matrix(len(model.classes))[truth]
+        rows += len(truth)
+        yield batch.rows, truth
+    if not rows:
+        raise NoRowsError("the file has no rows", path=source.files[0])

@@ -1,4 +1,4 @@
-"""Models on numeric columns as ONNX, for programs that know nothing of Python."""
+"""Models on numbers as ONNX, for programs that know nothing of Python."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.files import replacing
-from rosenblatt.kernels.text import column
+from rosenblatt.kernels.text import Rows, column
 from rosenblatt.models.model import Model
 
 
 def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
     """Write a model whose features are all numbers, and check it with onnxruntime.
 
-    The input ``X`` is a float matrix with the model's columns in their order, NaN for missing
-    values; the outputs are ``label`` (strings) and ``scores``.
+    The input ``X`` is a float matrix, NaN for missing values: the model's columns in their order;
+    or, for a model of svmlight files, feature number j in column j. The outputs are ``label``
+    (strings) and ``scores``.
 
     Raises
     ------
     ValueError
         If the model has other features, or if onnxruntime does not give the same scores.
     """
-    if model.features.origin != "table" or any(c.kind != "number" for c in model.features.columns):
+    if model.features.origin == "vw" or any(c.kind != "number" for c in model.features.columns):
         raise ValueError(
-            "only models on numeric columns can be exported to ONNX: text and categories are "
-            "hashed, and rows of svmlight or vw files are sparse, which its operators do not know"
+            "only models on numeric columns or svmlight files can be exported to ONNX: text, "
+            "categories and features of vw files are hashed, which its operators do not know"
         )
     if model.has_several_labels:
         raise ValueError("models of several labels per row cannot be exported to ONNX")
@@ -45,12 +47,16 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
         file.write(content)
 
 
-def _linear(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights on raw numbers, weights of missing ones, and biases, scaling folded in."""
+def _linear(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Means of columns, weights on raw numbers and of missing ones, biases; scaling folded in."""
+    problems = model.weights.shape[1]
+    if model.features.origin == "svmlight":
+        raw = np.zeros((int(model.columns.max(initial=0)) + 1, problems))
+        raw[model.columns] = model.weights
+        return np.zeros(len(raw)), raw, np.zeros_like(raw), model.bias
     columns, bits = model.features.columns, model.features.ngrams.bits
     unit = 1.0 / math.sqrt(len(columns))
     known = {int(at): i for i, at in enumerate(model.columns)}
-    problems = model.weights.shape[1]
 
     def weight(name: str) -> np.ndarray:
         place = known.get(column([name], bits))
@@ -59,21 +65,18 @@ def _linear(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     raw = np.array([weight(f"{c.name}=") * unit / c.scale for c in columns])
     gone = np.array([weight(f"{c.name}=?") * unit for c in columns])
     means = np.array([c.mean for c in columns])
-    return raw, gone, model.bias - means @ raw
+    return means, raw, gone, model.bias - means @ raw
 
 
 def _graph(onnx: Any, model: Model) -> Any:
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
-    raw, gone, bias = _linear(model)
-    means = np.array([c.mean for c in model.features.columns], dtype=np.float32)
-    n = len(means)
+    means, raw, gone, bias = _linear(model)
     constants = {
-        "means": means,
+        "means": means.astype(np.float32),
         "raw": raw.astype(np.float32),
         "gone": gone.astype(np.float32),
         "bias": bias.astype(np.float32),
         "classes": np.array(model.classes, dtype=object),
-        "zero": np.zeros(1, dtype=np.float32),
     }
     node = helper.make_node
     nodes = [
@@ -87,11 +90,12 @@ def _graph(onnx: Any, model: Model) -> Any:
     ]
     if len(model.classes) == 2:
         nodes += [
-            node("Greater", ["scores", "zero"], ["positive"]),
+            node("Greater", ["scores", "threshold"], ["positive"]),
             node("Cast", ["positive"], ["codes"], to=onnx.TensorProto.INT64),
             node("Squeeze", ["codes", "last"], ["code"]),
         ]
         constants["last"] = np.array([1], dtype=np.int64)
+        constants["threshold"] = np.array([model.threshold], dtype=np.float32)
     else:
         nodes.append(node("ArgMax", ["scores"], ["code"], axis=1, keepdims=0))
     nodes.append(node("Gather", ["classes", "code"], ["label"]))
@@ -100,7 +104,7 @@ def _graph(onnx: Any, model: Model) -> Any:
     graph = helper.make_graph(
         nodes,
         "rosenblatt",
-        [value("X", onnx.TensorProto.FLOAT, [None, n])],
+        [value("X", onnx.TensorProto.FLOAT, [None, len(means)])],
         [
             value("label", onnx.TensorProto.STRING, [None]),
             value("scores", onnx.TensorProto.FLOAT, [None, problems]),
@@ -115,16 +119,24 @@ def _check(session: Any, model: Model) -> None:
     """The exported model must say what the model says, on numbers like those it was trained on."""
     generator = np.random.default_rng(0)
     columns = model.features.columns
-    X = generator.normal(
-        [c.mean for c in columns], [c.scale for c in columns], (200, len(columns))
-    ).astype(np.float32)
-    X[generator.random(X.shape) < 0.05] = np.nan
+    if model.features.origin == "svmlight":
+        width = session.get_inputs()[0].shape[1]
+        X = np.where(generator.random((200, width)) < 0.2, generator.normal(size=(200, width)), 0.0)
+        X = X.astype(np.float32)
+        sparse = csr_array(X)
+        indptr, indices = sparse.indptr.astype(np.uint64), sparse.indices.astype(np.uint32)
+        expected = model.scores(Rows(indptr, indices, sparse.data))
+    else:
+        means, scales = [c.mean for c in columns], [c.scale for c in columns]
+        X = generator.normal(means, scales, (200, len(columns))).astype(np.float32)
+        X[generator.random(X.shape) < 0.05] = np.nan
+        table = {c.name: X[:, j].astype(np.float64) for j, c in enumerate(columns)}
+        expected = model.decision_function(table).reshape(len(X), -1)
     label, scores = session.run(None, {"X": X})
-    table = {c.name: X[:, j].astype(np.float64) for j, c in enumerate(columns)}
-    expected = model.decision_function(table).reshape(len(X), -1)
     scale = 1.0 + np.abs(expected).max()
     if not np.allclose(scores, expected, atol=1e-4 * scale):
         raise ValueError("onnxruntime gives other scores than the model")
-    clear = np.abs(expected).min(axis=1) > 1e-3 * scale
-    if len(model.classes) == 2 and (label[clear] != model.predict(table)[clear]).any():
+    clear = np.abs(expected - model.threshold).min(axis=1) > 1e-3 * scale
+    decided = model.classes_[model.decide(expected)]
+    if len(model.classes) == 2 and (label[clear] != decided[clear]).any():
         raise ValueError("onnxruntime gives other labels than the model")

@@ -58,19 +58,21 @@ const control = ([name, label, kind, more]) => {
 const PAGE = (examples, scenes) => `
   <header><h1>Perceptron lab</h1>
     <div class="tools">
-      <label>example <select class="example" aria-label="example"><option value="">your points</option>
+      <label class="example-box"><span>example</span> <select class="example" aria-label="example"><option value="">your points</option>
         <optgroup label="examples">${examples.map((e) => `<option>${text(e)}</option>`).join("")}</optgroup>
         <optgroup label="scenes of the course">${scenes.map((e) => `<option value="scene ${text(e)}">${text(e)}</option>`).join("")}</optgroup></select></label>
       <label class="target-box" hidden>class +1 <select class="target" aria-label="class that counts as +1"></select></label>
+      <button class="undo" title="take back the last change (Ctrl-Z)">undo</button>
+      <button class="more" aria-expanded="false" aria-controls="lab-more">more</button>
+      <div class="rest" id="lab-more">
       <label class="button">load CSV<input class="file" type="file" accept=".csv,text/csv,text/plain"></label>
       <button class="clear" title="delete all points; undo brings them back">clear</button>
-      <button class="undo" title="take back the last change (Ctrl-Z)">undo</button>
-      <label>export <select class="export" aria-label="export"><option value="">choose…</option>
+      <label class="export-box">export <select class="export" aria-label="export"><option value="">choose…</option>
         ${EXPORTS.map(([k, n]) => `<option value="${k}">${n}</option>`).join("")}</select></label>
       <button class="share">copy link</button>
       <button class="theme" aria-label="light or dark">◐</button>
       <button class="help" aria-label="help">?</button>
-    </div></header>
+    </div></div></header>
   <p class="message" role="status" aria-live="polite" hidden></p>
   <p class="task" hidden></p>
   <div class="columns">
@@ -383,6 +385,9 @@ export function render({ model }) {
     const url = `${location.href.split("#")[0]}#s=${view.link}`
     history.replaceState(null, "", `#s=${view.link}`)
     try { await navigator.clipboard.writeText(url); say("The link is copied.") } catch { say("The link is in the address bar.") }
+  })
+  $(".more").addEventListener("click", () => {
+    $(".more").setAttribute("aria-expanded", $(".more").getAttribute("aria-expanded") === "false")
   })
   $(".help").addEventListener("click", () => $(".help-box").showModal())
   $(".close").addEventListener("click", () => $(".help-box").close())

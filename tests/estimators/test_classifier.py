@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_predict
 
 from rosenblatt import KernelPerceptron, Perceptron, load, save
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.estimators._calibrated import MOST_RECENT
+from rosenblatt.estimators._classifier import MOST_RECENT
 
 ESTIMATORS = [
     Perceptron(keep="average", random_state=0),

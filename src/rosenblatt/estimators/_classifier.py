@@ -1,0 +1,218 @@
+"""What all classifiers share: parameters of a run, predictions, probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rosenblatt.estimators import _checks as checks
+from rosenblatt.estimators import _device
+from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
+from rosenblatt.training import Plan
+
+MOST_RECENT = 10_000  # rows whose scores are remembered
+_SIMPLE = {bool, int, float, str, type(None)}
+_valid_settings: set[Any] = set()  # of parameters that passed all checks
+
+
+def learns_online(estimator: Any) -> bool:
+    """Learning row by row has no use for what looks at all examples together."""
+    together = (
+        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
+        ("feature_rates", "idf"),
+    )  # fmt: skip
+    for name, value in together:
+        given = getattr(estimator, name, None)
+        if isinstance(given, str) and given == value:
+            raise AttributeError(
+                f"{name}={value!r} looks at all examples together, but partial_fit sees them one "
+                f"by one. Use fit, or another {name}."
+            )
+    return True
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.calibrate is None:
+        raise AttributeError(
+            "predict_proba needs scores of held-out rows: set calibrate='sigmoid' or 'isotonic'."
+        )
+    return True
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Classifier(ClassifierMixin, BaseEstimator):
+    """A classifier; its fields are the parameters, which the constructor stores and no more.
+
+    `predict_proba` is calibrated by the scores of held-out rows, and of rows before `partial_fit`
+    learns from them.
+    """
+
+    multiclass: str = "ovr"
+    shuffle: Any = True
+    max_iter: int = 1000
+    tol: Any = 1e-3
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: Any = 5
+    class_weight: Any = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
+    callbacks: Any = None
+    calibrate: str | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = checks.CONSTRAINTS
+
+    def predict(self, X):
+        """The class of each row, or which labels it has.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
+
+        Returns
+        -------
+        labels : array (n,), or indicator matrix (n, labels) of int
+            Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
+            no device arrays of strings.
+        """
+        scores = self.decision_function(X)
+        several = getattr(self, "multiclass_", None) == "labels"
+        if _device.is_on_cuda(X):
+            return _device.predicted(None if several else self.classes_, scores, X)
+        if several:
+            return (scores > 0).astype(np.int64)
+        return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of rows, by weight, whose label, or all of whose labels, is predicted right."""
+        labels = _device.to_host(self.predict(X))
+        return float(accuracy_score(_device.to_host(y), labels, sample_weight=sample_weight))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """The probability of each class, as the scores of held-out rows tell.
+
+        These are the rows that `fit` held out (`X_val`, or `validation_fraction` of the rows), and
+        after them the rows given to `partial_fit`, scored before they were learned from; the
+        10,000 most recent count.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d)
+
+        Returns
+        -------
+        probabilities : array (n, n_classes)
+            Where rows have several labels, each has a probability of its own. On the CUDA device,
+            if X lies there.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from rosenblatt import Perceptron
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+        >>> model = Perceptron(calibrate="sigmoid", keep="average", random_state=0).fit(X, y)
+        >>> model.predict_proba(X[:3]).argmax(axis=1).tolist(), y[:3].tolist()
+        ([0, 0, 0], [0, 0, 0])
+        """
+        check_is_fitted(self)
+        scores = _device.to_host(self.decision_function(X))
+        return _device.given_back(self.calibration_.probabilities(scores), X)
+
+    @property
+    def calibration_(self):
+        """From scores to probabilities; there where `calibrate` is set and rows were held out."""
+        if getattr(self, "_recent", None) is None:
+            raise AttributeError("There are no scores of held-out rows to calibrate by.")
+        scores, truth = self._recent
+        if self._calibration is None and truth.ndim == 2:
+            self._calibration = Calibration.fit_labels(scores, truth.astype(bool), self.calibrate)
+        elif self._calibration is None:
+            n_classes = len(self.classes_)
+            self._calibration = Calibration.fit(scores, truth, n_classes, self.calibrate)
+        if self._calibration is None:
+            raise ValueError(
+                f"Probabilities need {FEWEST_ROWS} held-out rows of two classes at least, found "
+                f"{len(truth)}. Give more rows, or X_val and y_val."
+            )
+        return self._calibration
+
+    def _calibrate_by(self, scores, codes):
+        """Forget what was, and calibrate by these scores of held-out rows."""
+        self._recent = self._calibration = None
+        self._remember(scores, codes)
+
+    def _remember(self, scores, codes):
+        """Take more scores, of rows that had not been learned from, into account."""
+        before = getattr(self, "_recent", None)
+        if before is not None and before[0].shape[1:] == scores.shape[1:]:
+            scores, codes = np.concatenate([before[0], scores]), np.concatenate([before[1], codes])
+        self._recent = (
+            np.array(scores[-MOST_RECENT:], np.float64),
+            codes[-MOST_RECENT:].astype(np.int64),
+        )
+        self._calibration = None
+
+    def _foreseen(self, X: Any) -> np.ndarray | None:
+        """The scores of rows that are about to be learned from, where that is of use."""
+        if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
+            return None
+        return np.asarray(_device.to_host(self.decision_function(X)))
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Looked up once per class, and not in the constructor each time."""
+        return super()._get_param_names()
+
+    def _check_parameters(self) -> None:
+        """Check the parameters; simple values that have passed before pass at once."""
+        values = [getattr(self, name) for name in self._get_param_names()]
+        kinds = [type(value) for value in values]
+        key = (type(self), *values, *kinds) if _SIMPLE.issuperset(kinds) else None
+        if key is not None and key in _valid_settings:
+            return
+        self._validate_params()
+        self._check_options()
+        if key is not None:
+            if len(_valid_settings) > 10_000:
+                _valid_settings.clear()
+            _valid_settings.add(key)
+
+    def _check_options(self) -> None:
+        """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
+        checks.check_options(self)
+
+    def _held_out(self, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+        """The rows held out, if any, and the weights of the rows with theirs set to zero."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val belong together: give both or neither.")
+        if X_val is not None or not (self.early_stopping or self.calibrate is not None):
+            return None, omega
+        out = targets.held_out(self.validation_fraction, random)
+        remaining = np.array(np.broadcast_to(omega, targets.codes.shape))
+        remaining[out] = 0.0
+        return out, remaining
+
+    def _plan(self, validate=None, **more: Any) -> Plan:
+        """What a run is to do."""
+        tol, patience = self.tol, self.n_iter_no_change
+        return Plan(
+            max_epochs=self.max_iter,
+            max_updates=self.max_updates,
+            tol=(1e-3 if self.early_stopping else 5e-3) if tol == "auto" else tol,
+            patience=(5 if self.early_stopping else 3) if patience == "auto" else patience,
+            early_stopping=self.early_stopping,
+            validate=validate,
+            callbacks=checks.callbacks_of(self),
+            **more,
+        )
