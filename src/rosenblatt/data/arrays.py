@@ -193,11 +193,7 @@ def _stack(columns: list[np.ndarray]) -> np.ndarray:
 
 
 def _plain_labels(labels: list[str]) -> np.ndarray:
-    """Labels as whole numbers if all of them are, else as numbers if all are, else as strings.
-
-    >>> _plain_labels(["+1", "-1"]).tolist(), _plain_labels(["1", "x"]).tolist()
-    ([1, -1], ['1', 'x'])
-    """
+    """Labels as whole numbers if all of them are, else as numbers if all are, else as strings."""
     for kind in (int, float):
         try:
             return np.array([kind(label) for label in labels])

@@ -24,22 +24,14 @@ class Chunk(NamedTuple):
 
 
 def is_frame(given: Any) -> bool:
-    """Whether something is a table in memory: of pandas, polars or Arrow, or a dict of columns.
-
-    >>> is_frame({"a": [1, 2]}), is_frame(pa.table({})), is_frame("a.csv")
-    (True, True, False)
-    """
+    """Whether something is a table in memory: of pandas, polars or Arrow, or a dict of columns."""
     return (
         isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc")
     )
 
 
 def table_of(frame: Any) -> pa.Table:
-    """A table in memory as an Arrow table, without an index.
-
-    >>> table_of({"a": [1, 2]}).num_rows
-    2
-    """
+    """A table in memory as an Arrow table, without an index."""
     try:
         if isinstance(frame, Mapping):
             return pa.table(dict(frame))
@@ -129,9 +121,5 @@ def _arrow(file: pa.NativeFile, columns: list[str] | None, rows: int) -> Iterato
 
 
 def without_nulls(schema: pa.Schema) -> pa.Schema:
-    """A schema of first rows, in which a column that is empty there may be filled later on.
-
-    >>> without_nulls(pa.schema({"a": pa.null(), "b": pa.int64()})).types
-    [DataType(string), DataType(int64)]
-    """
+    """A schema of first rows, in which a column that is empty there may be filled later on."""
     return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in schema])

@@ -34,10 +34,6 @@ def check_chunk(
     """Refuse or leave out rows whose values do not fit: bad UTF-8, not a number, no label.
 
     A label that is made of columns of 0 and 1 becomes a column of its own.
-
-    >>> chunk = Chunk(pa.table({"x": ["3", "many"]}), "a.csv", lambda row: row + 2)
-    >>> check_chunk(chunk, (Column("x", "number"),), None, skip=True).bad
-    1
     """
     faults: Faults = []
     for column in columns:
@@ -62,11 +58,7 @@ def check_chunk(
 
 
 def weights_of(chunk: Chunk, name: str) -> np.ndarray:
-    """The weights of rows: numbers that are not negative.
-
-    >>> weights_of(Chunk(pa.table({"w": ["3", "0.5"]}), "a.csv", lambda row: row + 2), "w")
-    array([3. , 0.5])
-    """
+    """The weights of rows: numbers that are not negative."""
     weights, _ = to_numbers(chunk.table[name])
     wrong = np.flatnonzero(~(weights >= 0))
     if len(wrong):
@@ -77,12 +69,7 @@ def weights_of(chunk: Chunk, name: str) -> np.ndarray:
 
 
 def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
-    """Give columns the types that they have in a schema; refuse or leave out rows that cannot.
-
-    >>> chunk = Chunk(pa.table({"x": ["3", "2.5"]}), "a.jsonl", lambda row: row + 1)
-    >>> fit_types(chunk, pa.schema({"x": pa.int64()}), skip=True).table.to_pylist()
-    [{'x': 3}]
-    """
+    """Give columns the types that they have in a schema; refuse or leave out rows that cannot."""
     faults: Faults = []
     for field in schema:
         column = chunk.table[field.name]

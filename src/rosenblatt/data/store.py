@@ -35,13 +35,7 @@ _DONT_NEED: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class Growing:
-    """An array that grows at its end; what is there never changes.
-
-    >>> numbers = Growing(np.arange(2))
-    >>> numbers.extend(np.array([5]))
-    >>> numbers.array.tolist()
-    [0, 1, 5]
-    """
+    """An array that grows at its end; what is there never changes."""
 
     def __init__(self, start: np.ndarray) -> None:
         self._room, self._count = np.array(start), len(start)
@@ -67,15 +61,6 @@ class Store:
 
     Beyond `memory` bytes, or from the start if a `folder` is given, rows are on disk. Without a
     folder they go to a temporary one, which disappears with the store.
-
-    >>> from rosenblatt.kernels.packing import Numbering
-    >>> from rosenblatt.kernels.text import Rows
-    >>> store, numbering = Store(), Numbering(16)
-    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, "f4"))
-    >>> for code in (1, 0):
-    ...     store.commit(numbering.pack(rows, store.room(1, 2)), np.array([code]))
-    >>> len(store), store.size, [order.tolist() for order in store.orders(None)]
-    (2, 8, [[0, 1]])
     """
 
     def __init__(
