@@ -18,25 +18,14 @@ _WIDEST = 1 << 16  # whole numbers from so narrow a range are looked up in a tab
 class Targets(NamedTuple):
     """The classes, and which of them each row has.
 
-    Attributes
-    ----------
-    classes : array
-        The labels, sorted; of an indicator matrix the numbers of its columns.
-    codes : int32 array
-        The class number of each row; of an indicator matrix the number of its set of labels.
-    sets : bool array (sets, labels) or None
-        The labels of each set, of an indicator matrix.
-
-    Examples
-    --------
     >>> Targets.of(np.array([[True, False], [True, True], [True, False]]))
     Targets(classes=array([0, 1]), codes=array([0, 1, 0], dtype=int32), sets=array([[ True, False],
            [ True,  True]]))
     """
 
-    classes: np.ndarray
-    codes: np.ndarray
-    sets: np.ndarray | None = None
+    classes: np.ndarray  # the labels, sorted; of an indicator matrix the numbers of its columns
+    codes: np.ndarray  # the class number of each row; of a matrix the number of its set of labels
+    sets: np.ndarray | None = None  # of a matrix, bool (sets, labels): the labels of each set
 
     @classmethod
     def of(cls, y: np.ndarray) -> Targets:

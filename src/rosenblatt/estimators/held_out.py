@@ -53,20 +53,11 @@ class Target:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What held-out rows decided; scores are those of the classes in their order.
-
-    Attributes
-    ----------
-    calibration : Calibration or None
-    threshold : float
-        The second of two classes is predicted above this score.
-    reached : dict
-        Precision, recall and F1 of the target's class at the threshold, on the held-out rows.
-    """
+    """What held-out rows decided; scores are those of the classes in their order."""
 
     calibration: Calibration | None = None
-    threshold: float = 0.0
-    reached: dict[str, float] | None = None
+    threshold: float = 0.0  # the second of two classes is predicted above this score
+    reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class there
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""

@@ -12,14 +12,8 @@ BINS = 15
 def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
     """False and true positive rates, and precision, for every threshold on the score.
 
-    Parameters
-    ----------
-    scores : array (rows,)
-    positive : bool array (rows,)
-        Which rows are of the class that is set against the rest.
+    `positive` says which rows are of the class that is set against the rest.
 
-    Examples
-    --------
     >>> curves(np.array([-1.0, 2.0]), np.array([False, True]))["true_positive_rate"].tolist()
     [0.0, 1.0, 1.0]
     """

@@ -39,33 +39,16 @@ _ALIKE = {"csv": "csv", "tsv": "tsv", "parquet": "jsonl", "arrow": "jsonl", "jso
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is written, and of which rows.
+    """What is written, and of which rows."""
 
-    Attributes
-    ----------
-    top : int
-        So many labels of each row, the best first.
-    scores : bool
-        A column for every class, too.
-    proba : bool
-        Probabilities in the place of scores.
-    columns : tuple of str, optional
-        Which columns of the input are written; all by default.
-    only : tuple of str, optional
-        Which columns are written, of the input or made here, in this order.
-    keep_if : tuple of str
-        Write only rows that are predicted to have one of these labels.
-    at_least, min_score : float, optional
-        Write only rows in which the probability, or the score, of one of these labels (by default
-        of the predicted one) is at least this, whatever is predicted.
-    """
-
-    top: int = 1
-    scores: bool = False
-    proba: bool = False
-    columns: tuple[str, ...] | None = None
-    only: tuple[str, ...] | None = None
-    keep_if: tuple[str, ...] = ()
+    top: int = 1  # so many labels of each row, the best first
+    scores: bool = False  # a column for every class, too
+    proba: bool = False  # probabilities in the place of scores
+    columns: tuple[str, ...] | None = None  # of the input; all by default
+    only: tuple[str, ...] | None = None  # columns of the input or made here, in this order
+    keep_if: tuple[str, ...] = ()  # write only rows predicted to have one of these labels
+    # Write only rows in which the probability, or the score, of one of these labels (by default of
+    # the predicted one) is at least this, whatever is predicted.
     at_least: float | None = None
     min_score: float | None = None
 
@@ -101,24 +84,12 @@ def write_predictions(
     positive for the second class. Where several labels are wanted, each has a score of its own.
     Where a row may have several labels, all that are predicted are written, with the largest score.
 
-    Parameters
-    ----------
-    model : Model
-    source : Source
-        Opened with the model's features; needs no labels.
-    out : path
-        A .csv, .tsv, .jsonl, .txt, .parquet or .arrow file, also as .gz or .zst, which appears when
-        all rows are written; or ``"-"`` for standard output, which gets rows as they come.
-    wanted : Wanted
-        What is written.
-    to : str, optional
-        The format, where the name does not tell it. Standard output has that of the input where it
-        can; lines of plain text become the label, the score and the line, separated by tabs.
+    The source was opened with the model's features and needs no labels. A file appears when all
+    rows are written; standard output, ``"-"``, gets rows as they come. `to` is the format, where
+    the name does not tell it. Standard output has that of the input where it can; lines of plain
+    text become the label, the score and the line, separated by tabs.
 
-    Returns
-    -------
-    int
-        The number of rows written.
+    Returns the number of rows written.
     """
     wanted.check(model)
     if out == STDOUT:
@@ -178,12 +149,7 @@ def _standard_output() -> Iterator[Any]:
 class _Predict:
     """From a batch to the table that is written; threads call it at the same time.
 
-    Attributes
-    ----------
-    names : list of str
-        The columns of the table.
-    numbers : set of str
-        Those that are cells of a text file and hold numbers.
+    Its columns are `names`, of which `numbers` are cells of a text file that hold numbers.
     """
 
     def __init__(self, model: Model, source: Source, wanted: Wanted, format: str) -> None:

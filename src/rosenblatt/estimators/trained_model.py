@@ -24,11 +24,8 @@ Turn = Callable[[np.ndarray], np.ndarray]
 def trained_model(run: FileRun, first_table: Any = None) -> Model:
     """The model as it stands now.
 
-    Parameters
-    ----------
-    run : FileRun
-    first_table : pyarrow.Table, optional
-        The first rows of the source, to find the words behind hashed columns; read again if needed.
+    The first rows of the source tell the words behind hashed columns; they are read again if need
+    be.
     """
     several = run.source.features.separator is not None
     classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)

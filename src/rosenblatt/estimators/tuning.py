@@ -50,14 +50,8 @@ def tune(
     on all rows, so that what is chosen does at least as well there. Later brackets draw half of
     their choices near the best one so far. A part of the time is left for training the model.
 
-    Parameters
-    ----------
-    source, valid : Source
-        The rows; those of `valid`, or held-out ones, tell the errors.
-    settings : Settings
-        What training was told otherwise.
-    fixed : dict
-        Attributes of `Choice` that were given, and are not tried otherwise.
+    The rows of `valid`, or held-out ones, tell the errors. `settings` are what training was told
+    otherwise, `fixed` attributes of `Choice` that were given, and are not tried otherwise.
     """
     clock = _Clock(seconds)
     rows = _Rows(source, valid, clock.until - 0.75 * seconds)
@@ -177,7 +171,8 @@ class _Rows:
         self.count = sum(map(len, self.read))
         self.n_classes = len(source.classes)
         self.has_text = any(c.kind == "text" for c in source.features.columns)
-        self._hashed: dict[Ngrams, dict[tuple[bool, int], Batch]] = {}
+        self._hashed: dict[tuple[Ngrams, bool, int], Batch] = {}  # the last ones used last
+        self._made = self._bytes = 0  # rows that were hashed, and the size of those kept
         self._hashing: dict[Ngrams, float] = {}  # seconds per row
 
     def seconds_to_read(self, ngrams: Ngrams) -> float:
@@ -198,42 +193,33 @@ class _Rows:
 
     def hashed(self, ngrams: Ngrams, share: float) -> tuple[_KeptBatches, _KeptBatches | None]:
         """A share of the rows, and those to validate with, as sources of hashed batches."""
-        kept = self._hashed.pop(ngrams, {})
-        self._hashed[ngrams] = kept
         count = max(1, round(share * len(self.read)))
         # Evenly spread: a file may be sorted.
         places = [len(self.read) * i // count for i in range(count)]
-        began, before = _now(), sum(map(len, kept.values()))
-        rows = [self._batch(kept, (False, i), self.read[i], ngrams) for i in places]
-        if fresh := sum(map(len, kept.values())) - before:
-            self._hashing[ngrams] = (_now() - began) / fresh
+        began, before = _now(), self._made
+        rows = [self._batch((ngrams, False, i), self.read[i]) for i in places]
+        if self._made > before:
+            self._hashing[ngrams] = (_now() - began) / (self._made - before)
         source = _KeptBatches(rows, self.source, ngrams)
-        self._forget()
         if self.valid is None:
             return source, None
-        others = [
-            self._batch(kept, (True, i), batch, ngrams) for i, batch in enumerate(self.valid_read)
-        ]
+        others = [self._batch((ngrams, True, i), raw) for i, raw in enumerate(self.valid_read)]
         return source, _KeptBatches(others, self.valid, ngrams)
 
-    def _batch(
-        self, kept: dict[tuple[bool, int], Batch], key: tuple[bool, int], raw: Batch, ngrams: Ngrams
-    ) -> Batch:
+    def _batch(self, key: tuple[Ngrams, bool, int], raw: Batch) -> Batch:
+        ngrams = key[0]
         if raw.table is None or ngrams == self.source.features.ngrams:
             return raw
-        if key not in kept:
-            rows = replace(self.source.features, ngrams=ngrams).rows(raw.table)
-            kept[key] = replace(raw, rows=rows)
-        return kept[key]
-
-    def _forget(self) -> None:
-        """Let go of rows that were hashed in ways not asked for lately."""
-        while len(self._hashed) > 1 and self._size() > _MOST_KEPT:
-            del self._hashed[next(iter(self._hashed))]
-
-    def _size(self) -> int:
-        batches = [batch for kept in self._hashed.values() for batch in kept.values()]
-        return sum(8 * len(batch.rows.indices) for batch in batches)
+        batch = self._hashed.pop(key, None)
+        if batch is None:
+            batch = replace(raw, rows=replace(self.source.features, ngrams=ngrams).rows(raw.table))
+            self._made += len(batch)
+            self._bytes += 8 * len(batch.rows.indices)
+        self._hashed[key] = batch
+        # Let go of rows that were hashed in ways not asked for lately.
+        while self._bytes > _MOST_KEPT and (oldest := next(iter(self._hashed)))[0] != ngrams:
+            self._bytes -= 8 * len(self._hashed.pop(oldest).rows.indices)
+        return batch
 
 
 def _cut(batch: Batch) -> list[Batch]:

@@ -17,15 +17,7 @@ from rosenblatt.kernels.text import Ngrams
 
 @dataclass(frozen=True)
 class Choice:
-    """Features and settings that can be tried.
-
-    Attributes
-    ----------
-    ngrams : Ngrams
-        How text is hashed.
-    threshold, padding, average, multiclass, rule
-        As for :func:`rosenblatt.train`.
-    """
+    """Features and settings that can be tried, as for :func:`rosenblatt.train`."""
 
     ngrams: Ngrams
     threshold: float = 2.0

@@ -6,7 +6,6 @@ import pytest
 from rosenblatt.theory.checker.input_data import check_matrix
 from rosenblatt.theory.search import exact_simplex as simplex
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.float_simplex import likely_basis
 from rosenblatt.theory.search.problem import BinaryProblem
 
@@ -21,17 +20,17 @@ def degenerate(seed):
     y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
     y[generator.random(n) < generator.choice([0.0, 0.0, 0.1])] *= -1
     held = np.sort(generator.choice(n, int(generator.integers(0, 3)), replace=False))
-    return BinaryProblem(ExactTable(check_matrix(X), bool(generator.integers(2))), y), held
+    return BinaryProblem(check_matrix(X), y, bool(generator.integers(2))), held
 
 
 def is_proven(problem, held, answer):
     """Whether the answer holds, by the definition."""
     rest = np.setdiff1d(np.arange(problem.n), held)
     if answer.v is not None:
-        return min(problem.exact_dots(answer.v, rest)) > 0 and not any(
-            problem.exact_dots(answer.v, held)
+        return min(problem.exact_dots(answer.v, rest)[0]) > 0 and not any(
+            problem.exact_dots(answer.v, held)[0]
         )
-    total = np.array(problem.integers(np.array(answer.rows)), dtype=object)
+    total = np.array(problem.integers(np.array(answer.rows))[0], dtype=object)
     total = np.array(answer.coefficients, dtype=object) @ total
     free = [c for i, c in zip(answer.rows, answer.coefficients, strict=True) if i not in held]
     return not any(total) and min(free) > 0
@@ -71,7 +70,7 @@ def test_a_misleading_first_basis_changes_no_answer(seed):
 def test_where_doubles_end_nothing_is_left_to_do(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(150, 20))
-    problem = BinaryProblem(ExactTable(check_matrix(X), True), generator.choice([-1.0, 1.0], 150))
+    problem = BinaryProblem(check_matrix(X), generator.choice([-1.0, 1.0], 150), True)
     pivots = []
     monkeypatch.setattr(simplex._Basis, "enter", lambda *column: pivots.append(column))
     answer = simplex.decide_exactly(problem, Clock(None), NOTHING)

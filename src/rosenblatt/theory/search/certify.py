@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations
@@ -13,23 +14,19 @@ from rosenblatt.theory.checker.certificate import (
     Certificate,
     CertificateSet,
     CertificateSource,
-    ColumnRule,
     Combination,
     Margin,
-    Replacement,
 )
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
-from rosenblatt.theory.margin.max_margin import MarginInterval, enclose
+from rosenblatt.theory.margin.max_margin import KINDS, MarginInterval, enclose
 from rosenblatt.theory.margin.rounded_bounds import radius_end
 from rosenblatt.theory.search.blas_threads import few_threads
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.decision import Contradiction, Decision
+from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.decision import Decision, combination, renumbered
 from rosenblatt.theory.search.decision_ladder import decide, suggest
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.rounded_dependencies import NullVector
 
 STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; longer lists are not readable.
@@ -91,8 +88,10 @@ def certify(
     # Doubles only propose: where they overflow, integers decide.
     with ThreadPoolExecutor(1) as beside, np.errstate(all="ignore"):
         mark = beside.submit(fingerprint, values, classes, codes)
-        data = _Data(values, classes, codes, mark, _source(X, y))
-        call = _Call(data, fit_intercept, exact, margin_rtol, minimal, Clock(time_limit))
+        call = _Call(
+            values, classes, codes, mark, _source(X, y),
+            fit_intercept, exact, margin_rtol, minimal, Clock(time_limit),
+        )  # fmt: skip
         return call.certificates(strategy)
 
 
@@ -105,20 +104,14 @@ def _source(X: Any, y: Any) -> CertificateSource | None:
     return CertificateSource(label if isinstance(label, str) else "", True, tuple(names))
 
 
-class _Data(NamedTuple):
-    """The checked input of a call."""
+class _Call(NamedTuple):
+    """The checked data and the options that the certificates of one call share."""
 
     values: Any
     classes: list[Any]
     codes: Indices
     fingerprint: Future[str]
     source: CertificateSource | None
-
-
-class _Call(NamedTuple):
-    """The data and the options that the certificates of one call share."""
-
-    data: _Data
     fit_intercept: bool
     exact: bool
     margin_rtol: float | None
@@ -129,7 +122,7 @@ class _Call(NamedTuple):
         """One certificate for two classes; for more, one per class or per pair."""
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
-        classes, every = self.data.classes, range(len(self.data.classes))
+        classes, every = self.classes, range(len(self.classes))
         if len(classes) == 2:
             return self.certificate([0], [1])
         if strategy == "ovo":
@@ -143,108 +136,91 @@ class _Call(NamedTuple):
 
     def certificate(self, negative: list[int], positive: list[int]) -> Certificate:
         """The certificate of some classes against others."""
-        data, clock = self.data, self.clock
-        side = np.zeros(len(data.classes))
+        side = np.zeros(len(self.classes))
         side[positive], side[negative] = 1.0, -1.0
-        y = side[data.codes]
+        y = side[self.codes]
         rows = np.flatnonzero(y)
-        values = data.values if len(rows) == len(y) else data.values[rows]
-        problem = BinaryProblem(ExactTable(values, self.fit_intercept), y[rows])
-        with few_threads(problem.n, problem.width, problem.table.is_sparse):
+        values = self.values if len(rows) == len(y) else self.values[rows]
+        problem = BinaryProblem(values, y[rows], self.fit_intercept)
+        with few_threads(problem.n, problem.width, problem.is_sparse):
             if self.exact:
-                decision = decide(problem, clock, self.minimal)
+                decision = decide(problem, self.clock, self.minimal)
             else:
-                decision = suggest(problem, clock)
-            intervals = margins(problem, decision, self.margin_rtol, clock)
+                decision = suggest(problem, self.clock)
+            intervals = _margins(problem, decision, self.margin_rtol, self.clock)
         return assemble(
             problem,
             decision,
             rows,
             intervals,
-            fingerprint=data.fingerprint.result(),
-            source=data.source,
-            n_rows=data.values.shape[0],
+            fingerprint=self.fingerprint.result(),
+            source=self.source,
+            n_rows=self.values.shape[0],
             exact=self.exact,
-            negative=tuple(label_name(data.classes[k]) for k in negative),
-            positive=tuple(label_name(data.classes[k]) for k in positive),
+            negative=tuple(label_name(self.classes[k]) for k in negative),
+            positive=tuple(label_name(self.classes[k]) for k in positive),
         )
 
 
-def margins(
+def _margins(
     problem: BinaryProblem, decision: Decision, rtol: float | None, clock: Clock
-) -> tuple[MarginInterval, MarginInterval] | None:
+) -> list[MarginInterval]:
     """The augmented and the geometric margin of separable rows, if asked for and in time.
 
-    None if they are beyond the range of doubles.
+    Empty if they are beyond the range of doubles.
     """
-    if decision.verdict != "separable" or decision.weights is None or rtol is None:
-        return None
+    if decision.verdict != "separable" or decision.weights is None or rtol is None or clock.passed:
+        return []
     try:
-        clock.left()
-    except OutOfTimeError:
-        return None
-    start = list(decision.weights)
-    try:
-        augmented = enclose(problem, "augmented", start, rtol, clock)
-        if not problem.table.padded:
-            return augmented, augmented
-        return augmented, enclose(problem, "geometric", start, rtol, clock)
+        # Without an offset the two are the same.
+        kinds = KINDS if problem.padded else KINDS[:1] * 2
+        return [enclose(problem, kind, list(decision.weights), rtol, clock) for kind in kinds]
     except OverflowError:
-        return None
-
-
-def _replacement(b: NullVector) -> Replacement:
-    columns = tuple(j for j, x in enumerate(b.vector) if x)
-    return Replacement(b.lead, columns, tuple(b.vector[j] for j in columns))
+        return []
 
 
 def assemble(
     problem: BinaryProblem,
     decision: Decision,
     rows: Indices,
-    intervals: tuple[MarginInterval, MarginInterval] | None,
+    intervals: Sequence[MarginInterval] = (),
     **data: Any,
 ) -> Certificate:
-    """A decision about a problem as a certificate about the data."""
+    """A decision about a problem, which has these `rows` of the data, as a certificate."""
 
-    def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
-        if found is None:
-            return None
-        listed = np.array(found.rows, dtype=np.intp)
-        signs = problem.y[listed].astype(np.int64)
-        return Combination(tuple(rows[listed].tolist()), tuple(signs.tolist()), found.coefficients)
+    def in_data(found: Combination | None) -> Combination | None:
+        return None if found is None else renumbered(found, rows)
 
-    def margin(found: MarginInterval) -> Margin:
-        support = combination(found)
-        assert support is not None
-        return Margin(found.lower, found.upper, found.weights, found.bias, support)
-
-    d, padded = problem.table.d, problem.table.padded
-    v = decision.weights
+    margins = [
+        Margin(
+            m.lower, m.upper, m.weights, m.bias,
+            renumbered(combination(problem, np.array(m.rows), m.coefficients), rows),
+        )
+        for m in intervals
+    ]  # fmt: skip
+    d, padded, v = problem.d, problem.padded, decision.weights
     try:
         radius = radius_end(problem)
     except OverflowError:
         radius = None
-    augmented = margin(intervals[0]) if intervals else None
     bound = None
-    if augmented is not None and augmented.lower > 0 and radius is not None:
-        bound = int(Fraction(radius) ** 2 / Fraction(augmented.lower) ** 2)
+    if margins and margins[0].lower > 0 and radius is not None:
+        bound = int(Fraction(radius) ** 2 / Fraction(margins[0].lower) ** 2)
+    augmented, geometric = margins or (None, None)
     return Certificate(
         verdict=decision.verdict,
         n_columns=d,
         fit_intercept=padded,
         weights=None if v is None else tuple(v[:d]),
         bias=0 if v is None or not padded else v[d],
-        contradiction=combination(decision.contradiction),
-        spanning=combination(decision.spanning),
-        balance=combination(decision.balance),
-        replaced=tuple(_replacement(b) for b in decision.null_vectors),
-        columns=tuple(
-            ColumnRule(c.column, c.direction, c.threshold) for c in decision.columns
-        ),
+        contradiction=in_data(decision.contradiction),
+        spanning=in_data(decision.spanning),
+        balance=in_data(decision.balance),
+        replaced=tuple(b.replacement() for b in decision.null_vectors),
+        columns=tuple(c.rule() for c in decision.columns),
         radius=radius,
         augmented=augmented,
-        geometric=margin(intervals[1]) if intervals else None,
+        geometric=geometric,
         mistake_bound=bound,
         **data,
-    )  # fmt: skip
+    )

@@ -65,7 +65,7 @@ def decide_exactly(
     held = np.empty(0, dtype=np.intp) if held is None else held
     pool = _Pool(problem, held, prefer)
     basis = _Basis(problem.width + 1)
-    if guess is not None and problem.width >= _FEW_COLUMNS and problem.table.row_exponent is None:
+    if guess is not None and problem.width >= _FEW_COLUMNS and problem.row_exponent is None:
         basis = _first_basis(problem, pool, held, outside, guess, clock) or basis
     while True:
         clock.left()
@@ -106,7 +106,7 @@ def _padded(problem: BinaryProblem, rows: Indices, last: float) -> Floats:
     """The doubles of rows in the proportions of `BinaryProblem.integers`, and a last number."""
     Z = problem.block(rows)
     Z = Z.toarray() if sparse.issparse(Z) else Z
-    factors = np.array([float(f) for f in problem.table.row_factors(rows)])
+    factors = np.array(problem.integers(rows)[1], dtype=float)
     return np.hstack([Z * factors[:, None], np.full((len(rows), 1), last)])
 
 
@@ -130,14 +130,14 @@ class _Pool:
     def __init__(self, problem: BinaryProblem, held: Indices, prefer: Indices) -> None:
         self.problem = problem
         self.strict: dict[int, list[int]] = {}
-        self.held = dict(zip(held.tolist(), problem.integers(held), strict=True))
+        self.held = dict(zip(held.tolist(), problem.integers(held)[0], strict=True))
         self.admit(prefer)
 
     def admit(self, rows: Indices) -> None:
         """Generate the columns of some rows."""
         fresh = np.array([i for i in rows.tolist() if i not in self.strict], dtype=np.intp)
         if len(fresh):
-            self.strict.update(zip(fresh.tolist(), self.problem.integers(fresh), strict=True))
+            self.strict.update(zip(fresh.tolist(), self.problem.integers(fresh)[0], strict=True))
 
     def entering(self, v: Sequence[int]) -> Column | None:
         """A known column that v gets wrong, or None."""

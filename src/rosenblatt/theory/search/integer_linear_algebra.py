@@ -13,7 +13,7 @@ from typing import Any
 import flint
 
 from rosenblatt.theory.search.clock import ENDLESS, Clock
-from rosenblatt.theory.search.problem import primitive
+from rosenblatt.theory.search.exact_numbers import primitive
 
 PRIMES = (2**61 - 1, 2**62 - 57, 2**63 - 25)
 
