@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 
 from rosenblatt import training
 from rosenblatt.cluster.dask_engine import DaskEngine
-from rosenblatt.cluster.engines import Call
+from rosenblatt.cluster.engines import Call, Parcel, taken
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
-from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.tasks import Leaf, fresh_state, moves_of, rates_at, touched_moves
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks

@@ -11,9 +11,8 @@ from time import monotonic
 from typing import Any
 
 from rosenblatt.cluster import facts
-from rosenblatt.cluster.engines import Call, Engine
+from rosenblatt.cluster.engines import Call, Engine, Parcel
 from rosenblatt.cluster.facts import WorkerError
-from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.training.mixing import tree_sum
 

@@ -55,11 +55,7 @@ def check(expected: Facts) -> None:
 
 
 def difference(name: str, expected: str, found: str) -> str:
-    """One sentence about a fact in which a worker differs.
-
-    >>> difference("numpy", "2.4.0", "2.3.0")
-    'a worker has numpy 2.3.0, this process 2.4.0: install the same versions everywhere'
-    """
+    """One sentence about a fact in which a worker differs."""
     if name == "processor":
         return (
             "a worker has another kind of processor, whose vector instructions add numbers up in "

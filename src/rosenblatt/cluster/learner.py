@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Call, Engine
-from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.engines import Call, Engine, Parcel
 from rosenblatt.cluster.tasks import (
     COUNTS,
     Leaf,

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Engine
+from rosenblatt.cluster.engines import Engine, Parcel
 from rosenblatt.cluster.first_pass import Surveyed, first_pass
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Features, Source

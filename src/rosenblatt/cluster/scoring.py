@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.engines import Call, Engine, engine_for
+from rosenblatt.cluster.engines import Call, Engine, Parcel, engine_for, taken
 from rosenblatt.cluster.manifest import Manifest, Shard
-from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.train import open_shards, working_folder

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.cluster.engines import InFile, Parcel, taken
 from rosenblatt.cluster.manifest import Shard
-from rosenblatt.cluster.parcels import InFile, Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import ShardRows, rows_of
 from rosenblatt.estimators.file_rows import is_held_out, near_rows

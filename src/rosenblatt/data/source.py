@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.arrow_tables import Chunk, check_chunk, weights_of
 from rosenblatt.data.cells import label_strings
-from rosenblatt.data.checks import check_chunk, weights_of
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import STDIN

@@ -22,7 +22,6 @@ from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.family_full import FullFamily
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -169,15 +168,7 @@ class LinearTraining(OnlineTraining):
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Any:
         """A learner on the processor that knows nothing yet."""
-        threads = threads_of(self.n_jobs)
-        if self.multiclass_ != "labels":
-            return self._learner_of(examples, n_classes, self.multiclass_, threads)
-        return LabelLearner(self._learner_of(examples, 2, "ovr", 1), n_classes, threads)
-
-    def _learner_of(
-        self, examples: Examples, n_classes: int, multiclass: str, threads: int
-    ) -> Any:  # fmt: skip
-        """A learner of classes of which each row has one."""
+        threads, multiclass = threads_of(self.n_jobs), self.multiclass_
         one_book = self.max_updates is not None or self.keep == "best"
         (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
         if rule is None and threads > 1 and n_classes > 2 and multiclass == "ovr" and one_book:

@@ -17,7 +17,6 @@ from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -189,16 +188,15 @@ class FileRun:
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s, several = self.settings, self.source.features.separator is not None
-        n_classes = n_classes or known_classes(self.source)
         shared: dict[str, Any] = {
-            "n_classes": 2 if several else n_classes,
+            "n_classes": n_classes or known_classes(self.source),
             "n_features": 0,
-            "multiclass": "ovr" if several else s.multiclass,
+            "multiclass": "labels" if several else s.multiclass,
             "padding": s.padding,
             "averaging": s.average,
             "rates": ONE_RATE if rarity is None else rarity.rates,
             "dtype": np.float32,
-            "threads": 1 if several else self.threads,
+            "threads": self.threads,
         }
         learner: Any
         if self._member is None:
@@ -206,8 +204,6 @@ class FileRun:
             learner = Linear(thresholds=(threshold, threshold), **shared)
         else:
             learner = Family(self._member._member_rule(), **shared)
-        if several:
-            learner = LabelLearner(learner, n_classes, self.threads)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
