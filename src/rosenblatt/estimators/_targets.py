@@ -153,7 +153,7 @@ def check_label_options(estimator: Any) -> None:
 
 
 def check_same_labels(y: np.ndarray, classes: np.ndarray, several: bool) -> None:
-    """Refuse rows that cannot go on with what a model has learned from."""
+    """Refuse rows from which a model cannot go on."""
     if several and (y.ndim == 1 or y.shape[1] != len(classes)):
         raise ValueError(
             f"y has shape {y.shape}, but the model has learned from indicator matrices of "
@@ -201,19 +201,16 @@ def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]
     [(1, array(['a', 'b'], dtype='<U1')), (3, array(['a', 'b', 'c'], dtype='<U1'))]
     """
     found = [(0, classes)]
-    if classes.size and np.array_equal(classes.take(codes_of(y, classes)), y):
-        return found
+    if classes.size:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        if np.array_equal(classes.take(codes), y):
+            return found
     labels, first = np.unique(y, return_index=True)
     fresh = ~np.isin(labels, classes)
     for row, label in sorted(zip(first[fresh].tolist(), labels[fresh], strict=True)):
         known = np.union1d(found[-1][1], np.array([label])) if found[-1][1].size else [label]
         found.append((row, np.asarray(known)))
     return found
-
-
-def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The class number of each label; some number for a label that is not among the classes."""
-    return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
 
 
 def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
