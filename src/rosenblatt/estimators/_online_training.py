@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -86,12 +85,11 @@ class OnlineTraining(LearnedWeights):
                     "Predictions before each label are for one label per row, but y is an "
                     "indicator matrix: use partial_fit."
                 )
-            found = [(0, self.classes_)] if several else arrivals(y, self.classes_)
-            everything, predicted = found[-1][1], np.full(len(y), -1)
+            whole = [(0, len(y), self.classes_)]
+            found = whole if several else arrivals(y, self.classes_)
+            everything, predicted = found[-1][2], np.full(len(y), -1)
             with checks.uninterrupted():
-                for (start, known), (end, _) in pairwise([*found, (len(y), everything)]):
-                    if start == end:
-                        continue
+                for start, end, known in found:
                     before = self.classes_
                     guess = self._guess(examples, start) if foresee else -1
                     self._learn_classes(examples, known)

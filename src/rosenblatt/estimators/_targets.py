@@ -191,26 +191,27 @@ def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes.astype(np.int32)
 
 
-def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """Where in y labels come up that are not among `classes`, and the classes known from there on.
+def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """The stretches of y in which the same classes are known, and these: `classes`, and new ones.
 
-    The first entry stands for the start of y. Learning row by row meets a label at its first row
-    and not before, however the rows are divided into calls.
+    Learning row by row meets a label at its first row and not before, however the rows are divided
+    into calls.
 
     >>> arrivals(np.array(["b", "a", "b", "c"]), np.array(["b"]))[1:]
-    [(1, array(['a', 'b'], dtype='<U1')), (3, array(['a', 'b', 'c'], dtype='<U1'))]
+    [(1, 3, array(['a', 'b'], dtype='<U1')), (3, 4, array(['a', 'b', 'c'], dtype='<U1'))]
     """
     found = [(0, classes)]
     if classes.size:
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         if np.array_equal(classes.take(codes), y):
-            return found
+            return [(0, len(y), classes)]
     labels, first = np.unique(y, return_index=True)
     fresh = ~np.isin(labels, classes)
     for row, label in sorted(zip(first[fresh].tolist(), labels[fresh], strict=True)):
         known = np.union1d(found[-1][1], np.array([label])) if found[-1][1].size else [label]
         found.append((row, np.asarray(known)))
-    return found
+    ends = [row for row, _ in found[1:]] + [len(y)]
+    return [(a, b, known) for (a, known), b in zip(found, ends, strict=True) if a < b]
 
 
 def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:

@@ -23,7 +23,7 @@ from rosenblatt.estimators.file_options import (
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
-from rosenblatt.estimators.tuning import Trial, parse_seconds
+from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
 from rosenblatt.models import Model, read_model
@@ -254,12 +254,8 @@ def _weigh(column: str | None, *sources: Source | None) -> None:
 def _fixed(settings: Settings, reading: Reading, source: Source) -> dict[str, Any]:
     """What was asked for otherwise than by default, and so is not tuned."""
     usual = Settings()
-    names = ("threshold", "padding", "average", "multiclass", "rule")
-    fixed = {
-        name: getattr(settings, name)
-        for name in names
-        if getattr(settings, name) != getattr(usual, name)
-    }
+    given = {name: getattr(settings, name) for name in Choice.SETTINGS}
+    fixed = {name: value for name, value in given.items() if value != getattr(usual, name)}
     if reading.has_ngrams:
         fixed["ngrams"] = source.features.ngrams
     return fixed

@@ -18,7 +18,7 @@ from rosenblatt.data import Batch, Source
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.kernels import jit
-from rosenblatt.kernels.text import Ngrams
+from rosenblatt.kernels.text import Ngrams, Rows
 from rosenblatt.training import run as run_epochs
 
 _KEEP = 3  # one of so many goes on to so many times the rows
@@ -198,20 +198,21 @@ def tune(
     The rows of `valid`, or held-out ones, tell the errors. `settings` are what training was told
     otherwise, `fixed` attributes of `Choice` that were given, and are not tried otherwise.
     """
-    clock = _Clock(seconds)
-    rows = _Rows(source, valid, clock.until - 0.75 * seconds)
+    until = _now() + seconds
+    rows = _Rows(source, valid, until - 0.75 * seconds)
     first = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
     first = replace(first, **fixed)
     draw = Draw(first, fixed, rows.has_text, rows.n_classes, settings)
     trials: list[Trial] = []
-    shares = _shares(rows.count)
+    # The shares of the rows that are learned from, one after the other.
+    shares = [s for s in (1 / _KEEP**2, 1 / _KEEP) if s * rows.count >= _FEW_ROWS] + [1.0]
     while draw.is_open:
         group = draw.choices(_BRACKET, trials)
         is_first = not trials
         for share in shares:
             here: list[Trial] = []
             for choice in group:
-                if not clock.allows(choice, share, trials, rows):
+                if not _has_time(until, choice, share, trials, rows):
                     return best_of(trials).choice, trials
                 here.append(_tried(choice, rows, share, settings, threads))
                 trials.append(here[-1])
@@ -224,29 +225,17 @@ def tune(
     return best_of(trials).choice, trials
 
 
-def _shares(count: int) -> list[float]:
-    """The shares of the rows that are learned from, one after the other."""
-    shares = [1 / _KEEP**2, 1 / _KEEP, 1.0]
-    return [share for share in shares if share * count >= _FEW_ROWS or share == 1.0]
-
-
-class _Clock:
-    """How much time is left, without what training the model in the end will take."""
-
-    def __init__(self, seconds: float) -> None:
-        self.until = _now() + seconds
-
-    def allows(self, choice: Choice, share: float, trials: list[Trial], rows: _Rows) -> bool:
-        """Whether there is time to try a choice on some rows, and to train the best after it."""
-        if not trials:
-            return True
-        own = [t for t in trials if t.choice == choice] or trials
-        trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in own)
-        best = best_of(trials)
-        # Training reads the files again, and learns from held-out rows in a second run.
-        runs = 2.0 if rows.valid is None else 1.0
-        last = runs * best.seconds_for(rows.count) + rows.seconds_to_read(best.choice.ngrams)
-        return _now() + trial + last < self.until
+def _has_time(until: float, choice: Choice, share: float, trials: list[Trial], rows: _Rows) -> bool:
+    """Whether there is time to try a choice on some rows, and to train the best after it."""
+    if not trials:
+        return True
+    own = [t for t in trials if t.choice == choice] or trials
+    trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in own)
+    best = best_of(trials)
+    # Training reads the files again, and learns from held-out rows in a second run.
+    runs = 2.0 if rows.valid is None else 1.0
+    last = runs * best.seconds_for(rows.count) + rows.seconds_to_read(best.choice.ngrams)
+    return _now() + trial + last < until
 
 
 def _tried(choice: Choice, rows: _Rows, share: float, settings: Settings, threads: int) -> Trial:
@@ -274,22 +263,9 @@ class _KeptBatches(Source):
     """Batches in memory as a source."""
 
     def __init__(self, kept: list[Batch], like: Source, ngrams: Ngrams) -> None:
-        self.features, self.classes = replace(like.features, ngrams=ngrams), list(like.classes)
-        self.labelled, self.kept_columns, self._closed = True, (), True
-        self.kept, self._like = kept, like
-        self.rows = self.bad = 0
-        self.missing = like.missing.__class__()
-        self.label_sets = like.label_sets
-
-    @property
-    def files(self) -> list[str]:
-        """The files that the batches are of."""
-        return self._like.files
-
-    @property
-    def format(self) -> str:
-        """The format of these files."""
-        return self._like.format
+        features = replace(like.features, ngrams=ngrams)
+        super().__init__(like._reader, features, True, like.classes, False)
+        self.kept, self.label_sets = kept, like.label_sets
 
     def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on."""
@@ -375,9 +351,8 @@ def _cut(batch: Batch) -> list[Batch]:
     for start in range(0, len(batch), size):
         end = min(start + size, len(batch))
         first, last = int(indptr[start]), int(indptr[end])
-        rows = batch.rows.__class__(
-            (indptr[start : end + 1] - indptr[start]), indices[first:last], values[first:last]
-        )
+        pointers = indptr[start : end + 1] - indptr[start]
+        rows = Rows(pointers, indices[first:last], values[first:last])
         table = None if batch.table is None else batch.table.slice(start, end - start)
         if isinstance(table, pa.Table):
             table = table.combine_chunks()
