@@ -34,8 +34,9 @@ class DaskEngine(Engine):
     """
 
     def __init__(self, client: Any, owned: bool) -> None:
-        self._client, self._owned = client, owned
+        self.client, self._owned = client, owned
         self.parcel_folder = None
+        self.dashboard = str(getattr(client, "dashboard_link", "") or "")
         self.tick: Callable[[int, int], None] = lambda done, total: None
         self.sent = self.received = 0
         self._homes: dict[str, str] = {}
@@ -44,23 +45,13 @@ class DaskEngine(Engine):
         self.workers = sum(client.nthreads().values())
         _check_workers(client)
 
-    @property
-    def client(self) -> Any:
-        """The client that speaks with the scheduler."""
-        return self._client
-
-    @property
-    def dashboard(self) -> str:
-        """The address of Dask's dashboard; empty if there is none."""
-        return str(getattr(self._client, "dashboard_link", "") or "")
-
     def share(self, parcel: Parcel) -> Any:
         """Let tasks have a parcel."""
         import dask
 
         self.sent += parcel.nbytes
         with dask.config.set({_LARGE: 1 << 50}), self._speaking():
-            return self._client.submit(_itself, parcel, key=f"parcel-{parcel.name}")
+            return self.client.submit(_itself, parcel, key=f"parcel-{parcel.name}")
 
     def drop(self, shared: Any) -> None:
         """Forget a parcel that no task will need any more."""
@@ -71,7 +62,7 @@ class DaskEngine(Engine):
         """The results of tasks, added up in the fixed tree, by the workers."""
         futures = self._submitted(calls)
         with self._speaking():
-            root = tree_sum(futures, lambda left, right: self._client.submit(add, left, right))
+            root = tree_sum(futures, lambda left, right: self.client.submit(add, left, right))
         for done in self._watched([*futures, root]):
             self.tick(min(done, len(calls)), len(calls))
         result = self._result(root)
@@ -94,7 +85,7 @@ class DaskEngine(Engine):
         """Let go of the scheduler, unless somebody else connected to it."""
         if self._owned:
             with suppress(Exception):
-                self._client.close(timeout=2)
+                self.client.close(timeout=2)
 
     def _submitted(self, calls: Sequence[Call]) -> list[Any]:
         futures = []
@@ -102,7 +93,7 @@ class DaskEngine(Engine):
             homes = self._assigned([call.home for call in calls])
             for call, home in zip(calls, homes, strict=True):
                 where = {"workers": [home], "allow_other_workers": True} if home else {}
-                submit = self._client.submit
+                submit = self.client.submit
                 futures.append(submit(call.function, *call.arguments, key=call.name, **where))
         return futures
 
@@ -111,7 +102,7 @@ class DaskEngine(Engine):
 
         What is computed does not depend on it.
         """
-        threads = self._client.nthreads()
+        threads = self.client.nthreads()
         total = sum(threads.values())
         if not total:
             return [""] * len(places)
@@ -166,28 +157,28 @@ class DaskEngine(Engine):
                 "them? Take more shards (--shards), and look into the logs of the workers"
             ) from error
         lost = ("CancelledError", "FutureCancelledError", "CommClosedError")
-        if name in lost or self._client.status != "running":
+        if name in lost or self.client.status != "running":
             raise WorkerError(_LOST) from error
         raise error
 
     def _must_have_workers(self) -> None:
         """Give up when there have been no workers for a while."""
-        if self._client.status != "running":
+        if self.client.status != "running":
             raise WorkerError(_LOST)
         now = monotonic()
         if now - self._last_seen < 5.0:
             return
         with self._speaking():
-            if self._client.nthreads():
+            if self.client.nthreads():
                 self._last_seen = now
         if now - self._last_seen > _WAIT_FOR_WORKERS:
-            raise WorkerError(_no_workers(self._client))
+            raise WorkerError(_no_workers(self.client))
 
     def _wait_for_workers(self) -> None:
         try:
-            self._client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
+            self.client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
         except TimeoutError:
-            raise WorkerError(_no_workers(self._client)) from None
+            raise WorkerError(_no_workers(self.client)) from None
 
 
 def _itself(parcel: Parcel) -> Parcel:

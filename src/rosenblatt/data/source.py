@@ -217,10 +217,7 @@ class Source:
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
-        head, known = self._reader.head(), self.features.columns
-        names = {c.name for c in known}
-        words = self.features.missing_words
-        columns = known + guess_columns(head.drop_columns(names), None, missing=words)
+        columns, words = self._all_columns(None), self.features.missing_words
         kinds = {c.name: c.kind for c in columns}
         pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
 
@@ -292,11 +289,13 @@ class Source:
         """The columns of a table that hold numbers, whether they are features or not."""
         if not self.column_names:
             return set()
+        return self._numbers(self._all_columns(self.features.label))
+
+    def _all_columns(self, label: str | None) -> tuple[Column, ...]:
+        """What all columns of a table are, but for the label."""
         known = self.features.columns
         others = self._reader.head().drop_columns([c.name for c in known])
-        return self._numbers(
-            known + guess_columns(others, self.features.label, None, self.features.missing_words)
-        )
+        return known + guess_columns(others, label, missing=self.features.missing_words)
 
     def _checked(self, found: Chunk, label: str | None) -> Chunk:
         f = self.features
