@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from operator import add
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -235,25 +236,23 @@ class Source:
         return {c.name for c in columns if c.kind == "number"}
 
     def first_table(self) -> pa.Table | None:
-        """The table of the first batch once more, or its lines; None where there is neither."""
+        """The first rows as batches have them, or their lines; None where there is neither."""
         if self.format == "cache":
             return self._reader.head()
         if self.features.origin == "svmlight" or STDIN in self.files:
             return None
         if self.features.origin == "vw":
             return self._reader.first_lines()
-        piece = next(self._reader.pieces(self._wanted(), self.features.ngrams.bits), None)
-        if piece is None:
-            return None
-        found, _ = piece()
-        assert isinstance(found, Chunk), "sparse formats have no columns"
-        return self._checked(found, self.features.label if self.labelled else None).table
+        wanted = self._wanted() or self.column_names
+        head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))
+        return self._checked(head, self.features.label if self.labelled else None).table
 
     def first_rows(self) -> pa.Table | None:
         """The first rows with all columns, as they stand; None where there are no columns."""
         return self._reader.head() if self.features.origin == "table" else None
 
     def _wanted(self) -> list[str] | None:
+        """The columns to read, of a table; None for all."""
         if self.kept_columns is None or self.features.origin != "table":
             return None
         label = self._label_columns() if self.labelled else ()
