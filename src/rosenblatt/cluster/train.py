@@ -214,11 +214,7 @@ class ClusterCheckpoint(Checkpoint):
     unreadable = (
         "the checkpoint of a run with workers that this release can read; take another folder"
     )
-
-    @property
-    def row_folder(self) -> Path:
-        """Where processes of this machine keep the rows."""
-        return self.folder / "shards"
+    rows_name = "shards"  # where processes of this machine keep them
 
     def _told(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         about = {

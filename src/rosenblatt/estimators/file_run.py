@@ -13,11 +13,10 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows, known_classes
+from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -96,15 +95,11 @@ class FileRun:
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []  # what was tried before, to choose the settings
         self.held_out = HeldOut()  # what held-out rows decided after the first phase
-        rarity = rarity_of_model(start) if start is not None else None
-        self.learner = self.new_learner(rarity)
+        self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
         self.rows = FileRows(
-            source, self.learner, self.progress, memory=settings.memory, folder=folder,
-            held_out=settings.held_out(valid is not None), seed=settings.seed, valid=valid,
-            rarity=rarity, columns=None if start is None else start.columns,
-            class_weight=settings.class_weight,
-        )  # fmt: skip
+            source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
+        )
 
     @property
     def progress(self) -> Progress:
@@ -189,16 +184,15 @@ class FileRun:
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, where the model to go on from has left it."""
         s, several = self.settings, self.source.features.separator is not None
-        n_classes = n_classes or known_classes(self.source)
         shared: dict[str, Any] = {
-            "n_classes": 2 if several else n_classes,
+            "n_classes": n_classes or known_classes(self.source),
             "n_features": 0,
-            "multiclass": "ovr" if several else s.multiclass,
+            "multiclass": "labels" if several else s.multiclass,
             "padding": s.padding,
             "averaging": s.average,
             "rates": ONE_RATE if rarity is None else rarity.rates,
             "dtype": np.float32,
-            "threads": 1 if several else self.threads,
+            "threads": self.threads,
         }
         learner: Any
         if self._member is None:
@@ -206,8 +200,6 @@ class FileRun:
             learner = Linear(thresholds=(threshold, threshold), **shared)
         else:
             learner = Family(self._member._member_rule(), **shared)
-        if several:
-            learner = LabelLearner(learner, n_classes, self.threads)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
@@ -257,9 +249,3 @@ def _state_of(model: Model) -> State:
         if not sums.size:
             sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
-
-
-def rarity_of_model(model: Model) -> Rarity | None:
-    """The scales a model was trained with; features it never met get the largest of them."""
-    scales = model.state.get("scale")
-    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
