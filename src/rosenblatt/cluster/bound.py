@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.engines import Parcel
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.tasks import AtWork, Leaf, at_work
 from rosenblatt.kernels.lengths import squared_lengths

@@ -83,11 +83,6 @@ class Manifest:
     def __len__(self) -> int:
         return len(self.shards)
 
-    @property
-    def size(self) -> int:
-        """The bytes of all shards."""
-        return sum(part.size for shard in self.shards for part in shard)
-
     def to_json(self) -> dict[str, Any]:
         """What a model keeps of it: the files, and the parts of each shard by file number."""
         numbers = {file.path: i for i, file in enumerate(self.files)}
@@ -151,11 +146,7 @@ def make_manifest(
 
 
 def name_of(*parts: Any) -> str:
-    """A name that is a hash of plain data: the same data have the same name, here and elsewhere.
-
-    >>> name_of("a", 1) == name_of("a", 1) != name_of("a", 2)
-    True
-    """
+    """A name that is a hash of plain data: the same data have the same name, here and elsewhere."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:32]
 
 

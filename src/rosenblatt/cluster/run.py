@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Engine
+from rosenblatt.cluster.engines import Engine, Parcel
 from rosenblatt.cluster.first_pass import Surveyed, first_pass
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.parcels import Parcel
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Features, Source
@@ -164,11 +163,6 @@ class ClusterRun(FileRun):
         if self.start is not None:
             weights, bias = _started(self.start, found.columns, weights)
         return MixedLearner(self.engine, common, weights, bias)
-
-    @property
-    def mixed_updates(self) -> float:
-        """Updates of the present phase, those of each shard times its share."""
-        return 0.0 if self.learner is None else float(self.learner.mixed_updates)
 
     def _is_to_be_refitted(self) -> bool:
         """Whether so many rows were held out that it pays to learn from them, too."""

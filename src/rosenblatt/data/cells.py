@@ -25,12 +25,7 @@ Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 
 
 def string_buffers(strings: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets and bytes of an Arrow array of strings; a missing text is an empty one.
-
-    >>> offsets, data = string_buffers(pa.array(["ab", None, "c"]))
-    >>> offsets.tolist(), data[:3].tobytes()
-    ([0, 2, 2, 3], b'abc')
-    """
+    """Offsets and bytes of an Arrow array of strings; a missing text is an empty one."""
     if not (pa.types.is_string(strings.type) or pa.types.is_large_string(strings.type)):
         strings = strings.cast(pa.large_string())
     wide = pa.types.is_large_string(strings.type)
@@ -60,18 +55,14 @@ def _as_array(words: Words) -> pa.Array:
 
 
 def as_strings(column: Cells, missing: Words = MISSING_WORDS) -> pa.Array:
-    """A column as strings, trimmed, missing values as nulls; bad UTF-8 raises ArrowInvalid.
-
-    >>> as_strings(pa.array([b" Private", b" ?", b""])).to_pylist()
-    ['Private', None, None]
-    """
+    """A column as strings, trimmed, missing values as nulls; bad UTF-8 raises ArrowInvalid."""
     strings = pc.utf8_trim_whitespace(plain_strings(column))
     # Not `pa.scalar`, which imports pandas, for a fifth of a second.
     return pc.if_else(pc.is_in(strings, _as_array(missing)), pa.nulls(1, strings.type)[0], strings)
 
 
 def label_strings(column: Cells) -> pa.Array:
-    """Labels as strings, trimmed: any word is a label, and only an empty cell is a missing one.
+    """Labels as strings, trimmed: any word is one, and only empty cells are missing, or not UTF-8.
 
     >>> label_strings(pa.array(["nan", "NA ", "", None])).to_pylist()
     ['nan', 'NA', None, None]
@@ -80,7 +71,7 @@ def label_strings(column: Cells) -> pa.Array:
     """
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.nulls(1, column.type)[0], column)
-    return as_strings(column, ("",))
+    return valid_strings(column, ("",))
 
 
 def plain_strings(column: Cells) -> pa.Array:
@@ -105,11 +96,7 @@ def one_array(column: Cells) -> pa.Array:
 
 
 def is_utf8(data: bytes | np.ndarray) -> bool:
-    """Whether bytes are UTF-8, at the speed of Arrow's own check.
-
-    >>> is_utf8("déjà vu".encode()), is_utf8(b"\\xff")
-    (True, False)
-    """
+    """Whether bytes are UTF-8, at the speed of Arrow's own check."""
     offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
     parts = [None, offsets, pa.py_buffer(data)]
     try:
@@ -149,11 +136,7 @@ def is_stringlike(kind: pa.DataType) -> bool:
 
 
 def fitting(strings: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
-    """Strings as the first of some types that takes all of them; None if none does.
-
-    >>> fitting(pa.array(["2024-03-31", None]), MOMENT) is None, fitting(pa.array(["x"]), NUMBER)
-    (False, None)
-    """
+    """Strings as the first of some types that takes all of them; None if none does."""
     for kind in kinds:
         try:
             return strings.cast(kind)
@@ -256,12 +239,7 @@ def days_of(times: np.ndarray) -> np.ndarray:
 
 
 def part_of(times: np.ndarray, part: str) -> np.ndarray:
-    """The place of each moment in one of the `PARTS`; 0 where there is none.
-
-    >>> times = np.array(["2024-03-31T17:30", "NaT"], "datetime64[us]")
-    >>> [PARTS[part][part_of(times, part)[0]] for part in PARTS]
-    ['Mar', 'Sun', '17']
-    """
+    """The place of each moment in one of the `PARTS`; 0 where there is none."""
     unit = {"month": "M", "weekday": "D", "hour": "h"}[part]
     count = times.astype(f"datetime64[{unit}]").astype(np.int64)
     count[np.isnat(times)] = 0

@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import without_nulls
+from rosenblatt.data.arrow_tables import fit_types, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import plain_strings, to_numbers
-from rosenblatt.data.checks import fit_types
 from rosenblatt.data.files import named_format
 from rosenblatt.data.open import open, reader_of
 from rosenblatt.data.readers import SPARSE

@@ -21,11 +21,7 @@ _YES, _NO = ("1", "true", "True", "TRUE"), ("0", "false", "False", "FALSE")
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:
-    """Labels in their order: by number where all are numbers, else as strings.
-
-    >>> sorted_labels(["10", "9", "-1"]), sorted_labels(["10", "9", "x"])
-    (['-1', '9', '10'], ['10', '9', 'x'])
-    """
+    """Labels in their order: by number where all are numbers, else as strings."""
     labels = list(names)
     try:
         return sorted(labels, key=float)
@@ -34,11 +30,7 @@ def sorted_labels(names: Iterable[str]) -> list[str]:
 
 
 def split_labels(cell: str, separator: str) -> list[str]:
-    """The labels in a cell.
-
-    >>> split_labels("red; green;;red", ";")
-    ['red', 'green']
-    """
+    """The labels in a cell."""
     return list(dict.fromkeys(part.strip() for part in cell.split(separator) if part.strip()))
 
 
@@ -82,43 +74,27 @@ class LabelSets:
 
 
 def joined_name(label: Any) -> Any:
-    """The name of several columns of labels together; a single one as it is.
-
-    >>> joined_name(["toxic", "insult"]), joined_name("spam"), joined_name(None)
-    ('toxic,insult', 'spam', None)
-    """
+    """The name of several columns of labels together; a single one as it is."""
     if label is None or isinstance(label, str | int):
         return label
     return SEPARATOR.join(str(name) for name in label)
 
 
 def indicator_columns(label: str | None, names: Iterable[str]) -> tuple[str, ...]:
-    """The columns that a label is made of; none where it is a column itself, or not there.
-
-    >>> indicator_columns("a,b", ["a", "b", "text"]), indicator_columns("a,b", ["a,b", "a", "b"])
-    (('a', 'b'), ())
-    """
+    """The columns that a label is made of; none where it is a column itself, or not there."""
     known = set(names)
     parts = () if label is None or label in known else tuple(label.split(SEPARATOR))
     return parts if len(parts) > 1 and known.issuperset(parts) else ()
 
 
 def label_cells(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """The labels of each row in one cell; a row without any has a cell of commas alone.
-
-    >>> label_cells(pa.table({"a": [1, 0], "b": [True, False]}), ["a", "b"]).to_pylist()
-    ['a,b', ',']
-    """
+    """The labels of each row in one cell; a row without any has a cell of commas alone."""
     cells = [pc.if_else(_are(table[name], _YES), name, "") for name in columns]
     return pc.binary_join_element_wise(*cells, SEPARATOR)
 
 
 def wrong_rows(column: pa.ChunkedArray) -> list[int]:
-    """The rows of a column of labels that hold neither 0 nor 1.
-
-    >>> wrong_rows(pa.chunked_array([["1", "true", "", "maybe", "0"]]))
-    [2, 3]
-    """
+    """The rows of a column of labels that hold neither 0 nor 1."""
     fine = _are(column, (*_YES, *_NO)).to_numpy(zero_copy_only=False)
     return np.flatnonzero(~fine).tolist()
 

@@ -32,12 +32,7 @@ class Lines(NamedTuple):
 
 
 def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
-    """Read a block of svmlight or Vowpal Wabbit lines.
-
-    >>> lines = read_sparse(Block.of(b"+1 3:0.5\\n-1 2:1 7:2\\n", "a.svm"), "svmlight", 22, False)
-    >>> lines.names, lines.codes.tolist(), lines.rows.indices.tolist()
-    (['-1', '1'], [1, 0], [3, 2, 7])
-    """
+    """Read a block of svmlight or Vowpal Wabbit lines."""
     parse = parse_svmlight if format == "svmlight" else parse_vw
     parsed = parse(block.array, bits)
     wrong = np.flatnonzero(parsed.faults)
@@ -124,11 +119,7 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
 
 
 def read_text(block: Block, name: str) -> Chunk:
-    """Read a block of plain text, in which every line is a row, as a table of one column.
-
-    >>> read_text(Block.of(b"not bad\\n\\n", "a.txt"), "text").table.to_pylist()
-    [{'text': b'not bad\\n'}, {'text': b'\\n'}]
-    """
+    """Read a block of plain text, in which every line is a row, as a table of one column."""
     ends = np.flatnonzero(block.array == ord("\n")) + 1
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
     table = pa.table({name: _binary(offsets, block.array)})

@@ -68,12 +68,6 @@ def read_numpy(files: list[str]) -> pa.Table:
 
     A vector of an .npz file is a column of its name, and a matrix `X` the columns ``X1``, ``X2``,
     ...; the columns of an .npy file are called by their places. Objects are never unpickled.
-
-    >>> import tempfile, pathlib
-    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.npz")
-    >>> np.savez(path, X=np.eye(2), y=np.array(["no", "yes"]))
-    >>> read_numpy([path]).to_pylist()
-    [{'X1': 1.0, 'X2': 0.0, 'y': 'no'}, {'X1': 0.0, 'X2': 1.0, 'y': 'yes'}]
     """
     tables = [_table(path) for path in files]
     for path, table in zip(files, tables, strict=True):

@@ -126,11 +126,7 @@ def _open_columnar(file: Any, format: str, schema: pa.Schema) -> Any:
 
 
 def header_of(names: list[str], format: str) -> bytes:
-    """The line with the names of columns; nothing for formats that have none.
-
-    >>> header_of(["a", "b, c"], "csv"), header_of(["a"], "jsonl")
-    (b'a,"b, c"\\n', b'')
-    """
+    """The line with the names of columns; nothing for formats that have none."""
     if format not in ("csv", "tsv"):
         return b""
     line = io.StringIO()

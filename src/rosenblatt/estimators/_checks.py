@@ -153,8 +153,8 @@ def example_weights(
         if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
             raise ValueError(f"class_weight must not be negative, got {class_weight}.")
         counted = codes if weights.size == 1 else codes[weights > 0]
-        by_class = _class_weights(class_weight, classes, classes[counted])
-        weights = np.broadcast_to(weights, codes.shape) * by_class[codes]
+        factors = class_factors(class_weight, classes, classes[counted])
+        weights = np.broadcast_to(weights, codes.shape) * factors[codes]
     if weights is ONE:
         present = np.arange(len(classes))
     else:
@@ -170,23 +170,20 @@ def example_weights(
     return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
 
 
-def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if class_weight != "balanced":
-        by_class = compute_class_weight(class_weight, classes=classes, y=y)
-        return by_class / largest_weight(class_weight)
-    by_class = np.zeros(len(classes))
-    present = np.isin(classes, y)
-    by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
-    return by_class / by_class.max()
-
-
-def largest_weight(class_weight: dict[Any, float]) -> float:
-    """What the weights of classes are relative to, so that none is above 1.
+def class_factors(class_weight: Any, classes: np.ndarray, y: Any = None) -> np.ndarray:
+    """The weights of classes, relative to the largest, so that none is above 1.
 
     A row of a larger weight is corrected only until it is past the threshold, which would leave
-    little of the difference between the classes.
+    little of the difference between the classes. Without `y`, classes may have yet to come up.
     """
-    return max(1.0, *map(float, class_weight.values())) if class_weight else 1.0
+    if class_weight == "balanced":
+        by_class, present = np.zeros(len(classes)), np.isin(classes, y)
+        by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
+        return by_class / by_class.max()
+    largest = max([1.0, *map(float, class_weight.values())])
+    if y is None:
+        return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()]) / largest
+    return compute_class_weight(class_weight, classes=classes, y=y) / largest
 
 
 def weighted_by_class(
@@ -195,9 +192,7 @@ def weighted_by_class(
     """The weights of rows times those of their classes, which may be given for some only."""
     if class_weight is None:
         return weights
-    largest = largest_weight(class_weight)
-    factors = np.array([float(class_weight.get(c, 1.0)) / largest for c in classes.tolist()])
-    return np.broadcast_to(weights, codes.shape) * factors[codes]
+    return np.broadcast_to(weights, codes.shape) * class_factors(class_weight, classes)[codes]
 
 
 def initial_weights(

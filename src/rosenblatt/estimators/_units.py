@@ -29,24 +29,11 @@ _BITS = 8
 
 @dataclass(frozen=True)
 class MeanSquare:
-    """The mean squared length of rows, rounded so that the order of adding up cannot be seen.
-
-    Attributes
-    ----------
-    value : float
-        The mean in use.
-    total, rows : float and int or None
-        What it is made of while rows come one by one; rows is None once the mean is settled.
-    """
+    """The mean squared length of rows, rounded so that the order of adding up cannot be seen."""
 
     value: float = 1.0
-    total: float = 0.0
-    rows: int | None = None
-
-    @property
-    def varied(self) -> bool:
-        """Whether the mean changed while rows came one by one."""
-        return self.total > 0
+    total: float = 0.0  # what it is made of while rows come one by one
+    rows: int | None = None  # None once the mean is settled
 
     @classmethod
     def of(

@@ -16,18 +16,7 @@ from rosenblatt.models import Model
 def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
     """Refuse a model file that cannot be written, or that would replace what is read.
 
-    Parameters
-    ----------
-    target : path
-    files : iterable of str
-        What is read.
-    saved : Checkpoint or None
-        Where the run is saved, which is not a place for models.
-
-    Raises
-    ------
-    OptionError
-        Naming the file and what is wrong with it.
+    The folder that the run is saved in is not a place for models.
     """
     if saved is not None and target.resolve() in (
         saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
@@ -39,10 +28,7 @@ def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -
 def save_somewhere(model: Model, target: Path) -> None:
     """Save a model; if that fails, as on a full disk, in the folder of temporary files.
 
-    Raises
-    ------
-    OSError
-        If it was not saved where it should be; the message says where it is, if anywhere.
+    The OSError that it was not saved where it should be says where it is, if anywhere.
     """
     try:
         model.save(target)

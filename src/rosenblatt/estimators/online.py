@@ -13,7 +13,7 @@ from scipy import sparse
 
 from rosenblatt.estimators._checks import weighted_by_class
 from rosenblatt.estimators.perceptron import Perceptron
-from rosenblatt.learners.bound_walk import bound_walk
+from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import examples_of
 
 
@@ -225,7 +225,7 @@ class OneByOne:
         self._rate = eta if callable(eta) else None
         self._eta[0] = 0.0 if callable(eta) else eta
         self._visits, self._steps = model._progress.visits, model._progress.steps
-        self._walk = bound_walk(learner, examples, np.zeros(1, np.uint64), self._eta)
+        self._walk = BoundWalk(learner, examples, np.zeros(1, np.uint64), self._eta)
 
     def _close(self) -> None:
         """Give the model what was learned."""

@@ -24,11 +24,8 @@ Turn = Callable[[np.ndarray], np.ndarray]
 def trained_model(run: FileRun, first_table: Any = None) -> Model:
     """The model as it stands now.
 
-    Parameters
-    ----------
-    run : FileRun
-    first_table : pyarrow.Table, optional
-        The first rows of the source, to find the words behind hashed columns; read again if needed.
+    The first rows of the source tell the words behind hashed columns; they are read again if need
+    be.
     """
     several = run.source.features.separator is not None
     classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
@@ -48,7 +45,9 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             columns=np.array(columns),
             weights=np.ascontiguousarray(weights),
             bias=np.array(turn(bias), dtype=np.float64),
-            parameters=_parameters(run),
+            parameters=asdict(run.settings)
+            | {"stop_reason": run.stop_reason}
+            | ({"tuning": run.tuning} if run.tuning else {}),
             history=[_told(asdict(epoch)) for epoch in run.history],
             words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
@@ -56,12 +55,6 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             calibration=run.held_out.calibration,
             threshold=run.held_out.threshold,
         )
-
-
-def _parameters(run: FileRun) -> dict[str, Any]:
-    """What training was told, what was tried before, and why it ended."""
-    tried = {"tuning": run.tuning} if run.tuning else {}
-    return asdict(run.settings) | {"stop_reason": run.stop_reason} | tried
 
 
 def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -135,6 +136,9 @@ class DeviceDual(CountedByScores):
         """The scores (rows, problems) of some rows by the last weights."""
         with in_plain_words(), self.device.main:
             return self.device.host(self._scores[:, self.device.xp.asarray(rows, np.int64)]).T
+
+    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
+        return self.scores
 
     def restart_average(self) -> None:
         """Not offered: the log holds every average there is."""

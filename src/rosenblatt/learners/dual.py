@@ -10,6 +10,7 @@ block, and the memory at work does not grow with the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from rosenblatt.kernels import gram as kernels
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log, Moment
-from rosenblatt.learners.problems import CountedByScores, Problems, weight_where
+from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 
@@ -230,18 +231,13 @@ class Dual(CountedByScores):
         self._refresh(rows)
         return self._now(rows).T
 
-    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong."""
-        mean = np.zeros((len(self.problems), self.gram.n if averaged else 0))
-        if averaged:
-            support, log = self.log.by_row()
-            self.gram.add(mean, support, log.averaged(support.size, self.clock), None)
-
-        def scores(some: Array) -> Array:
-            return mean[:, some].T if averaged else self.scores(some)
-
-        wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
-        return wrong / examples.weight_of(rows)
+    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
+        if not averaged:
+            return self.scores
+        mean = np.zeros((len(self.problems), self.gram.n))
+        support, log = self.log.by_row()
+        self.gram.add(mean, support, log.averaged(support.size, self.clock), None)
+        return lambda rows: mean[:, rows].T
 
     def restart_average(self) -> None:
         """Not offered: the log holds every average there is."""

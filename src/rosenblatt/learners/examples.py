@@ -88,6 +88,11 @@ class Examples:
         """How many rows a kernel call may visit before Python is asked for interrupts."""
         return max(1024, _ENTRIES_PER_CALL // max(1, self.stored // max(1, len(self.codes))))
 
+    def truth_of(self, order: Array) -> Array:
+        """The class number of each row of an order; where it may have several labels, which."""
+        codes = self.codes[order]
+        return codes if self.sets is None else np.asarray(self.sets[codes])
+
     def weights_of(self, order: Array) -> Array:
         """The weight of each row of an order."""
         return self.omega[order] if self.omega.size > 1 else np.full(len(order), self.omega[0])

@@ -273,7 +273,8 @@ class Model:
         return compress(self, size=size, loss=may_lose, rows=rows)[-1].model
 
     def __repr__(self) -> str:
-        return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{self._more()}>"
+        more = ", ..." if len(self.classes) > 5 else ""
+        return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{more}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -291,9 +292,6 @@ class Model:
     def _size(self) -> str:
         classes = counted(len(self.classes), "class", "classes")
         return f"{classes}, {counted(len(self.columns), 'feature')}"
-
-    def _more(self) -> str:
-        return ", ..." if len(self.classes) > 5 else ""
 
     def _table(self, X: Any) -> Any:
         import pyarrow as pa
