@@ -76,7 +76,8 @@ def decide_exactly(
     if problem.width >= _FEW_COLUMNS and problem.row_exponent is None:
         prefer = _likely_rows(pool, held, outside, clock)
     known = [pool.column(i) for i in (*pool.held, *prefer.tolist())]
-    e, basis, stalled = _unit(problem.width, bits), [], 0
+    basis: list[_Column] = []
+    e, stalled = _unit(problem.width, bits), 0
     while True:
         basis = basis or _first_basis(known, e, clock)
         # The prices of artificial columns are one, those of the others zero.
