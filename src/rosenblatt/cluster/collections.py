@@ -100,7 +100,8 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
         plan = replace(plan, keep="late_average")
     random = check_random_state(estimator.random_state)
     learner.seed = checks.seed_of(estimator.random_state, random)
-    for _ in training.run(learner, Shards(leaves, sum(rows)), plan, progress):
+    shards: Any = Shards(leaves, sum(rows))
+    for _ in training.run(learner, shards, plan, progress):
         pass
     shown, last = training.kept_weights(learner, plan, progress), learner.state()
     estimator._places = None if places is None else places.columns

@@ -102,6 +102,8 @@ class Engine:
     tasks, several times per second; `sent` and `received` count bytes of parcels and results.
     """
 
+    dashboard = ""  # where the workers can be watched
+
     def __init__(
         self, make: Callable[[], Executor], workers: int, folder: Path | None, owned: bool = True
     ) -> None:
@@ -110,11 +112,6 @@ class Engine:
         self._executor: Executor | None = None
         self.tick: Callable[[int, int], None] = lambda done, total: None
         self.sent = self.received = 0
-
-    @property
-    def dashboard(self) -> str:
-        """Where the workers can be watched; empty if nowhere."""
-        return ""
 
     @property
     def row_folder(self) -> str | None:
@@ -184,14 +181,10 @@ class Engine:
 
     def close(self) -> None:
         """Let the workers go."""
-        if self._executor is not None and self._owned:
-            self._shut_down(self._executor)
+        executor: Any = self._executor
+        if executor is not None and self._owned:  # whatever they do: results that matter are here
+            executor.shutdown(wait=True, kill_workers=True)
         self._executor = None
-
-    @staticmethod
-    def _shut_down(executor: Any) -> None:
-        """Let processes go, whatever they are doing: results that matter are here."""
-        executor.shutdown(wait=True, kill_workers=True)
 
     def _submit(self, call: Call) -> Future[Any]:
         deaths = 0

@@ -16,7 +16,7 @@ from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import DataError, listed
-from rosenblatt.estimators.file_run import rarity_of_model
+from rosenblatt.estimators.file_rows import rarity_of_model
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.models import Model
 

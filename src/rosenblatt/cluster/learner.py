@@ -40,15 +40,6 @@ class Shards:
         self.epoch = epoch
         yield self, np.broadcast_to(np.uint64(0), (self.visits,))
 
-    def everything(self) -> tuple[Shards, Array]:
-        """The same."""
-        return self, np.broadcast_to(np.uint64(0), (self.visits,))
-
-    @property
-    def rows_per_call(self) -> int:
-        """All rows: an epoch is not divided."""
-        return self.visits
-
 
 class MixedLearner:
     """Weights that an engine's workers train on shards, and that are mixed after each epoch.
@@ -204,11 +195,6 @@ class MixedLearner:
         self._sum, self._bias_sum = state["sum"].copy(), state["bias_sum"].copy()
         self._epochs, self.mixed_updates = int(state["numbers"][0]), float(state["numbers"][1])
         self.mark()
-
-    def is_at(self, snapshot: Weights) -> bool:
-        """Whether the present weights equal those of a snapshot."""
-        same = np.array_equal(self.W.T, snapshot.weights)
-        return same and np.array_equal(self.bias, snapshot.bias)
 
 
 def shared_out(leaves: Sequence[Leaf], weights: Sequence[float]) -> list[Leaf]:

@@ -83,11 +83,6 @@ class Manifest:
     def __len__(self) -> int:
         return len(self.shards)
 
-    @property
-    def size(self) -> int:
-        """The bytes of all shards."""
-        return sum(part.size for shard in self.shards for part in shard)
-
     def to_json(self) -> dict[str, Any]:
         """What a model keeps of it: the files, and the parts of each shard by file number."""
         numbers = {file.path: i for i, file in enumerate(self.files)}

@@ -164,11 +164,6 @@ class ClusterRun(FileRun):
             weights, bias = _started(self.start, found.columns, weights)
         return MixedLearner(self.engine, common, weights, bias)
 
-    @property
-    def mixed_updates(self) -> float:
-        """Updates of the present phase, those of each shard times its share."""
-        return 0.0 if self.learner is None else float(self.learner.mixed_updates)
-
     def _is_to_be_refitted(self) -> bool:
         """Whether so many rows were held out that it pays to learn from them, too."""
         return (

@@ -134,7 +134,7 @@ class Part(io.RawIOBase):
     """The bytes of a file from one place to another, as a stream."""
 
     def __init__(self, path: str, start: int, end: int) -> None:
-        self._path, self._file = path, open_file(path)
+        self._file = open_file(path)
         self._start, self._at, self._end = start, start, end
         self._file.seek(start)
 

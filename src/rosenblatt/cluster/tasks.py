@@ -115,10 +115,6 @@ class ShardData:
             for order in self.store.orders([self.seed, epoch]):
                 yield self.examples, order[visited[order]]
 
-    def everything(self) -> tuple[Examples, np.ndarray]:
-        """All rows that are visited."""
-        return self.examples, self.rows
-
 
 @lru_cache(maxsize=2)
 def _numbering(common: Parcel) -> Numbering:
@@ -223,7 +219,7 @@ def _epoch(shard: AtWork, epoch: int) -> Moves:
     average = shard.about["average"]
     progress = Progress(epoch=epoch - 1)
     plan = Plan(keep="average" if average else "last", max_epochs=epoch, tol=None)
-    data = ShardData(shard.examples, shard.visited, shard.rows.store, shard.about)
+    data: Any = ShardData(shard.examples, shard.visited, shard.rows.store, shard.about)
     for _ in run(shard.learner, data, plan, progress):
         if shard.rows.store.size > data.memory:
             shard.learner.settle()

@@ -31,6 +31,7 @@ from rosenblatt.models.files import damage_is_named
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
+_OF_COLUMNS = ("label", "text", "columns", "ngrams", "missing", "expect_text")
 _TOLD = ("label", "text", "columns", "missing", "header")
 
 
@@ -120,13 +121,9 @@ def open_shards(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=spread_by(engine),
     )  # fmt: skip
-    found = detect_reading(
-        manifest, label=r.get("label"), text=r.get("text"), columns=r.get("columns"),
-        ngrams=r.get("ngrams"), missing=r.get("missing"),
-        expect_text=bool(r.get("expect_text")), features=features,
-        skip=bool(r.get("skip_bad_rows")),
-    )  # fmt: skip
-    return manifest, found
+    given = {name: r[name] for name in _OF_COLUMNS if name in r}
+    skip = bool(r.get("skip_bad_rows"))
+    return manifest, detect_reading(manifest, features=features, skip=skip, **given)
 
 
 def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
@@ -183,9 +180,8 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
 def finished_model(run: ClusterRun) -> Model:
     """The model as it stands now, with what the run says of itself."""
     model = trained_model(run)
-    mixed: dict[str, Any] = {
-        "shards": run.shards, "updates": run.progress.updates, "mixed_updates": run.mixed_updates,
-    }  # fmt: skip
+    updates, mixed_updates = run.progress.updates, run.learner.mixed_updates
+    mixed = {"shards": run.shards, "updates": updates, "mixed_updates": mixed_updates}
     if run.bound is not None:
         mixed |= {"mixed_bound": run.bound.mixed, "bound": run.bound.total}
     return replace(model, parameters=model.parameters | {"mixing": mixed})
@@ -218,11 +214,7 @@ class ClusterCheckpoint(Checkpoint):
     unreadable = (
         "the checkpoint of a run with workers that this release can read; take another folder"
     )
-
-    @property
-    def row_folder(self) -> Path:
-        """Where processes of this machine keep the rows."""
-        return self.folder / "shards"
+    rows_name = "shards"  # where processes of this machine keep them
 
     def _told(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         about = {

@@ -22,7 +22,6 @@ from rosenblatt.data.cells import (
     plain_strings,
     to_numbers,
     to_times,
-    valid_strings,
 )
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
@@ -249,11 +248,7 @@ def _bad_utf8(chunk: Chunk, name: str) -> Faults:
 
 
 def _missing(chunk: Chunk, name: str) -> Faults:
-    column = chunk.table[name]
-    try:
-        labels = label_strings(column)
-    except pa.ArrowInvalid:
-        labels = valid_strings(column, ("",))
+    labels = label_strings(chunk.table[name])
     if not labels.null_count:
         return []
     rows = np.flatnonzero(labels.is_null().to_numpy(zero_copy_only=False))

@@ -62,7 +62,7 @@ def as_strings(column: Cells, missing: Words = MISSING_WORDS) -> pa.Array:
 
 
 def label_strings(column: Cells) -> pa.Array:
-    """Labels as strings, trimmed: any word is a label, and only an empty cell is a missing one.
+    """Labels as strings, trimmed: any word is one, and only empty cells are missing, or not UTF-8.
 
     >>> label_strings(pa.array(["nan", "NA ", "", None])).to_pylist()
     ['nan', 'NA', None, None]
@@ -71,7 +71,7 @@ def label_strings(column: Cells) -> pa.Array:
     """
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.nulls(1, column.type)[0], column)
-    return as_strings(column, ("",))
+    return valid_strings(column, ("",))
 
 
 def plain_strings(column: Cells) -> pa.Array:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rosenblatt.data.cells import (
     MISSING_WORDS,
@@ -20,7 +19,6 @@ from rosenblatt.data.cells import (
     is_date,
     is_stringlike,
     plain_numbers,
-    string_buffers,
     to_numbers,
     to_times,
     valid_strings,
@@ -33,8 +31,7 @@ _ENOUGH = 300
 _SELDOM_REPEATED = 0.3
 # So few values may be different from each other by chance.
 _FEW = 10
-_WORD = re.compile(rb"\w")
-_IS_GAP = np.array([_WORD.match(bytes([code])) is None for code in range(256)])
+_GAP = re.compile(r"\W+", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 
 # Words that the name of a column of text is made of, as in "review_text" or "commentBody".
@@ -120,8 +117,9 @@ def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> b
     """Whether many of the first values of a column of strings are different from each other."""
     if not is_stringlike(column.type):
         return False
-    present = valid_strings(column[:_ENOUGH], missing).drop_null()
-    return _distinct(present) > max(_FEW, _SELDOM_REPEATED * len(present))
+    present = valid_strings(column[:_ENOUGH], missing).drop_null().to_pylist()
+    # Not `pc.count_distinct`: its first call takes ten megabytes, whatever it counts.
+    return len(set(present)) > max(_FEW, _SELDOM_REPEATED * len(present))
 
 
 def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
@@ -144,8 +142,9 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     may_be_date = _DATE.match(present[0].as_py())
     if may_be_date and fitting(valid_strings(column, missing), MOMENT) is not None:
         return "date"
-    words = 1 + _gaps(pc.utf8_slice_codeunits(present, 0, _ENOUGH)) / len(present)
-    signs = (words > 2) + (_distinct(present) > _SELDOM_REPEATED * len(present))
+    texts = present.to_pylist()
+    words = 1 + sum(len(_GAP.findall(text[:_ENOUGH])) for text in texts) / len(texts)
+    signs = (words > 2) + (len(set(texts)) > _SELDOM_REPEATED * len(texts))
     return "text" if signs >= (1 if name_speaks_of(name) else 2) else "category"
 
 
@@ -157,25 +156,6 @@ def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
     present = numbers[~np.isnan(numbers)]
     repeated = len(set(present.tolist())) <= 0.5 * len(present)
     return repeated and bool(np.all(present == np.floor(present)))
-
-
-def _distinct(present: pa.Array) -> int:
-    # Not `pc.count_distinct`: its first call takes ten megabytes, whatever it counts.
-    return len(set(present.to_pylist()))
-
-
-def _gaps(strings: pa.Array) -> int:
-    """How many runs there are, in all strings together, of what is not an ASCII letter or digit."""
-    offsets, data = string_buffers(strings)
-    data = data[offsets[0] : offsets[-1]]
-    gap = _IS_GAP[data]
-    begins = gap.copy()
-    begins[1:] &= ~gap[:-1]
-    # A run does not reach from one string into the next.
-    firsts = offsets[:-1] - offsets[0]
-    firsts = firsts[firsts < len(data)]
-    begins[firsts] = gap[firsts]
-    return int(np.count_nonzero(begins))
 
 
 def _with_statistics(name: str, kind: str, column: pa.ChunkedArray, missing: Words) -> Column:

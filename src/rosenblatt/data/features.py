@@ -162,14 +162,7 @@ class Features:
 
     def to_json(self) -> dict[str, Any]:
         """The specification as plain data."""
-        return {
-            "origin": self.origin,
-            "columns": [asdict(c) for c in self.columns],
-            "label": self.label,
-            "ngrams": self.ngrams._asdict(),
-            "missing_words": list(self.missing_words),
-            "separator": self.separator,
-        }
+        return asdict(self) | {"ngrams": self.ngrams._asdict()}
 
     @classmethod
     def from_json(cls, plain: Any) -> Features:

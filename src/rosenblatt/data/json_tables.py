@@ -128,6 +128,4 @@ def _plain(value: Any) -> str | None:
     """A JSON value as a cell of a table."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False)

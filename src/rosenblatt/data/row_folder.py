@@ -76,20 +76,15 @@ _ENTRY = pa.struct({"index": pa.uint32(), "value": pa.float32()})
 _SCHEMA = pa.schema({"entries": pa.large_list(_ENTRY), "code": pa.int32(), "weight": pa.float64()})
 
 
-def _record(batch: Batch) -> pa.RecordBatch:
-    """A batch of rows as a batch of Arrow."""
+def _sealed(batch: Batch) -> tuple[pa.Table | None, pa.RecordBatch, int]:
+    """The table of a batch, its rows as a batch of Arrow, and their checksum."""
     assert batch.labels is not None, "a cache is for training"
     indptr, indices, values = batch.rows
     weights = np.ones(len(batch)) if batch.weights is None else batch.weights
     entries = pa.StructArray.from_arrays([pa.array(indices), pa.array(values)], fields=list(_ENTRY))
     lists = pa.LargeListArray.from_arrays(pa.array(indptr.astype(np.int64)), entries)
     columns = [lists, pa.array(batch.labels, pa.int32()), pa.array(weights, pa.float64())]
-    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
-
-
-def _sealed(batch: Batch) -> tuple[pa.Table | None, pa.RecordBatch, int]:
-    """The table of a batch, its rows as a batch of Arrow, and their checksum."""
-    record = _record(batch)
+    record = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
     return batch.table, record, _checksum(record)
 
 

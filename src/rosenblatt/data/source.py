@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from operator import add
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -217,10 +218,7 @@ class Source:
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
-        head, known = self._reader.head(), self.features.columns
-        names = {c.name for c in known}
-        words = self.features.missing_words
-        columns = known + guess_columns(head.drop_columns(names), None, missing=words)
+        columns, words = self._all_columns(None), self.features.missing_words
         kinds = {c.name: c.kind for c in columns}
         pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
 
@@ -238,25 +236,23 @@ class Source:
         return {c.name for c in columns if c.kind == "number"}
 
     def first_table(self) -> pa.Table | None:
-        """The table of the first batch once more, or its lines; None where there is neither."""
+        """The first rows as batches have them, or their lines; None where there is neither."""
         if self.format == "cache":
             return self._reader.head()
         if self.features.origin == "svmlight" or STDIN in self.files:
             return None
         if self.features.origin == "vw":
             return self._reader.first_lines()
-        piece = next(self._reader.pieces(self._wanted(), self.features.ngrams.bits), None)
-        if piece is None:
-            return None
-        found, _ = piece()
-        assert isinstance(found, Chunk), "sparse formats have no columns"
-        return self._checked(found, self.features.label if self.labelled else None).table
+        wanted = self._wanted() or self.column_names
+        head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))
+        return self._checked(head, self.features.label if self.labelled else None).table
 
     def first_rows(self) -> pa.Table | None:
         """The first rows with all columns, as they stand; None where there are no columns."""
         return self._reader.head() if self.features.origin == "table" else None
 
     def _wanted(self) -> list[str] | None:
+        """The columns to read, of a table; None for all."""
         if self.kept_columns is None or self.features.origin != "table":
             return None
         label = self._label_columns() if self.labelled else ()
@@ -292,11 +288,13 @@ class Source:
         """The columns of a table that hold numbers, whether they are features or not."""
         if not self.column_names:
             return set()
+        return self._numbers(self._all_columns(self.features.label))
+
+    def _all_columns(self, label: str | None) -> tuple[Column, ...]:
+        """What all columns of a table are, but for the label."""
         known = self.features.columns
         others = self._reader.head().drop_columns([c.name for c in known])
-        return self._numbers(
-            known + guess_columns(others, self.features.label, None, self.features.missing_words)
-        )
+        return known + guess_columns(others, label, missing=self.features.missing_words)
 
     def _checked(self, found: Chunk, label: str | None) -> Chunk:
         f = self.features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
+from rosenblatt.kernels import family_cells as at
 from rosenblatt.learners.examples import check_sparse
+from rosenblatt.learners.problems import Moves, moves
+from rosenblatt.learners.weights import State
 
 _WIDEST = 1 << 16  # whole numbers from so narrow a range are looked up in a table
 
@@ -149,7 +153,7 @@ def check_label_options(estimator: Any) -> None:
 
 
 def check_same_labels(y: np.ndarray, classes: np.ndarray, several: bool) -> None:
-    """Refuse rows that cannot go on with what a model has learned from."""
+    """Refuse rows from which a model cannot go on."""
     if several and (y.ndim == 1 or y.shape[1] != len(classes)):
         raise ValueError(
             f"y has shape {y.shape}, but the model has learned from indicator matrices of "
@@ -185,3 +189,71 @@ def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return (np.flatnonzero(present) + least).astype(y.dtype), numbers[places]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
+
+
+def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """The stretches of y in which the same classes are known, and these: `classes`, and new ones.
+
+    Learning row by row meets a label at its first row and not before, however the rows are divided
+    into calls.
+
+    >>> arrivals(np.array(["b", "a", "b", "c"]), np.array(["b"]))[1:]
+    [(1, 3, array(['a', 'b'], dtype='<U1')), (3, 4, array(['a', 'b', 'c'], dtype='<U1'))]
+    """
+    found = [(0, classes)]
+    if classes.size:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        if np.array_equal(classes.take(codes), y):
+            return [(0, len(y), classes)]
+    labels, first = np.unique(y, return_index=True)
+    fresh = ~np.isin(labels, classes)
+    for row, label in sorted(zip(first[fresh].tolist(), labels[fresh], strict=True)):
+        known = np.union1d(found[-1][1], np.array([label])) if found[-1][1].size else [label]
+        found.append((row, np.asarray(known)))
+    ends = [row for row, _ in found[1:]] + [len(y)]
+    return [(a, b, known) for (a, known), b in zip(found, ends, strict=True) if a < b]
+
+
+def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
+    """The state with the weight vectors of classes that have come up, all zero."""
+    if len(new) <= 2:
+        return state
+    places, signs, sources, total = moved = moves(old, new, multiclass)
+
+    def spread(array: np.ndarray) -> np.ndarray:
+        out = np.zeros((total, *array.shape[1:]), array.dtype)
+        shape = (-1,) + (1,) * (array.ndim - 1)
+        out[places] = array[sources] * signs.astype(array.dtype).reshape(shape) + 0.0
+        return out
+
+    own_clock = multiclass == "ovo"
+    clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
+    sums = spread(state.sums) if state.sums.size else state.sums
+    found = State(spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock)
+    return _family_grown(state, found, moved, multiclass) if state.book.size else found
+
+
+def _family_grown(state: State, found: State, moved: Moves, multiclass: str) -> State:
+    """The cells and the book of a member of the family; NaN for what has yet to begin.
+
+    Weights, sums of gradients and biases change sign where a class is on the other side; variances
+    and sums of squares do not.
+    """
+    places, signs, sources, total = moved
+    adaptive = state.cells.shape[2:] == (3,)
+    cells = np.full((total, *state.cells.shape[1:]), np.nan)
+    book = np.full((at.BOOK, total), np.nan)
+    if sources:
+        book[:, places] = state.book[:, sources]
+        for row in (at.BIAS, at.BIAS_SUM, at.BIAS_W, *([at.BIAS_A] if adaptive else [])):
+            book[row, places] *= signs
+        cells[places] = state.cells[sources]
+        if state.cells.shape[1] == state.weights.shape[1]:
+            cells[places, :, : 2 if adaptive else 1] *= signs[:, None, None]
+    if multiclass != "ovo":  # as much time has passed for new classes as for old ones
+        for row in (at.CLOCK, at.STEPS, at.SCALES):
+            book[row] = state.book[row, 0]
+    if multiclass == "joint":  # one book for all: its numbers are in the first column
+        book[at.SCALE :] = state.book[at.SCALE :, :1]
+        book[at.NORM] *= len(sources) / len(state.bias)
+    return replace(found, cells=cells if state.cells.size else state.cells, book=book)

@@ -35,11 +35,6 @@ class MeanSquare:
     total: float = 0.0  # what it is made of while rows come one by one
     rows: int | None = None  # None once the mean is settled
 
-    @property
-    def varied(self) -> bool:
-        """Whether the mean changed while rows came one by one."""
-        return self.total > 0
-
     @classmethod
     def of(
         cls, examples: Examples, rates: np.ndarray, lengths: np.ndarray | None = None

@@ -85,10 +85,6 @@ class LearnedWeights(SparseCoefMixin, Classifier):
             return self._shown
         return self._learner.weights(averaged=self._averages())
 
-    def _learned(self) -> Weights:
-        """The last weights, whatever is predicted with."""
-        return Weights(self.state_.weights, self.state_.bias)
-
     def _averages(self) -> bool:
         return self.keep in ("average", "late_average")
 

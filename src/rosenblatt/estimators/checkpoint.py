@@ -44,25 +44,13 @@ class Checkpoint:
 
     format, version = "rosenblatt-checkpoint", 5
     unreadable = "a checkpoint that this release can read"
+    rows_name = "rows"
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
         self.folder, self.seconds, self.rows = Path(folder), seconds, rows
+        self.file, self.row_folder = self.folder / "checkpoint", self.folder / self.rows_name
+        self.lock = self.folder / "lock"  # what a run holds while it uses the folder
         self._last, self._visits = monotonic(), 0
-
-    @property
-    def file(self) -> Path:
-        """The checkpoint itself."""
-        return self.folder / "checkpoint"
-
-    @property
-    def row_folder(self) -> Path:
-        """Where the rows lie."""
-        return self.folder / "rows"
-
-    @property
-    def lock(self) -> Path:
-        """What a run holds while it uses the folder."""
-        return self.folder / "lock"
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.rates import SAMPLE, rarity_of
+from rosenblatt.models import Model
 from rosenblatt.training.order import shuffled
 from rosenblatt.training.state import Progress
 
@@ -41,32 +42,29 @@ class FileRows:
     def __init__(
         self,
         source: Source,
+        settings: Any,  # of the run
         learner: Any,  # Linear or Family; it is told of new features and classes
         progress: Progress,  # of the run that visits the rows; it begins again with the learner
         *,
-        memory: int,  # bytes of rows to keep in memory; more go to disk
-        folder: Path | None = None,  # keep all rows on disk, here
-        held_out: float = 0.0,  # the share of rows that are not visited, for validation
-        seed: int = 0,  # decides the orders and which rows are held out
         valid: Source | None = None,  # rows for validation, instead of held-out ones
-        # The scales behind the learner's feature rates, if these are known. Otherwise sources of
-        # nothing but text get rates from their first 4,096 rows.
-        rarity: Rarity | None = None,
-        columns: np.ndarray | None = None,  # columns that the learner has weights for already
-        # Multiply those of rows. Balanced ones are known when all rows are read: learning waits.
-        class_weight: str | dict[str, float] | None = None,
+        start: Model | None = None,  # a model that the learner goes on from
+        folder: Path | None = None,  # keep all rows on disk, here
     ) -> None:
         self.source, self.valid = source, valid
         self.learner, self.progress = learner, progress
-        self.store = Store(memory, folder)
+        self.store = Store(settings.memory, folder)
+        columns = None if start is None else start.columns
         self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
-        self.rarity = rarity
-        self.held_out, self.seed = held_out, seed
+        self.held_out, self.seed = settings.held_out(valid is not None), settings.seed
         self.batches = self.bytes = self.restarts = 0
-        self._gets_rates = rarity is None and columns is None and source.features.is_text
+        # The scales behind the learner's feature rates; without a model to go on from, sources of
+        # nothing but text get rates from their first 4,096 rows.
+        self.rarity = rarity_of_model(start)
+        self._gets_rates = start is None and source.features.is_text
         self._handed = 0  # rows that the run got, or that were held out
         self._validation: Store | None = None
-        self._class_weight, self._factors = class_weight, np.empty(0)
+        # Weights of classes multiply those of rows. Balanced ones wait for the last row.
+        self._class_weight, self._factors = settings.class_weight, np.empty(0)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
         """Examples and the order in which to visit them, after so many visits of an epoch."""
@@ -136,7 +134,7 @@ class FileRows:
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read, keep, and hand out what is kept in the order of the files."""
-        self._handed = self._rows_before(position)
+        self._handed = int(self._everything()[position - 1]) + 1 if position else 0
         for batch in self.source.batches(self.batches, lent=True):
             before, examples = len(self.store), self._keep(batch, self.store)
             self.batches += 1
@@ -238,10 +236,6 @@ class FileRows:
             is_visited &= self._factors[self.store.arrays()[1][at]] > 0
         return rows[is_visited]
 
-    def _rows_before(self, visits: int) -> int:
-        """How many rows it takes to come to so many visits in the order of the files."""
-        return int(self._everything()[visits - 1]) + 1 if visits else 0
-
     def _keep(self, batch: Batch, store: Store) -> Examples:
         """Put a batch into a store, packed."""
         assert batch.labels is not None, "training needs labels"
@@ -290,6 +284,12 @@ class FileRows:
 def known_classes(source: Source) -> int:
     """How many classes a learner of a source has by now: two at least."""
     return max(2, len(source.classes))
+
+
+def rarity_of_model(model: Model | None) -> Rarity | None:
+    """The scales a model was trained with; features it never met get the largest of them."""
+    scales = None if model is None else model.state.get("scale")
+    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
 def near_rows(rows: Packed) -> int:

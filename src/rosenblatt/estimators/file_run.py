@@ -13,7 +13,7 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows, known_classes
+from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
@@ -95,15 +95,11 @@ class FileRun:
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []  # what was tried before, to choose the settings
         self.held_out = HeldOut()  # what held-out rows decided after the first phase
-        rarity = rarity_of_model(start) if start is not None else None
-        self.learner = self.new_learner(rarity)
+        self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
         self.rows = FileRows(
-            source, self.learner, self.progress, memory=settings.memory, folder=folder,
-            held_out=settings.held_out(valid is not None), seed=settings.seed, valid=valid,
-            rarity=rarity, columns=None if start is None else start.columns,
-            class_weight=settings.class_weight,
-        )  # fmt: skip
+            source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
+        )
 
     @property
     def progress(self) -> Progress:
@@ -253,9 +249,3 @@ def _state_of(model: Model) -> State:
         if not sums.size:
             sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
-
-
-def rarity_of_model(model: Model) -> Rarity | None:
-    """The scales a model was trained with; features it never met get the largest of them."""
-    scales = model.state.get("scale")
-    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None

@@ -94,35 +94,22 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         >>> HashedNgrams(bits=10, keep_names=True).fit(["not good"]).names_
         {231: 'not', 244: 'good', 732: 'not good'}
         """
-        self._check()
+        spec = self._spec()
         if self.keep_names:
             if X is None:
                 raise ValueError("keep_names takes the names from texts: call fit with some")
-            self.names_ = self._names(_arrow_strings(X))
+            self.names_ = _names(_arrow_strings(X), spec)
         return self
 
-    def _check(self) -> None:
+    def _spec(self) -> Ngrams:
+        """The hashing that the parameters ask for, checked."""
         self._validate_params()
-        low, high = self._range()
+        low, high = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
         if not 1 <= low <= high:
             raise ValueError(f"ngrams must be n >= 1 or 1 <= low <= high, got {self.ngrams!r}")
         self.n_features_out_ = 1 << self.bits
-
-    def _spec(self) -> Ngrams:
-        low, high = self._range()
-        return Ngrams(
-            low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
-        )
-
-    def _names(self, texts: pa.ChunkedArray) -> dict[int, str]:
-        """The columns of some texts by the first n-gram that was hashed to each."""
-        spec, found = self._spec(), dict[int, str]()
-        for chunk in texts.chunks:
-            offsets, data = string_buffers(chunk)
-            met = set(hash_ngrams(offsets, data, spec).indices.tolist())
-            new = np.array(sorted(met - found.keys()), dtype=np.int64)
-            found |= spell(offsets, data, spec, new)
-        return dict(sorted(found.items()))
+        chars, unit = self.analyzer == "char", self.norm == "l2"
+        return Ngrams(int(low), int(high), chars, self.bits, self.weighting, unit)
 
     @available_if(lambda self: self.keep_names)
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -155,7 +142,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         >>> HashedNgrams(ngrams=1, weighting="raw", norm=None).transform(["a b a"]).data.tolist()
         [2.0, 1.0]
         """
-        self._check()
         spec = self._spec()
         threads, chunks = threads_of(self.n_jobs), _arrow_strings(X).chunks
         parts = [part for chunk in chunks for part in _split(*string_buffers(chunk), threads)]
@@ -166,12 +152,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
             hashed = [hash_ngrams(*part, spec) for part in parts]
         return _stack(hashed, 1 << self.bits)
 
-    def _range(self) -> tuple[int, int]:
-        if isinstance(self.ngrams, tuple):
-            low, high = self.ngrams
-            return int(low), int(high)
-        return 1, int(self.ngrams)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -179,6 +159,17 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         tags.input_tags.one_d_array = True
         tags.requires_fit = False
         return tags
+
+
+def _names(texts: pa.ChunkedArray, spec: Ngrams) -> dict[int, str]:
+    """The columns of some texts by the first n-gram that was hashed to each."""
+    found: dict[int, str] = {}
+    for chunk in texts.chunks:
+        offsets, data = string_buffers(chunk)
+        met = set(hash_ngrams(offsets, data, spec).indices.tolist())
+        new = np.array(sorted(met - found.keys()), dtype=np.int64)
+        found |= spell(offsets, data, spec, new)
+    return dict(sorted(found.items()))
 
 
 def _arrow_strings(X: Any) -> pa.ChunkedArray:

@@ -45,7 +45,9 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             columns=np.array(columns),
             weights=np.ascontiguousarray(weights),
             bias=np.array(turn(bias), dtype=np.float64),
-            parameters=_parameters(run),
+            parameters=asdict(run.settings)
+            | {"stop_reason": run.stop_reason}
+            | ({"tuning": run.tuning} if run.tuning else {}),
             history=[_told(asdict(epoch)) for epoch in run.history],
             words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
@@ -53,12 +55,6 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             calibration=run.held_out.calibration,
             threshold=run.held_out.threshold,
         )
-
-
-def _parameters(run: FileRun) -> dict[str, Any]:
-    """What training was told, what was tried before, and why it ended."""
-    tried = {"tuning": run.tuning} if run.tuning else {}
-    return asdict(run.settings) | {"stop_reason": run.stop_reason} | tried
 
 
 def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:

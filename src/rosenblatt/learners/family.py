@@ -218,7 +218,7 @@ class FamilyPart(Part):
 
     def kept(self) -> tuple[Array, Array]:
         """The cells (problems, features, depth), if weights do not tell all of them; the book."""
-        if self.depth == 1 and self.book[SCALE, 0] == 1.0:
+        if self.depth == 1 and all(part.book[SCALE, 0] == 1.0 for part in self.learner.parts):
             return np.zeros((self.problems, 0, 0)), self.book
         return self._wide(self.cells)[:, : self.learner.n_features], self.book
 

@@ -29,18 +29,8 @@ class Calibration:
     of the classes stays that of their scores. ``"isotonic"`` puts a rising step function after it,
     one for all classes, and divides by the sum (Zadrozny and Elkan 2002).
 
-    Attributes
-    ----------
-    method : {"sigmoid", "isotonic"}
-    n_classes : int
-    rows : int
-        How many held-out rows it was fitted to.
-    scale, offset, power : float
-    several : bool
-        Whether a row may have several of the classes: each has a probability of its own, by one
-        sigmoid for all.
-    knots : two tuples of float
-        The step function of ``"isotonic"``, linear between the knots.
+    Where a row may have several of the classes, each has a probability of its own, by one sigmoid
+    for all.
 
     Examples
     --------
@@ -52,12 +42,12 @@ class Calibration:
 
     method: str
     n_classes: int
-    rows: int
+    rows: int  # held out, that it was fitted to
     scale: float
     offset: float = 0.0
     power: float = 1.0
-    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    several: bool = False
+    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # linear between them
+    several: bool = False  # whether a row may have several of the classes
 
     @classmethod
     def fit(
@@ -70,14 +60,8 @@ class Calibration:
     ) -> Calibration | None:
         """The map that fits rows held out from training; None where they are too few.
 
-        Parameters
-        ----------
-        scores : array (rows,) or (rows, 1) for two classes, else (rows, classes)
-        codes : int array (rows,)
-        n_classes : int
-        method : {"sigmoid", "isotonic"}
-        weights : array (rows,), optional
-            How many rows each stands for.
+        Scores are (rows,) or (rows, 1) for two classes, else (rows, classes); a row stands for as
+        many as its weight says.
         """
         if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
             return None
