@@ -27,7 +27,6 @@ from rosenblatt.estimators.model_target import check_target, save_somewhere
 from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models import Model
-from rosenblatt.models.files import damage_is_named
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
@@ -228,15 +227,6 @@ class ClusterCheckpoint(Checkpoint):
         valid = None if run.valid is None else run.valid.to_json()
         if about["fingerprint"] != run.manifest.to_json() or about["valid"] != valid:
             raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
-
-    def resume(self, run: Any) -> bool:
-        """Begin a run, and put it where the saved one was; False if there is none yet."""
-        found = self._read(run)
-        run.begin()
-        if found is not None:
-            with damage_is_named(str(self.file)):
-                self._restore(run, *found)
-        return found is not None
 
     def _restore(self, run: Any, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         leaves = run.found.leaves + run.found.valid

@@ -101,6 +101,9 @@ class FileRun:
             source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
         )
 
+    def begin(self) -> None:
+        """Get ready for the first epoch, which here reads the rows."""
+
     @property
     def progress(self) -> Progress:
         """Where the present phase stands."""
