@@ -276,7 +276,7 @@ class Source:
     def column_names(self) -> list[str]:
         """All columns of a table, whether they are features or not; none of hashed rows."""
         has_columns = self.features.origin == "table" and self.format != "cache"
-        return self._reader.head().column_names if has_columns else []
+        return self._reader.column_names if has_columns else []
 
     @property
     def has_header(self) -> bool:
