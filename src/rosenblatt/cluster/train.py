@@ -234,7 +234,7 @@ class ClusterCheckpoint(Checkpoint):
             if leaf.digest != digest:
                 raise DataError("was changed since the run began", path=leaf.shard[0].file.path)
         self._restore_progress(run, arrays, about)
-        run.learner = run.mixed_learner()
+        run.learner = run.new_learner(run.found.rarity)
         run.learner.restore(arrays)
         kept = run.progress.kept
         if kept is not None and kept.weights.weights.shape != run.learner.W.T.shape:
