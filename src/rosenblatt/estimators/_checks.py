@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.rules import gradient
-from rosenblatt.training import Epoch, History, Progress
+from rosenblatt.training import History, Progress
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -93,25 +93,6 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def check_options(estimator: Any) -> None:
-    """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
-    if estimator.mistake == "sign" and estimator.threshold not in (0, "auto"):
-        raise ValueError(
-            f"threshold={estimator.threshold} has no meaning with mistake='sign', which asks only "
-            "for the predicted sign. Use mistake='margin', or threshold=0."
-        )
-    if not all(callable(callback) for callback in callbacks_of(estimator)):
-        raise TypeError(f"callbacks must be callables, got {estimator.callbacks!r}.")
-
-
-def callbacks_of(estimator: Any) -> tuple[Callable[[Epoch], Any], ...]:
-    """The callbacks of an estimator as a tuple."""
-    given = estimator.callbacks
-    if given is None:
-        return ()
-    return (given,) if callable(given) else tuple(given)
 
 
 def seed_of(random_state: Any, random: np.random.RandomState) -> int:
