@@ -122,35 +122,6 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights
 
 
-def example_weights(
-    sample_weight: Any, class_weight: Any, classes: np.ndarray, codes: np.ndarray, fewest: int = 2
-) -> np.ndarray:
-    """The weight of each row by itself and by its class; a single one where all are 1.
-
-    Fewer classes of positive weight than `fewest` are refused.
-    """
-    weights = check_weights(sample_weight, len(codes))
-    if class_weight is not None:
-        if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
-            raise ValueError(f"class_weight must not be negative, got {class_weight}.")
-        counted = codes if weights.size == 1 else codes[weights > 0]
-        factors = class_factors(class_weight, classes, classes[counted])
-        weights = np.broadcast_to(weights, codes.shape) * factors[codes]
-    if weights is ONE:
-        present = np.arange(len(classes))
-    else:
-        present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
-    if present.size == 0:
-        raise ValueError("All weights are zero; give at least two classes a positive weight.")
-    if present.size < fewest:
-        only = classes.tolist()[present[0]]
-        raise ValueError(
-            f"All examples of positive weight are of one class, {only!r}; a classifier needs at "
-            "least 2 classes."
-        )
-    return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
-
-
 def class_factors(class_weight: Any, classes: np.ndarray, y: Any = None) -> np.ndarray:
     """The weights of classes, relative to the largest, so that none is above 1.
 
