@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.estimators import _device
-from rosenblatt.kernels.lengths import squared_lengths
+from rosenblatt.kernels.measures import squared_lengths
 from rosenblatt.learners.examples import Examples
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
