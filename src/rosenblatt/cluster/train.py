@@ -23,8 +23,7 @@ from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.model_target import check_target, save_somewhere
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models import Model
 from rosenblatt.training import run as run_epochs
