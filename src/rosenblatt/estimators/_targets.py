@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.kernels import family_cells as at
-from rosenblatt.learners.examples import check_sparse
+from rosenblatt.learners.examples import ONE, check_sparse
 from rosenblatt.learners.problems import Moves, moves
 from rosenblatt.learners.weights import State
 
@@ -58,11 +58,32 @@ class Targets(NamedTuple):
         return self.codes[rows] if self.sets is None else self.sets[self.codes[rows]]
 
     def weights(self, sample_weight: Any, class_weight: Any) -> np.ndarray:
-        """The weight of each row by itself and by its class; a single one where all are 1."""
-        if self.sets is None:
-            return checks.example_weights(sample_weight, class_weight, self.classes, self.codes)
-        numbers = np.arange(len(self.sets))
-        return checks.example_weights(sample_weight, None, numbers, self.codes, fewest=1)
+        """The weight of each row by itself and by its class; a single one where all are 1.
+
+        Fewer than two classes of positive weight are refused, but one set of labels will do.
+        """
+        classes, codes, fewest = self.classes, self.codes, 2
+        if self.sets is not None:
+            classes, class_weight, fewest = np.arange(len(self.sets)), None, 1
+        weights = checks.check_weights(sample_weight, len(codes))
+        if class_weight is not None:
+            if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
+                raise ValueError(f"class_weight must not be negative, got {class_weight}.")
+            counted = codes if weights.size == 1 else codes[weights > 0]
+            factors = checks.class_factors(class_weight, classes, classes[counted])
+            weights = np.broadcast_to(weights, codes.shape) * factors[codes]
+        present = np.arange(len(classes))
+        if weights is not ONE:
+            present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
+        if present.size == 0:
+            raise ValueError("All weights are zero; give at least two classes a positive weight.")
+        if present.size < fewest:
+            only = classes.tolist()[present[0]]
+            raise ValueError(
+                f"All examples of positive weight are of one class, {only!r}; a classifier needs "
+                "at least 2 classes."
+            )
+        return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
 
     def held_out(self, share: float, random: np.random.RandomState) -> np.ndarray:
         """So large a share of the rows: as large a one of each class, or of all rows."""

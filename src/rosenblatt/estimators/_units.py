@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.estimators import _device
-from rosenblatt.kernels.lengths import squared_lengths
+from rosenblatt.kernels.measures import squared_lengths
 from rosenblatt.learners.examples import Examples
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
@@ -152,10 +152,5 @@ def stretches(first: int, count: int) -> list[tuple[int, int]]:
     >>> stretches(255, 1000), stretches(256, 10)
     ([(0, 1000)], [(0, 10)])
     """
-    cuts, at = [], 1
-    while at <= ROWS_THAT_DECIDE:
-        if 0 < at - 1 - first < count:
-            cuts.append(at - 1 - first)
-        at *= 2
-    edges = [0, *cuts, count]
-    return list(pairwise(edges))
+    cuts = [(1 << k) - 1 - first for k in range(ROWS_THAT_DECIDE.bit_length())]
+    return list(pairwise([0, *(cut for cut in cuts if 0 < cut < count), count]))

@@ -21,8 +21,7 @@ from rosenblatt.estimators.file_options import (
     checked_class_weights,
 )
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.model_target import check_target, save_somewhere
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
 from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers

@@ -19,21 +19,11 @@ from rosenblatt.learners.examples import examples_of
 
 @dataclass(frozen=True, repr=False)
 class OnlineRun:
-    """What came of learning online: the model, and how it did on each example before seeing it.
+    """What came of learning online: the model, and how it did on each example before seeing it."""
 
-    Attributes
-    ----------
-    model : Perceptron
-        The model, which has learned from every example.
-    predictions : array
-        What was predicted for each, before its label was seen. Where no class was known yet, None.
-    wrong : array of bool
-        Whether that was a mistake.
-    """
-
-    model: Perceptron
-    predictions: np.ndarray
-    wrong: np.ndarray
+    model: Perceptron  # which has learned from every example
+    predictions: np.ndarray  # for each, before its label was seen; None where no class was known
+    wrong: np.ndarray  # whether that was a mistake
 
     @property
     def mistakes(self) -> int:

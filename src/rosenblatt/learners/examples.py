@@ -207,8 +207,10 @@ def _check_compressed(X: Any) -> None:
         )
     if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
         raise ValueError(f"{wrong}: its indices are not whole numbers.")
-    at = row_keys.bad_pointer(X.indptr.astype(np.uint64), np.uint64(entries))
-    if at < major:
+    starts, ends = X.indptr[:-1], X.indptr[1:]
+    outside = (ends < starts) | (ends > entries)
+    if outside.any() or X.indptr[0] != 0:
+        at = 0 if X.indptr[0] != 0 else int(outside.argmax())
         raise ValueError(f"{wrong}: the pointers of {of_major} {at} lead outside.")
     if not _lie_below(X.indices[: int(X.indptr[-1])], minor):
         raise ValueError(f"{wrong}: a {of_minor} lies outside of its {minor} {of_minor}s.")
@@ -219,7 +221,7 @@ def _lie_below(numbers: Array, limit: int) -> bool:
     if not numbers.size:
         return True
     if numbers.dtype.itemsize == 4 and numbers.flags.c_contiguous:
-        return int(row_keys.largest(numbers.view(np.uint32))) < min(limit, 1 << 31)
+        return int(numbers.view(np.uint32).max()) < min(limit, 1 << 31)
     return int(numbers.min()) >= 0 and int(numbers.max()) < limit
 
 

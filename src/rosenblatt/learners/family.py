@@ -189,10 +189,10 @@ class FamilyPart(Part):
         scale = self.book[SCALE, 0]
         return raw if scale == 1.0 else (raw * scale).astype(raw.dtype), self.book[BIAS]
 
-    def scored_by(self, averaged: bool) -> Iterator[tuple[Any, Array, Array]]:
-        """A kernel that scores by the weights of each problem."""
+    def scored_by(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
+        """What scores by the weights of each problem."""
         for w, bias in zip(*self.present(averaged), strict=True):
-            yield learn.walk_one, np.ascontiguousarray(w), np.array([bias])
+            yield learn.walk_one, (), np.ascontiguousarray(w), np.array([bias])
 
     def shown_sums(self) -> Array:
         """The averaging sums (problems, features)."""

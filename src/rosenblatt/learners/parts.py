@@ -16,11 +16,6 @@ from rosenblatt.learners.weights import State
 if TYPE_CHECKING:
     from rosenblatt.learners.linear import Linear
 
-_WALKS = {
-    "one": (learn.walk_one, learn.settle_one),
-    "each": (learn.walk_each, learn.settle_each),
-    "joint": (learn.walk_joint, learn.settle_joint),
-}
 ONE_RATE = np.ones(1, np.float32)
 NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin compares with NaN
 
@@ -53,12 +48,12 @@ class Part:
     @property
     def kernel(self) -> Any:
         """What walks."""
-        return _WALKS[self.learner.kind][0]
+        return learn.walk_one if self.learner.kind == "one" else learn.walk_many
 
     @property
     def settling(self) -> Any:
         """What adds walks to the averaging sums."""
-        return _WALKS[self.learner.kind][1]
+        return learn.settle_one if self.learner.kind == "one" else learn.settle_many
 
     @property
     def clock(self) -> float:
@@ -98,8 +93,12 @@ class Part:
             self.learner.rule, tally_of(self.classes, Limits()), *self._scratch(),
         )  # fmt: skip
 
-    def _scratch(self) -> tuple[Array, ...]:
-        return () if self.W.ndim == 1 else (np.empty((3, self.problems)),)
+    def _scratch(self) -> tuple[Any, ...]:
+        """How many classes learn, with the memory they need for that."""
+        if self.learner.kind == "one":
+            return ()
+        way = learn.Joint if self.learner.kind == "joint" else learn.Each
+        return (way(np.empty((3, self.problems))),)
 
     def owe(
         self, examples: Examples, order: Array, etas: Array, seen: Array, time: float, end: int
@@ -136,9 +135,9 @@ class Part:
 
     # Weights
 
-    def scored_by(self, averaged: bool) -> Iterator[tuple[Any, Array, Array]]:
-        """Kernels that score by the present weights or their average, with weights and biases."""
-        yield self.kernel, *self._now(averaged)
+    def scored_by(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
+        """What :func:`scored` takes to score by the present weights or their average."""
+        yield self.kernel, self._scratch(), *self._now(averaged)
 
     def _now(self, averaged: bool) -> tuple[Array, Array]:
         """The weights as they lie, and the biases; or the mean of both after each step."""
@@ -253,12 +252,11 @@ class Part:
 
 
 def scored(
-    kernel: Any, W: Array, bias: Array, examples: Examples, order: Array
-) -> Array:  # fmt: skip
+    kernel: Any, scratch: tuple[Any, ...], W: Array, bias: Array, examples: Examples, order: Array
+) -> Array:
     """The scores (rows, problems) of rows: a walk that never learns."""
     seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((4, bias.size))
     book[learn.BIAS] = bias
-    scratch = () if W.ndim == 1 else (np.empty((3, bias.size)),)
     tally = tally_of((0, 1), Limits())
     kernel(*examples.arrays, order, ONE, W, ONE_RATE, book, NEVER, tally, seen, *scratch)
     return seen
