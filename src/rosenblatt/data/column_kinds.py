@@ -146,7 +146,7 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     # A letter after each text: no gap between words reaches from one text into the next.
     joined = "".join(text[:_ENOUGH] + "a" for text in texts).encode()
     gap = _IS_GAP[np.frombuffer(joined, np.uint8)]
-    words = 1 + np.count_nonzero(gap[:-1] & ~gap[1:]) / len(texts)
+    words = 1 + int(np.count_nonzero(gap[:-1] & ~gap[1:])) / len(texts)
     signs = (words > 2) + (len(set(texts)) > _SELDOM_REPEATED * len(texts))
     return "text" if signs >= (1 if name_speaks_of(name) else 2) else "category"
 
