@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron
-from rosenblatt.estimators._dual_scores import scores_by
+from rosenblatt.estimators._dual_model import scores_by
 from rosenblatt.estimators._kernel_functions import kernel_of
 from rosenblatt.files import replacing
 

@@ -9,7 +9,7 @@ from rosenblatt import tensorfile
 from rosenblatt.models import Model
 from rosenblatt.models.files import damage_is_named, model_from
 
-_PERCEPTRON, _KERNEL_PERCEPTRON = "rosenblatt-perceptron", "rosenblatt-kernel-perceptron"
+_OF_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -35,13 +35,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(model, Model):
         model.save(path)
         return
-    name = type(model).__name__
-    for format in (_PERCEPTRON, _KERNEL_PERCEPTRON):
-        files = _estimator_files(format)
-        if name in files.WRITTEN:
-            tensorfile.write(path, *files.to_file(model))
-            return
-    raise TypeError(f"only models can be saved, not {type(model).__name__}")
+    from rosenblatt.estimators import _persistence as files
+
+    if type(model).__name__ not in (*files.LINEAR, files.KERNEL):
+        raise TypeError(f"only models can be saved, not {type(model).__name__}")
+    tensorfile.write(path, *files.to_file(model))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -54,18 +52,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     arrays, about = tensorfile.read(path)
     name, format = os.fspath(path), about.get("format")
-    if format not in (_PERCEPTRON, _KERNEL_PERCEPTRON):
+    if format not in _OF_ESTIMATORS:
         return model_from(name, arrays, about)
+    from rosenblatt.estimators import _persistence as files  # models never need scikit-learn
+
     with damage_is_named(name):
-        return _estimator_files(format).from_file(arrays, about)
-
-
-def _estimator_files(format: Any) -> Any:
-    """How an estimator is written and read; models of files never need scikit-learn."""
-    if format == _PERCEPTRON:
-        from rosenblatt.estimators import _persistence
-
-        return _persistence
-    from rosenblatt.estimators import _dual_persistence
-
-    return _dual_persistence
+        return files.from_file(arrays, about)

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.arrow_tables import Chunk, check_chunk, fit_types
 from rosenblatt.data.cells import to_numbers
-from rosenblatt.data.checks import check_chunk, fit_types
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.errors import DataError
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import data, train
-from rosenblatt.data.dates import PARTS, days_of, part_of, to_times
+from rosenblatt.data.cells import PARTS, days_of, part_of, to_times
 from rosenblatt.errors import DataError
 
 MOMENTS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))

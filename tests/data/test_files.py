@@ -1,11 +1,11 @@
-"""Files are told apart by samples of all of them."""
+"""Files are told apart by samples of all of them, and formats by names or first lines."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rosenblatt.data.files import fingerprint
+from rosenblatt.data.files import detect_format, fingerprint
 
 
 @pytest.mark.parametrize("size", [1, 1 << 16, 3_000_000, 4 << 20])
@@ -33,3 +33,21 @@ def test_an_edit_at_the_end_or_all_over_a_large_file_is_noticed(tmp_path):
         path.write_bytes(changed.tobytes())
         prints.add(fingerprint(str(path))["sample"])
     assert len(prints) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "format"),
+    [
+        ("a.csv.gz", b"", "csv"),
+        ("a.txt", b"1 3:0.5 7:1\n-1 2:1\n", "svmlight"),
+        ("a.txt", b"__label__a so good\n", "fasttext"),
+        ("a.txt", b"1 | so good\n", "vw"),
+        ("a.txt", b'{"a": 1}\n', "jsonl"),
+        ("a.txt", b"PAR1...", "parquet"),
+        ("a.txt", b"ARROW1..", "arrow"),
+        ("a.txt", b"a\tb\n", "tsv"),
+        ("a.txt", b"a,b\n", "csv"),
+    ],
+)
+def test_a_format_is_told_by_the_name_or_by_the_first_lines(path, head, format):
+    assert detect_format(path, lambda size: head[:size]) == format

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 
 import rosenblatt
 from rosenblatt import AROW, PassiveAggressive, SecondOrderPerceptron, learn_online
@@ -142,3 +143,14 @@ def test_every_estimator_names_its_own_parameters_first():
         first, *_ = inspect.signature(type(model)).parameters
         assert not hasattr(LinearTraining, first)
         assert set(model._parameter_constraints) >= set(model.get_params())
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_ten_classes_may_come_up_one_after_the_other(name):
+    X, y = load_digits(return_X_y=True)
+    model = clone(ESTIMATORS[name])
+    for at in range(0, 90, 30):
+        model.partial_fit(X[at : at + 30], y[at : at + 30])
+    whole = clone(ESTIMATORS[name]).partial_fit(X[:90], y[:90])
+    assert np.array_equal(model.coef_, whole.coef_)
+    assert len(model.state_.cells) == len(model.state_.weights)

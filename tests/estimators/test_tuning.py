@@ -12,7 +12,7 @@ from rosenblatt import load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators import tuning
-from rosenblatt.estimators.tuning_choices import Choice, Trial, parse_seconds
+from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.kernels.text import Ngrams
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import Linear
 
 OPTIONS = {"dense": True, "averaging": True, "thresholds": (0.5, 0.5)}
@@ -23,7 +22,7 @@ def problem(n=60, k=4, seed=0):
 def test_each_label_is_learned_as_if_it_were_alone(threads):
     examples, sets = problem()
     order = np.arange(60, dtype=np.uint64)
-    together = LabelLearner(Linear(2, 5, **OPTIONS), 4, threads)
+    together = Linear(4, 5, multiclass="labels", threads=threads, **OPTIONS)
     tally = together.walk(examples, order)
     updates = 0
     for label in range(4):
@@ -40,7 +39,7 @@ def test_each_label_is_learned_as_if_it_were_alone(threads):
 def test_a_restored_learner_goes_on_to_the_same_weights():
     examples, _ = problem()
     order = np.arange(60, dtype=np.uint64)
-    whole = LabelLearner(Linear(2, 5, **OPTIONS), 4)
+    whole = Linear(4, 5, multiclass="labels", **OPTIONS)
     whole.walk(examples, order)
     other = whole.like(5, dense=True)
     other.restore(whole.state())
@@ -55,7 +54,7 @@ def test_the_error_is_one_minus_the_micro_f1():
 
     examples, sets = problem()
     order = np.arange(60, dtype=np.uint64)
-    learner = LabelLearner(Linear(2, 5, **OPTIONS), 4)
+    learner = Linear(4, 5, multiclass="labels", **OPTIONS)
     learner.walk(examples, order)
     truth, said = sets[examples.codes], learner.scores(examples, order) > 0
     wanted = 1 - f1_score(truth, said, average="micro")
@@ -65,7 +64,7 @@ def test_the_error_is_one_minus_the_micro_f1():
 def test_rows_that_no_label_would_correct_are_separated():
     examples, _ = problem(4, 3)
     order = np.arange(4, dtype=np.uint64)
-    learner = LabelLearner(Linear(2, 5, dense=True), 3)
+    learner = Linear(3, 5, multiclass="labels", dense=True)
     assert not learner.is_separating(examples, order)
     while learner.walk(examples, order).updates:
         pass

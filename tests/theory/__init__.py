@@ -8,7 +8,8 @@ Source files without one, and where they are covered:
 - search/decision.py: records only; search/test_certify.py
 - search/decision_ladder.py: search/test_certify.py, search/test_threshold_reduction.py
 - search/exact_alternatives.py: search/test_certify.py, search/test_exact_simplex.py
-- search/exact_table.py: search/test_problem.py, search/test_integer_linear_algebra.py
+- search/exact_numbers.py, scaled_doubles.py: search/test_problem.py,
+  search/test_integer_linear_algebra.py
 - search/linear_program.py: search/test_certify.py, search/test_squared_hinge_newton.py
 - search/rounded_dependencies.py: search/test_column_dependencies.py
 """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.file_run import FileRun
-    from rosenblatt.estimators.tuning_choices import Trial
+    from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models import Model
 
 # As in the demo: what is reached is green, what to look at yellow. On terminals only.
@@ -189,7 +189,7 @@ class ProgressPrinter:
 def trial_line(trial: Trial) -> str:
     """A trial in at most 80 characters.
 
-    >>> from rosenblatt.estimators.tuning_choices import Choice, Trial
+    >>> from rosenblatt.estimators.tuning import Choice, Trial
     >>> from rosenblatt.kernels.text import Ngrams
     >>> trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
     '    9.25 %      2,500  words 1-2 2^22, threshold 2, padding 0.1'

@@ -78,7 +78,7 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.progress import ProgressPrinter
-    from rosenblatt.estimators.file_reading import Reading
+    from rosenblatt.estimators.file_options import Reading
     from rosenblatt.estimators.files import Stopped
     from rosenblatt.estimators.files import train as run
 

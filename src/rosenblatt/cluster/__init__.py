@@ -2,19 +2,19 @@
 
 ``stores``
     Files here or in a store.
-``manifest``, ``row_ends``
+``manifest``
     Which shards a data set has, and where files can be cut.
 ``part_reader``, ``shard_rows``
     A shard as a source of batches, and its hashed rows on a worker's disk.
 ``first_pass``
     Classes, features, scales and held-out rows, by map and reduce.
-``tasks``, ``parcels``, ``facts``
+``tasks``, ``facts``
     What workers compute: pure functions, refused where they would give other bits.
 ``engines``, ``dask_engine``
     Who computes.
 ``scoring``, ``collections``
     Predictions and evaluations on shards; estimators on Dask's arrays and data frames.
-``learner``, ``run``, ``checkpoint``, ``bound``, ``train``
+``learner``, ``run``, ``bound``, ``train``
     The epoch on all shards as the walk of a learner, and the run that drives it.
 """
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.engines import Parcel
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.tasks import AtWork, Leaf, at_work
-from rosenblatt.kernels.lengths import squared_lengths
+from rosenblatt.kernels.measures import squared_lengths
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.theory.bounds.mixing_bounds import MixingBound, mixing_loss_bound
 from rosenblatt.training.mixing import tree_sum

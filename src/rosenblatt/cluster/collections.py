@@ -12,9 +12,8 @@ from sklearn.utils import check_random_state
 
 from rosenblatt import training
 from rosenblatt.cluster.dask_engine import DaskEngine
-from rosenblatt.cluster.engines import Call
+from rosenblatt.cluster.engines import Call, Parcel, taken
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
-from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.tasks import Leaf, fresh_state, moves_of, rates_at, touched_moves
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
@@ -101,7 +100,8 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
         plan = replace(plan, keep="late_average")
     random = check_random_state(estimator.random_state)
     learner.seed = checks.seed_of(estimator.random_state, random)
-    for _ in training.run(learner, Shards(leaves, sum(rows)), plan, progress):
+    shards: Any = Shards(leaves, sum(rows))
+    for _ in training.run(learner, shards, plan, progress):
         pass
     shown, last = training.kept_weights(learner, plan, progress), learner.state()
     estimator._places = None if places is None else places.columns

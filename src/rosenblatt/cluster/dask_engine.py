@@ -10,10 +10,8 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from rosenblatt.cluster import facts
-from rosenblatt.cluster.engines import Call, Engine
-from rosenblatt.cluster.facts import WorkerError
-from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.engines import Call, Engine, Parcel
+from rosenblatt.cluster.facts import WorkerError, difference, facts
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.training.mixing import tree_sum
 
@@ -23,6 +21,10 @@ _POLL = 0.2
 _LOST = (
     "the connection to the Dask scheduler was lost; once it runs again, go on with --resume if "
     "there is a checkpoint"
+)
+_KILLED = (
+    "a task was running on several workers when they died; is there memory enough for them? Take "
+    "more shards (--shards), and look into the logs of the workers"
 )
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 
@@ -35,25 +37,19 @@ class DaskEngine(Engine):
     """
 
     def __init__(self, client: Any, owned: bool) -> None:
-        self._client, self._owned = client, owned
+        self.client, self._owned = client, owned
         self.parcel_folder = None
+        self.dashboard = str(getattr(client, "dashboard_link", "") or "")
         self.tick: Callable[[int, int], None] = lambda done, total: None
         self.sent = self.received = 0
         self._homes: dict[str, str] = {}
         self._last_seen = monotonic()
-        self._wait_for_workers()
+        try:
+            client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
+        except TimeoutError:
+            raise WorkerError(_no_workers(client)) from None
         self.workers = sum(client.nthreads().values())
         _check_workers(client)
-
-    @property
-    def client(self) -> Any:
-        """The client that speaks with the scheduler."""
-        return self._client
-
-    @property
-    def dashboard(self) -> str:
-        """The address of Dask's dashboard; empty if there is none."""
-        return str(getattr(self._client, "dashboard_link", "") or "")
 
     def share(self, parcel: Parcel) -> Any:
         """Let tasks have a parcel."""
@@ -61,7 +57,7 @@ class DaskEngine(Engine):
 
         self.sent += parcel.nbytes
         with dask.config.set({_LARGE: 1 << 50}), self._speaking():
-            return self._client.submit(_itself, parcel, key=f"parcel-{parcel.name}")
+            return self.client.submit(_itself, parcel, key=f"parcel-{parcel.name}")
 
     def drop(self, shared: Any) -> None:
         """Forget a parcel that no task will need any more."""
@@ -72,10 +68,11 @@ class DaskEngine(Engine):
         """The results of tasks, added up in the fixed tree, by the workers."""
         futures = self._submitted(calls)
         with self._speaking():
-            root = tree_sum(futures, lambda left, right: self._client.submit(add, left, right))
+            root = tree_sum(futures, lambda left, right: self.client.submit(add, left, right))
         for done in self._watched([*futures, root]):
             self.tick(min(done, len(calls)), len(calls))
-        result = self._result(root)
+        with self._speaking():
+            result = root.result()
         self.received += int(getattr(result, "nbytes", 0))
         return result
 
@@ -88,14 +85,16 @@ class DaskEngine(Engine):
                 self.tick(taken, len(calls))
             if taken + ahead < len(calls):
                 futures.extend(self._submitted(calls[taken + ahead : taken + ahead + 1]))
-            yield self._result(futures.pop(0))
+            with self._speaking():
+                result = futures.pop(0).result()
+            yield result
         self.tick(len(calls), len(calls))
 
     def close(self) -> None:
         """Let go of the scheduler, unless somebody else connected to it."""
         if self._owned:
             with suppress(Exception):
-                self._client.close(timeout=2)
+                self.client.close(timeout=2)
 
     def _submitted(self, calls: Sequence[Call]) -> list[Any]:
         futures = []
@@ -103,7 +102,7 @@ class DaskEngine(Engine):
             homes = self._assigned([call.home for call in calls])
             for call, home in zip(calls, homes, strict=True):
                 where = {"workers": [home], "allow_other_workers": True} if home else {}
-                submit = self._client.submit
+                submit = self.client.submit
                 futures.append(submit(call.function, *call.arguments, key=call.name, **where))
         return futures
 
@@ -112,7 +111,7 @@ class DaskEngine(Engine):
 
         What is computed does not depend on it.
         """
-        threads = self._client.nthreads()
+        threads = self.client.nthreads()
         total = sum(threads.values())
         if not total:
             return [""] * len(places)
@@ -145,50 +144,34 @@ class DaskEngine(Engine):
             yield sum(future.done() for future in futures)
             self._must_have_workers()
 
-    def _result(self, future: Any) -> Any:
-        with self._speaking():
-            return future.result(timeout=None)
-
     @contextmanager
     def _speaking(self) -> Iterator[None]:
         """Let errors of Dask be one sentence, and those of tasks be as they are."""
         try:
             yield
-        except Exception as error:
-            self._raise(error)
-
-    def _raise(self, error: BaseException) -> None:
-        name = type(error).__name__
-        if isinstance(error, ModuleNotFoundError):
+        except ModuleNotFoundError as error:
             raise WorkerError(_lacks("a worker", error)) from error
-        if name == "KilledWorker":
-            raise WorkerError(
-                "a task was running on several workers when they died; is there memory enough for "
-                "them? Take more shards (--shards), and look into the logs of the workers"
-            ) from error
-        lost = ("CancelledError", "FutureCancelledError", "CommClosedError")
-        if name in lost or self._client.status != "running":
-            raise WorkerError(_LOST) from error
-        raise error
+        except Exception as error:
+            name = type(error).__name__
+            if name == "KilledWorker":
+                raise WorkerError(_KILLED) from error
+            lost = ("CancelledError", "FutureCancelledError", "CommClosedError")
+            if name in lost or self.client.status != "running":
+                raise WorkerError(_LOST) from error
+            raise
 
     def _must_have_workers(self) -> None:
         """Give up when there have been no workers for a while."""
-        if self._client.status != "running":
+        if self.client.status != "running":
             raise WorkerError(_LOST)
         now = monotonic()
         if now - self._last_seen < 5.0:
             return
         with self._speaking():
-            if self._client.nthreads():
+            if self.client.nthreads():
                 self._last_seen = now
         if now - self._last_seen > _WAIT_FOR_WORKERS:
-            raise WorkerError(_no_workers(self._client))
-
-    def _wait_for_workers(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
-        except TimeoutError:
-            raise WorkerError(_no_workers(self._client)) from None
+            raise WorkerError(_no_workers(self.client))
 
 
 def _itself(parcel: Parcel) -> Parcel:
@@ -238,10 +221,8 @@ def _check_workers(client: Any) -> None:
     for worker, found in client.run(ask).items():
         if isinstance(found, str):
             raise WorkerError(_lacks(f"the worker at {worker}", found))
-        for (name, expected), (_, own) in zip(facts.facts(), found, strict=False):
-            if own != expected:
-                sentence = facts.difference(name, expected, own)
-                raise WorkerError(sentence.replace("a worker", f"the worker at {worker}", 1))
+        if sentence := difference(facts(), found):
+            raise WorkerError(sentence.replace("a worker", f"the worker at {worker}", 1))
 
 
 def _lacks(who: str, error: Any) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from threading import Thread
 from time import sleep
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rosenblatt import tensorfile
 from rosenblatt.cluster.facts import WorkerError, checked, facts
 from rosenblatt.cluster.manifest import Shard, name_of
-from rosenblatt.cluster.parcels import InFile, Parcel
 from rosenblatt.errors import OptionError
 from rosenblatt.training.mixing import tree_sum
 
@@ -23,6 +28,47 @@ _POLL = 0.2  # seconds between two looks for Ctrl-C
 _PARENT_POLL = 1.0  # seconds between two looks whether the parent lives
 _MOST_DEATHS = 5  # of workers without a result in between
 _BLOCKS_PER_WORKER = 3  # so that a slow one does not hold up the others
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Arrays and plain data that many tasks need; the name, a hash of them, stands for all."""
+
+    name: str
+    arrays: dict[str, np.ndarray] = field(compare=False)
+    about: dict[str, Any] = field(compare=False)
+
+    @classmethod
+    def of(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Parcel:
+        """A parcel with its name."""
+        digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+        for name, array in sorted(arrays.items()):
+            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data if array.size else b"")
+        return cls(digest.hexdigest()[:32], arrays, about)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+class InFile(NamedTuple):
+    """A parcel that lies in a file, for processes that share a disk."""
+
+    path: str
+    name: str
+
+
+def taken(parcel: Parcel | InFile) -> Parcel:
+    """A parcel, wherever it lies."""
+    return parcel if isinstance(parcel, Parcel) else _from_file(parcel)
+
+
+@lru_cache(maxsize=4)
+def _from_file(parcel: InFile) -> Parcel:
+    arrays, about = tensorfile.read(parcel.path, sealed=True)
+    return Parcel(parcel.name, arrays, about)
 
 
 class Call(NamedTuple):
@@ -48,27 +94,15 @@ class Call(NamedTuple):
 
 
 class Engine:
-    """Runs tasks by an executor; results are combined here.
+    """Runs tasks by an executor, which is made again if its workers died; sums are made here.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the executor; again, if its workers died.
-    workers : int
-        How many tasks run at a time.
-    folder : path or None
-        A folder that all workers and this process see, for parcels and hashed rows. None: parcels
-        travel with the tasks, and each worker has a folder of its own.
-    owned : bool
-        Whether the executor is one of loky, made here and shut down here.
-
-    Attributes
-    ----------
-    tick : callable
-        Called with the number of tasks done and of all tasks, several times per second.
-    sent, received : int
-        Bytes of parcels and results that travelled so far, as far as they are known here.
+    All workers and this process see the `folder` for parcels and hashed rows; without one, parcels
+    travel with the tasks, and each worker has a folder of its own. An `owned` executor is one of
+    loky, made here and shut down here. `tick` is called with the number of tasks done and of all
+    tasks, several times per second; `sent` and `received` count bytes of parcels and results.
     """
+
+    dashboard = ""  # where the workers can be watched
 
     def __init__(
         self, make: Callable[[], Executor], workers: int, folder: Path | None, owned: bool = True
@@ -78,11 +112,6 @@ class Engine:
         self._executor: Executor | None = None
         self.tick: Callable[[int, int], None] = lambda done, total: None
         self.sent = self.received = 0
-
-    @property
-    def dashboard(self) -> str:
-        """Where the workers can be watched; empty if nowhere."""
-        return ""
 
     @property
     def row_folder(self) -> str | None:
@@ -152,14 +181,10 @@ class Engine:
 
     def close(self) -> None:
         """Let the workers go."""
-        if self._executor is not None and self._owned:
-            self._shut_down(self._executor)
+        executor: Any = self._executor
+        if executor is not None and self._owned:  # whatever they do: results that matter are here
+            executor.shutdown(wait=True, kill_workers=True)
         self._executor = None
-
-    @staticmethod
-    def _shut_down(executor: Any) -> None:
-        """Let processes go, whatever they are doing: results that matter are here."""
-        executor.shutdown(wait=True, kill_workers=True)
 
     def _submit(self, call: Call) -> Future[Any]:
         deaths = 0
@@ -229,14 +254,7 @@ def _path() -> str:
 
 
 def engine_for(workers: Any, folder: Path) -> Engine:
-    """The engine that is meant by a number, a scheduler's address, a client or an executor.
-
-    Parameters
-    ----------
-    workers : int, str, distributed.Client or concurrent.futures.Executor
-    folder : path
-        Where processes of this machine find what they share.
-    """
+    """The engine that is meant by a number, a scheduler's address, a client or an executor."""
     if isinstance(workers, str) and workers.strip().isdigit():
         workers = int(workers)
     if isinstance(workers, bool) or workers is None:

@@ -14,6 +14,17 @@ from rosenblatt.errors import OptionError
 
 _PACKAGES = ("numpy", "pyarrow", "numba", "llvmlite")
 
+_VERSIONS = (
+    "a worker has {name} {found}, this process {expected}: install the same versions everywhere"
+)
+_SENTENCES = {
+    "processor": (
+        "a worker has another kind of processor, whose vector instructions add numbers up in "
+        "another order: take machines of one kind, and start this process on one of them"
+    ),
+    "sources": "a worker has other sources of rosenblatt: install the same everywhere",
+}
+
 Facts = tuple[tuple[str, str], ...]
 
 
@@ -26,9 +37,6 @@ def facts() -> Facts:
     """Versions, the sources, and what the processor can do, of this process.
 
     Vector instructions decide in which order a kernel adds numbers up.
-
-    >>> [name for name, _ in facts()][:2]
-    ['rosenblatt', 'sources']
     """
     import llvmlite.binding as llvm
 
@@ -51,26 +59,13 @@ def checked(expected: Facts, function: Callable[..., Any], *arguments: Any) -> A
 
 def check(expected: Facts) -> None:
     """Refuse to compute for a run that was begun by a process with other facts."""
-    here = dict(facts())
-    for name, value in expected:
-        if here.get(name) != value:
-            raise WorkerError(difference(name, value, str(here.get(name))))
+    if sentence := difference(expected, facts()):
+        raise WorkerError(sentence)
 
 
-def difference(name: str, expected: str, found: str) -> str:
-    """One sentence about a fact in which a worker differs.
-
-    >>> difference("numpy", "2.4.0", "2.3.0")
-    'a worker has numpy 2.3.0, this process 2.4.0: install the same versions everywhere'
-    """
-    if name == "processor":
-        return (
-            "a worker has another kind of processor, whose vector instructions add numbers up in "
-            "another order: take machines of one kind, and start this process on one of them"
-        )
-    if name == "sources":
-        return "a worker has other sources of rosenblatt: install the same everywhere"
-    return (
-        f"a worker has {name} {found}, this process {expected}: install the same versions "
-        "everywhere"
-    )
+def difference(expected: Facts, found: Facts) -> str:
+    """One sentence about the first fact in which a worker differs; empty if there is none."""
+    for (name, value), (_, own) in zip(expected, found, strict=False):
+        if own != value:
+            return _SENTENCES.get(name, _VERSIONS).format(name=name, found=own, expected=value)
+    return ""

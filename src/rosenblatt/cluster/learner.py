@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Call, Engine
-from rosenblatt.cluster.parcels import Parcel
+from rosenblatt.cluster.engines import Call, Engine, Parcel
 from rosenblatt.cluster.tasks import (
     COUNTS,
     Leaf,
@@ -27,12 +26,7 @@ from rosenblatt.training.mixing import Moves
 class Shards:
     """What a run visits: all shards at once (:class:`rosenblatt.training.order.Data`).
 
-    Parameters
-    ----------
-    leaves : sequence of Leaf
-        Their shares add up to 1.
-    visits : int
-        The rows that an epoch visits.
+    The shares of the leaves add up to 1; `visits` are the rows that an epoch visits.
     """
 
     repeats, visits_all = False, True
@@ -46,31 +40,12 @@ class Shards:
         self.epoch = epoch
         yield self, np.broadcast_to(np.uint64(0), (self.visits,))
 
-    def everything(self) -> tuple[Shards, Array]:
-        """The same."""
-        return self, np.broadcast_to(np.uint64(0), (self.visits,))
-
-    @property
-    def rows_per_call(self) -> int:
-        """All rows: an epoch is not divided."""
-        return self.visits
-
 
 class MixedLearner:
     """Weights that an engine's workers train on shards, and that are mixed after each epoch.
 
-    Parameters
-    ----------
-    engine : Engine
-    common : Parcel
-        What all tasks of the run need: columns, rates, classes, settings.
-    weights, bias : arrays (features, problems) float32 and (problems,)
-        Where to start.
-
-    Attributes
-    ----------
-    mixed_updates : float
-        Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
+    `common` is what all tasks of the run need: columns, rates, classes, settings. `mixed_updates`
+    is Σ over epochs and shards of μ_i k_i, which the mistake bound speaks of.
     """
 
     batch = True
@@ -220,11 +195,6 @@ class MixedLearner:
         self._sum, self._bias_sum = state["sum"].copy(), state["bias_sum"].copy()
         self._epochs, self.mixed_updates = int(state["numbers"][0]), float(state["numbers"][1])
         self.mark()
-
-    def is_at(self, snapshot: Weights) -> bool:
-        """Whether the present weights equal those of a snapshot."""
-        same = np.array_equal(self.W.T, snapshot.weights)
-        return same and np.array_equal(self.bias, snapshot.bias)
 
 
 def shared_out(leaves: Sequence[Leaf], weights: Sequence[float]) -> list[Leaf]:

@@ -1,4 +1,11 @@
-"""Which shards a data set has: decided by the files alone, never by the workers."""
+"""Which shards a data set has: decided by the files alone, never by the workers.
+
+A file of lines can be cut after a line break that ends a row, not within quotes. A line break near
+the wanted place is a candidate. Whether the quotes before it are all closed is a question to all
+bytes before it; each part between two candidates is looked at on its own, by whoever has time,
+supposing that it begins with a row. A part that ends within quotes moves the candidate behind it to
+the next row end, and the part that begins there is looked at again.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +14,13 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
-from rosenblatt.cluster.row_ends import ends_within_quotes, row_ends
-from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, store_errors
-from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
+import numpy as np
+
+from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, size_of, store_errors
+from rosenblatt.data.arrow_tables import read_columnar
+from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource, quoted_values
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.files import FORMATS, detect_format
 from rosenblatt.data.readers import Reader
@@ -22,38 +30,24 @@ _LINES = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
 _SHARDS = 16  # of a data set that is not so large as to need more
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number was asked for
 
+_WINDOW = 1 << 16
+
+Look = Callable[[list[tuple[int, int]]], Iterable[bool]]
 Work = Callable[..., Any]
 Spread = Callable[[Work, Sequence[tuple[Any, ...]]], Iterable[Any]]
 """Calls a function with each of some tuples of arguments, perhaps elsewhere; results in order."""
 
 
 class File(NamedTuple):
-    """A file, and what must be known to read parts of it.
-
-    Attributes
-    ----------
-    path : str
-    about : dict
-        What tells it from other files.
-    size : int
-        Its bytes.
-    packed : bool
-        Whether it is compressed, so that it cannot be cut.
-    dialect : Dialect or None
-        How CSV and TSV are written.
-    groups : tuple of int
-        The bytes of each row group of a Parquet file.
-    names : tuple of str
-        The columns of a Parquet or Arrow file.
-    """
+    """A file, and what must be known to read parts of it."""
 
     path: str
-    about: dict[str, Any]
+    about: dict[str, Any]  # what tells it from other files
     size: int
-    packed: bool = False
-    dialect: Dialect | None = None
-    groups: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
+    packed: bool = False  # compressed, so that it cannot be cut
+    dialect: Dialect | None = None  # how CSV and TSV are written
+    groups: tuple[int, ...] = ()  # the bytes of each row group of a Parquet file
+    names: tuple[str, ...] = ()  # the columns of a Parquet or Arrow file
 
     @property
     def has_lines(self) -> bool:
@@ -71,9 +65,8 @@ class Range(NamedTuple):
     @property
     def size(self) -> int:
         """Its bytes."""
-        return sum(self.file.groups[self.start : self.end]) if self.file.groups else (
-            self.end - self.start
-        )  # fmt: skip
+        groups = self.file.groups
+        return sum(groups[self.start : self.end]) if groups else self.end - self.start
 
 
 Shard = tuple[Range, ...]
@@ -81,14 +74,7 @@ Shard = tuple[Range, ...]
 
 @dataclass(frozen=True)
 class Manifest:
-    """The shards of a data set, in the order of the files.
-
-    Attributes
-    ----------
-    format : str
-    files : tuple of File
-    shards : tuple of Shard
-    """
+    """The shards of a data set, in the order of the files."""
 
     format: str
     files: tuple[File, ...]
@@ -96,11 +82,6 @@ class Manifest:
 
     def __len__(self) -> int:
         return len(self.shards)
-
-    @property
-    def size(self) -> int:
-        """The bytes of all shards."""
-        return sum(part.size for shard in self.shards for part in shard)
 
     def to_json(self) -> dict[str, Any]:
         """What a model keeps of it: the files, and the parts of each shard by file number."""
@@ -165,27 +146,18 @@ def make_manifest(
 
 
 def name_of(*parts: Any) -> str:
-    """A name that is a hash of plain data: the same data have the same name, here and elsewhere.
-
-    >>> name_of("a", 1) == name_of("a", 1) != name_of("a", 2)
-    True
-    """
+    """A name that is a hash of plain data: the same data have the same name, here and elsewhere."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:32]
 
 
 def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
     """What must be known of a file to cut it and to read its parts."""
-    about = identity(path)
-    with open_file(path) as file:
-        size = int(file.size())
+    about, size = identity(path), size_of(path)
     if format == "parquet":
         return _look_at_parquet(path, about, size)
     if format == "arrow":
-        from rosenblatt.cluster.part_reader import arrow_batches
-
-        with store_errors(path):
-            first = next(iter(arrow_batches(path, None)), None)
-        names = tuple(first.schema.names) if first is not None else ("",)
+        first = next(read_columnar(path, format, None, 1, open_file), None)
+        names = tuple(first.table.column_names) if first is not None else ("",)
         return File(path, about, size, names=names)
     reader = Reader([path], format, header, False, BLOCK_BYTES, Part(path, 0, size), mentioned)  # type: ignore[arg-type]
     return File(path, about, size, reader.is_packed, reader.dialect(path))
@@ -203,9 +175,7 @@ def _look_at_parquet(path: str, about: dict[str, Any], size: int) -> File:
 
 
 def _format_of(path: str) -> str:
-    with open_file(path) as file:
-        size = int(file.size())
-    source = ByteSource(path, Part(path, 0, size))  # type: ignore[arg-type]
+    source = ByteSource(path, Part(path, 0, size_of(path)))  # type: ignore[arg-type]
     return detect_format(path, source.head)
 
 
@@ -252,4 +222,63 @@ def _grouped(ranges: list[Range], target: int) -> Iterable[Shard]:
 
 
 def _here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
-    return [partial(work, *some)() for some in arguments]
+    return [work(*some) for some in arguments]
+
+
+def row_ends(path: str, wanted: list[int], size: int, delimiter: str, look: Look) -> list[int]:
+    """The places nearest after the wanted ones, which increase, at which a row begins.
+
+    `look` tells of parts, given by begin and end, whether they end within quotes, where these mean
+    something: where there is a delimiter.
+
+    >>> import tempfile, pathlib
+    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
+    >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6\\n')
+    >>> look = lambda parts: [ends_within_quotes(path, *part, ",") for part in parts]
+    >>> row_ends(path, [5], 15, ",", look), row_ends(path, [5], 15, "", look)
+    ([11], [7])
+    """
+    cuts = sorted({cut for at in wanted if (cut := _next_line(path, at, size)) < size})
+    if not delimiter or not cuts:
+        return cuts
+    edges, open_at_end = [0, *cuts, size], dict[tuple[int, int], bool]()
+    while True:
+        parts = list(itertools.pairwise(edges))
+        unknown = [part for part in parts[:-1] if part not in open_at_end]
+        open_at_end |= dict(zip(unknown, look(unknown), strict=True))
+        inside = next((part for part in parts[:-1] if open_at_end[part]), None)
+        if inside is None:
+            return edges[1:-1]
+        moved = _row_end_after_quotes(path, inside[1], size, delimiter)
+        edges = [edge for edge in edges if edge <= inside[0] or edge > max(inside[1], moved)]
+        edges = sorted({*edges, *([moved] if moved < size else []), size})
+
+
+def ends_within_quotes(path: str, start: int, end: int, delimiter: str) -> bool:
+    """Whether a part of a file that begins with a row and ends with a line break ends in quotes."""
+    data = np.frombuffer(Part(path, start, end).read(), np.uint8)
+    values = quoted_values(data, delimiter)
+    return len(values) > 0 and int(values[-1][1]) >= len(data)
+
+
+def _next_line(path: str, at: int, size: int) -> int:
+    """The place after the next line break."""
+    file = Part(path, at, size)
+    while data := file.read(_WINDOW):
+        if (found := data.find(b"\n")) >= 0:
+            return at + file.tell() - len(data) + found + 1
+    return size
+
+
+def _row_end_after_quotes(path: str, at: int, size: int, delimiter: str) -> int:
+    """The end of the first row after a place within quotes."""
+    window = _WINDOW
+    while True:
+        data = np.frombuffer(b'"' + Part(path, at, min(size, at + window)).read(), np.uint8)
+        edges = [int(edge) for value in quoted_values(data, delimiter) for edge in value]
+        for begin, stop in zip(edges[1::2], [*edges[2::2], len(data)], strict=True):
+            if begin < len(data) and (found := data[begin:stop].tobytes().find(b"\n")) >= 0:
+                return at + begin + found  # one less for the quote in front, one more to be after
+        if at + window >= size:
+            return size
+        window *= 4

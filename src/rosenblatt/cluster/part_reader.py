@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from operator import add
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from rosenblatt.cluster.manifest import Manifest, Range, Shard
-from rosenblatt.cluster.stores import Part, open_file, store_errors
+from rosenblatt.cluster.stores import Part, open_file
 from rosenblatt.data import Batch, Features, Source
-from rosenblatt.data.arrow_tables import Chunk, validated, without_nulls
-from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource
-from rosenblatt.data.cells import Words
+from rosenblatt.data.arrow_tables import Chunk, read_columnar, without_nulls
+from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
+from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import Dialect
-from rosenblatt.data.readers import Piece, Reader
+from rosenblatt.data.readers import BATCH_ROWS, Reader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
-from rosenblatt.data.strings import MISSING_WORDS
+from rosenblatt.data.source import Made
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams
-
-_BATCH_ROWS = 8192
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How all shards of a data set are read.
-
-    Attributes
-    ----------
-    format : str
-    features : Features
-        How rows become features.
-    skip : bool
-        Whether bad rows are left out.
-    labelled : bool
-        Whether there is a column of labels.
-    schema : bytes
-        The columns of JSON lines as the first rows have them.
-    first : Range or None
-        Where the first rows are, from which all shards take what the columns are.
-    """
+    """How all shards of a data set are read."""
 
     format: str
     features: Features
-    skip: bool = False
+    skip: bool = False  # whether bad rows are left out
     labelled: bool = True
-    schema: bytes = b""
-    first: Range | None = None
+    schema: bytes = b""  # the columns of a table as the first rows have them
+    first: Range | None = None  # where the first rows are, which say what the columns are
 
     def to_json(self) -> list[Any]:
         """All of it as plain data."""
@@ -100,13 +80,14 @@ def detect_reading(
     else:
         labelled = fit_features(reader, features)
     schema = b""
-    if manifest.format == "jsonl":
-        schema = without_nulls(reader.head().schema).serialize().to_pybytes()
+    if features.origin == "table":
+        found = without_nulls(reader.head().schema).remove_metadata()
+        schema = found.serialize().to_pybytes()
     return Reading(manifest.format, features, skip, labelled, schema, first)
 
 
 class PartReader(Reader):
-    """Parts of files in the place of files."""
+    """Parts of files in the place of files; `first` is where the first rows are, if elsewhere."""
 
     def __init__(
         self,
@@ -117,49 +98,25 @@ class PartReader(Reader):
         schema: pa.Schema | None = None,
         first: Range | None = None,
     ) -> None:
-        self.shard, self.format, self._skip, self.missing = shard, format, skip, missing
+        self.parts, self.format, self._skip, self.missing = shard, format, skip, missing
         self.files = list(dict.fromkeys(part.file.path for part in shard))
         dialect = shard[0].file.dialect
         self.header = None if dialect is None else dialect.header
-        self._first_rows = shard[0] if first is None else first
-        self._block_bytes, self._mentioned = BLOCK_BYTES, ()
-        self._first = self._stream = self._begun = None
-        self._head: Chunk | None = None
-        self._fixed_schema = schema
+        self._fixed_schema, self._first_rows = schema, first or shard[0]
+        self._block_bytes = BLOCK_BYTES
+        self._head = self._begun = None
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are."""
-        return {"format": self.format, "files": [part.file.about for part in self.shard]}
+        return {"format": self.format, "files": [part.file.about for part in self.parts]}
 
-    def first_lines(self) -> pa.Table:
-        """The first lines as they stand, in one column of bytes."""
-        block = next(self._parts_of(self.shard[0])[1])
-        return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
+    @property
+    def column_names(self) -> list[str]:
+        """All columns; where they are known, no row is read for them."""
+        return self._fixed_schema.names if self._fixed_schema else super().column_names
 
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
-        """All pieces of the shard in order."""
-        for part in self.shard:
-            if self.format in ("parquet", "arrow"):
-                for chunk in self._columnar(part, columns):
-                    yield partial(_with_size, chunk)
-                continue
-            dialect, blocks = self._parts_of(part)
-            for block in blocks:
-                yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
-
-    def _read_head(self) -> Chunk | None:
-        part = self._first_rows
-        if self.format in ("parquet", "arrow"):
-            return next(self._columnar(part, None), None)
-        dialect, blocks = self._parts_of(part)
-        first = next(blocks, None)
-        if first is None:
-            return None
-        found, _ = self._parse(first, dialect, None, True)
-        assert isinstance(found, Chunk), "sparse formats have no columns"
-        return found
+    def _first_part(self) -> Range:
+        return self._first_rows
 
     def _schema(self, columns: list[str] | None) -> pa.Schema | None:
         found = self._fixed_schema
@@ -167,7 +124,7 @@ class PartReader(Reader):
             return super()._schema(columns)
         return found if columns is None else pa.schema([found.field(name) for name in columns])
 
-    def _parts_of(self, part: Range) -> tuple[Dialect | None, Iterator[Any]]:
+    def _open(self, part: Any) -> tuple[Dialect | None, Iterator[Block]]:
         """How a part is written, and its blocks, without a header."""
         dialect = part.file.dialect
         if dialect is not None and part.start:
@@ -175,51 +132,16 @@ class PartReader(Reader):
         stream: Any = Part(part.file.path, part.start, part.end)
         return dialect, self._blocks(ByteSource(part.file.path, stream), dialect)
 
-    def _columnar(self, part: Range, columns: list[str] | None) -> Iterator[Chunk]:
+    def _columnar(self, part: Any, columns: list[str] | None) -> Iterator[Chunk]:
         """The rows of row groups of Parquet, or of an Arrow file."""
-        path, done = part.file.path, 0
-        with store_errors(path):
-            for batch in _batches(part, self.format, columns):
-                chunk = Chunk(pa.Table.from_batches([batch]), path, partial(add, done + 1))
-                yield validated(chunk, self.format)
-                done += batch.num_rows
-
-
-def _batches(part: Range, format: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    if format == "arrow":
-        for batch in arrow_batches(part.file.path, columns):
-            for start in range(0, batch.num_rows, _BATCH_ROWS):
-                yield batch.slice(start, _BATCH_ROWS)
-        return
-    from pyarrow import parquet
-
-    with open_file(part.file.path) as opened, parquet.ParquetFile(opened) as file:
-        groups = [i for i in range(part.start, part.end) if i < file.num_row_groups]
-        yield from file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns)
-
-
-def arrow_batches(path: str, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    """The batches of an Arrow file or stream."""
-    with open_file(path) as file:
-        is_file = file.read(6) == b"ARROW1"
-        file.seek(0)
-        opened = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-        numbers = range(opened.num_record_batches) if is_file else ()
-        for batch in (opened.get_batch(i) for i in numbers) if is_file else opened:
-            yield batch if columns is None else batch.select(columns)
-
-
-def _with_size(chunk: Chunk) -> tuple[Chunk, int]:
-    return chunk, chunk.table.nbytes
+        path, groups = part.file.path, range(part.start, part.end)
+        return read_columnar(path, self.format, columns, BATCH_ROWS, open_file, groups)
 
 
 class ShardSource(Source):
     """The rows of a shard; errors name lines of the file, not of its part.
 
-    Attributes
-    ----------
-    names_wanted : bool
-        Whether predictions are to begin with the names of columns, where files do.
+    Predictions begin with the names of columns, where files do, if `names_wanted`.
     """
 
     names_wanted = True
@@ -231,22 +153,21 @@ class ShardSource(Source):
 
     def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on."""
-        try:
+        with self._naming_lines():
             yield from super().batches(start, lent)
-        except DataError as error:
-            raise self._placed(error) from None
 
     def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
         """What `work` makes of each batch."""
-        try:
+        with self._naming_lines():
             yield from super().mapped(work)
-        except DataError as error:
-            raise self._placed(error) from None
 
-    def _placed(self, error: DataError) -> DataError:
-        assert isinstance(self._reader, PartReader)
-        own = [part for part in self._reader.shard if part.file.path == error.path]
-        return _in_file(error, own[0]) if own else error
+    @contextmanager
+    def _naming_lines(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError as error:
+            own = [part for part in self._reader.parts if part.file.path == error.path]
+            raise (_in_file(error, own[0]) if own else error) from None
 
 
 def _in_file(error: DataError, part: Range) -> DataError:

@@ -16,14 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.engines import Call, Engine, engine_for
+from rosenblatt.cluster.engines import Call, Parcel, engine_for, taken
 from rosenblatt.cluster.manifest import Manifest, Shard
-from rosenblatt.cluster.parcels import Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.train import open_shards, working_folder
-from rosenblatt.data.lines import LINE_FORMATS
-from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
 from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
@@ -64,8 +62,8 @@ class Scoring:
     tick: Tick | None = None
 
     @contextmanager
-    def begun(self) -> Iterator[tuple[Engine, Manifest, Reading, Parcel]]:
-        """The engine, the shards, how they are read, and the model."""
+    def begun(self) -> Iterator[tuple[Manifest, Callable[..., Iterator[Any]]]]:
+        """The shards, and what calls a function on each, with arguments of its own, in order."""
         arrays, about = tensorfile.read(self.model)
         model = model_from(os.fspath(self.model), arrays, about)
         with working_folder() as folder, closing(engine_for(self.workers, folder)) as engine:
@@ -74,7 +72,20 @@ class Scoring:
             manifest, reading = open_shards(
                 self.files, engine, self.reading, self.shards, model.features
             )
-            yield engine, manifest, reading, Parcel.of(arrays, about)
+            parcel = Parcel.of(arrays, about)
+            shared = engine.share(parcel)
+
+            def called(function: Callable[..., Any], given: list[tuple[Any, ...]]) -> Iterator[Any]:
+                calls = [
+                    Call.of(
+                        function, (shard, reading, shared, *own),
+                        (shard_name(shard, reading), parcel.name, own), [shard],
+                    )
+                    for shard, own in zip(manifest.shards, given, strict=True)
+                ]  # fmt: skip
+                return engine.stream(calls)
+
+            yield manifest, called
 
 
 def predict_on_shards(
@@ -99,30 +110,29 @@ def predict_on_shards(
     """
     if out == STDOUT:
         raise OptionError("with --workers predictions go to a file or a folder: name it with --out")
-    with scoring.begun() as (engine, manifest, reading, model):
+    with scoring.begun() as (manifest, called):
         if out.endswith(os.sep) or Path(out).is_dir():
             format = to or _alike(manifest.format)
             folder = Path(out).resolve()
             folder.mkdir(parents=True, exist_ok=True)
             targets = [f"{folder}/part-{i:05}.{_ending(format)}" for i in range(len(manifest))]
             given = [(wanted, format, target, True) for target in targets]
-            counts = list(_called(predicted, engine, manifest, reading, model, given))
+            counts = list(called(predicted, given))
             return sum(rows for _, rows, _ in counts), sum(bad for _, _, bad in counts)
         format, packing = output_format(out, to)
         made = format if format in LINE_FORMATS else "arrow"
         ending = _ending(made) + (_ENDINGS[packing] if made == format else "")
         given = [(wanted, made, f".{ending}", i == 0) for i in range(len(manifest))]
         with replacing(out) as file:
-            parts = _called(predicted, engine, manifest, reading, model, given)
-            return _joined(parts, file, format, packing)
+            return _joined(called(predicted, given), file, format, packing)
 
 
 def evaluate_on_shards(scoring: Scoring, keep_scores: bool = False) -> Evaluation:
     """Judge a model on files with labels, shard by shard."""
-    with scoring.begun() as (engine, manifest, reading, model):
+    with scoring.begun() as (manifest, called):
         given = [(keep_scores,)] * len(manifest)
-        found = _called(evaluated, engine, manifest, reading, model, given)
-        return merged([one for one in found if one is not None], manifest)
+        found = [one for one in called(evaluated, given) if one is not None]
+        return merged(found, manifest)
 
 
 def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
@@ -143,23 +153,6 @@ def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
         elif type(values[0]) is int:
             changed[field.name] = sum(values)
     return replace(first, **changed)
-
-
-def _called(
-    function: Callable[..., Any], engine: Engine, manifest: Manifest, reading: Reading,
-    model: Parcel, given: list[tuple[Any, ...]],
-) -> Iterator[Any]:  # fmt: skip
-    """What a function says of each shard, in order."""
-    shared = engine.share(model)
-    return engine.stream(
-        [
-            Call.of(
-                function, (shard, reading, shared, *own),
-                (shard_name(shard, reading), model.name, own), [shard],
-            )
-            for shard, own in zip(manifest.shards, given, strict=True)
-        ]
-    )  # fmt: skip
 
 
 def _ending(format: str) -> str:

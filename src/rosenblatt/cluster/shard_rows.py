@@ -40,27 +40,13 @@ _open: OrderedDict[str, ShardRows] = OrderedDict()
 
 @dataclass
 class ShardRows:
-    """Rows of a shard.
+    """Rows of a shard."""
 
-    Attributes
-    ----------
-    store : Store
-        The packed rows, by places.
-    columns : uint32 array
-        The column of each place.
-    classes : list of str
-        The labels of the shard; the codes of the store are numbers of these.
-    counts : list
-        Rows left out as bad, missing values by column, bytes read.
-    digest : str
-        A hash of the rows: equal rows have equal ones.
-    """
-
-    store: Store
-    columns: np.ndarray
-    classes: list[str]
-    counts: list[Any]
-    digest: str
+    store: Store  # packed, by places
+    columns: np.ndarray  # of each place
+    classes: list[str]  # the codes of the store are numbers of these
+    counts: list[Any]  # rows left out as bad, missing values by column, bytes read
+    digest: str  # equal rows have equal ones
     placed: tuple[str, Any] = ("", None)  # what depends on the features of all shards
 
     def __len__(self) -> int:
@@ -76,14 +62,8 @@ def shard_name(shard: Shard, reading: Reading) -> str:
 def rows_of(shard: Shard, reading: Reading, folder: str | None, digest: str = "") -> ShardRows:
     """The rows of a shard: those open already, those on this machine's disk, or made now.
 
-    Parameters
-    ----------
-    shard, reading
-        Which rows, and how they are read.
-    folder : str or None
-        Where rows are kept; None: in a folder of this process or Dask worker.
-    digest : str
-        What their digest must be, if that is known: files may have changed.
+    Without a `folder` they are kept in one of this process or Dask worker. If their digest is
+    known, others are refused: files may have changed.
     """
     kept = Path(folder) if folder is not None else Path(own_folder())
     name = shard_name(shard, reading)

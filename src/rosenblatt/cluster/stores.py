@@ -25,24 +25,12 @@ _LONGEST = 160  # characters of what a store says
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path names a store.
-
-    >>> is_remote("s3://bucket/a.csv"), is_remote("data/a.csv")
-    (True, False)
-    """
+    """Whether a path names a store."""
     return "://" in path
 
 
 def expand_all(paths: Any) -> list[str]:
-    """The files meant by names and patterns, here or in a store.
-
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> for name in ("b.csv", "a.csv"):
-    ...     _ = (folder / name).write_text("x")
-    >>> [pathlib.Path(path).name for path in expand_all(f"file://{folder}/*.csv")]
-    ['a.csv', 'b.csv']
-    """
+    """The files meant by names and patterns, here or in a store."""
     names: Iterable[Any] = [paths] if isinstance(paths, str | Path) else list(paths)
     found: list[str] = []
     for name in map(str, names):
@@ -143,17 +131,10 @@ def identity(path: str) -> dict[str, Any]:
 
 
 class Part(io.RawIOBase):
-    """The bytes of a file from one place to another, as a stream.
-
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
-    >>> _ = path.write_bytes(b"0123456789")
-    >>> Part(str(path), 2, 6).read()
-    b'2345'
-    """
+    """The bytes of a file from one place to another, as a stream."""
 
     def __init__(self, path: str, start: int, end: int) -> None:
-        self._path, self._file = path, open_file(path)
+        self._file = open_file(path)
         self._start, self._at, self._end = start, start, end
         self._file.seek(start)
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.cluster.engines import InFile, Parcel, taken
 from rosenblatt.cluster.manifest import Shard
-from rosenblatt.cluster.parcels import InFile, Parcel, taken
 from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import ShardRows, rows_of
 from rosenblatt.estimators.file_rows import is_held_out, near_rows
@@ -114,10 +114,6 @@ class ShardData:
             visited[self.rows] = True
             for order in self.store.orders([self.seed, epoch]):
                 yield self.examples, order[visited[order]]
-
-    def everything(self) -> tuple[Examples, np.ndarray]:
-        """All rows that are visited."""
-        return self.examples, self.rows
 
 
 @lru_cache(maxsize=2)
@@ -223,7 +219,7 @@ def _epoch(shard: AtWork, epoch: int) -> Moves:
     average = shard.about["average"]
     progress = Progress(epoch=epoch - 1)
     plan = Plan(keep="average" if average else "last", max_epochs=epoch, tol=None)
-    data = ShardData(shard.examples, shard.visited, shard.rows.store, shard.about)
+    data: Any = ShardData(shard.examples, shard.visited, shard.rows.store, shard.about)
     for _ in run(shard.learner, data, plan, progress):
         if shard.rows.store.size > data.memory:
             shard.learner.settle()

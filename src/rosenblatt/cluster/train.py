@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt.cluster.bound import run_bound
-from rosenblatt.cluster.checkpoint import ClusterCheckpoint
 from rosenblatt.cluster.engines import Call, Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.part_reader import Reading, detect_reading
@@ -20,16 +19,17 @@ from rosenblatt.data.arrow_tables import is_frame
 from rosenblatt.data.open import mentioned_names
 from rosenblatt.data.schema import refuse_idle
 from rosenblatt.data.source import Source
-from rosenblatt.errors import DataError, OptionError
+from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators._interrupts import Stopped, interrupts
+from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.model_target import check_target, save_somewhere
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models import Model
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
+_OF_COLUMNS = ("label", "text", "columns", "ngrams", "missing", "expect_text")
 _TOLD = ("label", "text", "columns", "missing", "header")
 
 
@@ -119,13 +119,9 @@ def open_shards(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=spread_by(engine),
     )  # fmt: skip
-    found = detect_reading(
-        manifest, label=r.get("label"), text=r.get("text"), columns=r.get("columns"),
-        ngrams=r.get("ngrams"), missing=r.get("missing"),
-        expect_text=bool(r.get("expect_text")), features=features,
-        skip=bool(r.get("skip_bad_rows")),
-    )  # fmt: skip
-    return manifest, found
+    given = {name: r[name] for name in _OF_COLUMNS if name in r}
+    skip = bool(r.get("skip_bad_rows"))
+    return manifest, detect_reading(manifest, features=features, skip=skip, **given)
 
 
 def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
@@ -182,9 +178,8 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
 def finished_model(run: ClusterRun) -> Model:
     """The model as it stands now, with what the run says of itself."""
     model = trained_model(run)
-    mixed: dict[str, Any] = {
-        "shards": run.shards, "updates": run.progress.updates, "mixed_updates": run.mixed_updates,
-    }  # fmt: skip
+    updates, mixed_updates = run.progress.updates, run.learner.mixed_updates
+    mixed = {"shards": run.shards, "updates": updates, "mixed_updates": mixed_updates}
     if run.bound is not None:
         mixed |= {"mixed_bound": run.bound.mixed, "bound": run.bound.total}
     return replace(model, parameters=model.parameters | {"mixing": mixed})
@@ -205,3 +200,41 @@ def _stop(
         return Stopped("stopped before anything was learned", signal)
     save_somewhere(finished_model(run), out)
     return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)
+
+
+class ClusterCheckpoint(Checkpoint):
+    """A folder that holds a run on shards.
+
+    What the first pass found is not saved: the rows are on the disk, and it is found again.
+    """
+
+    format, version = "rosenblatt-cluster-checkpoint", 2
+    unreadable = (
+        "the checkpoint of a run with workers that this release can read; take another folder"
+    )
+    rows_name = "shards"  # where processes of this machine keep them
+
+    def _told(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        about = {
+            "fingerprint": run.manifest.to_json(),
+            "valid": None if run.valid is None else run.valid.to_json(),
+            "digests": [leaf.digest for leaf in run.found.leaves + run.found.valid],
+        }
+        return run.learner.arrays(), about
+
+    def _must_have_same_data(self, run: Any, about: dict[str, Any]) -> None:
+        valid = None if run.valid is None else run.valid.to_json()
+        if about["fingerprint"] != run.manifest.to_json() or about["valid"] != valid:
+            raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
+
+    def _restore(self, run: Any, arrays: dict[str, Any], about: dict[str, Any]) -> None:
+        leaves = run.found.leaves + run.found.valid
+        for leaf, digest in zip(leaves, about["digests"], strict=True):
+            if leaf.digest != digest:
+                raise DataError("was changed since the run began", path=leaf.shard[0].file.path)
+        self._restore_progress(run, arrays, about)
+        run.learner = run.new_learner(run.found.rarity)
+        run.learner.restore(arrays)
+        kept = run.progress.kept
+        if kept is not None and kept.weights.weights.shape != run.learner.W.T.shape:
+            raise ValueError("the kept weights do not fit the columns")

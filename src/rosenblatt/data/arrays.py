@@ -10,17 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.arrow_tables import Chunk, is_frame
+from rosenblatt.data.arrow_tables import Chunk, check_chunk, is_frame
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import to_numbers
-from rosenblatt.data.checks import check_chunk
+from rosenblatt.data.cells import as_strings, label_strings, to_numbers
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.open import named_files, reader_of
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.schema import label_name
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.data.strings import as_strings, label_strings
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31
@@ -194,11 +192,7 @@ def _stack(columns: list[np.ndarray]) -> np.ndarray:
 
 
 def _plain_labels(labels: list[str]) -> np.ndarray:
-    """Labels as whole numbers if all of them are, else as numbers if all are, else as strings.
-
-    >>> _plain_labels(["+1", "-1"]).tolist(), _plain_labels(["1", "x"]).tolist()
-    ([1, -1], ['1', 'x'])
-    """
+    """Labels as whole numbers if all of them are, else as numbers if all are, else as strings."""
     for kind in (int, float):
         try:
             return np.array([kind(label) for label in labels])

@@ -39,14 +39,8 @@ class ByteSource:
     """The bytes of a file, decompressed, without a byte order mark.
 
     A `path` of ``"-"`` is standard input; where a `stream` is read, it is what messages call it.
-    `fault` says why the bytes could not be read to the end, and is empty as long as they could.
-    Of a `live` stream that is not compressed, whole lines are had as soon as they have come.
-
-    >>> import tempfile, pathlib
-    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
-    >>> _ = pathlib.Path(path).write_bytes(b"a,1\\nb,2\\n")
-    >>> ByteSource(path).head(3)
-    b'a,1'
+    `fault` says why the bytes could not be read to the end, and is empty as long as they could. Of
+    a `live` stream that is not compressed, whole lines are had as soon as they have come.
     """
 
     def __init__(self, path: str, stream: BinaryIO | None = None, live: bool = False) -> None:
@@ -157,11 +151,7 @@ class Block(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes, path: str, line: int = 1) -> Block:
-        """The rows written in `data`.
-
-        >>> Block.of(b"a,1\\nb,2\\n", "a.csv").line_at(5)
-        2
-        """
+        """The rows written in `data`."""
         return cls(np.frombuffer(data, dtype=np.uint8), path, line)
 
     @property
@@ -231,11 +221,7 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
 
 
 def _last_row_end(data: np.ndarray, delimiter: str) -> int:
-    """The place after the last line break that is not within quotes, or 0.
-
-    >>> _last_row_end(np.frombuffer(b'1,"2\\n"\\n3,"4\\n', np.uint8), ",")
-    7
-    """
+    """The place after the last line break that is not within quotes, or 0."""
     stop = len(data)
     for start, end in reversed(quoted_values(data, delimiter) if delimiter else []):
         if cut := _last_newline(data, int(end), stop):

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rosenblatt.data.cells import (
+    MISSING_WORDS,
+    MOMENT,
+    NUMBER,
     Words,
+    days_of,
+    fitting,
+    is_date,
     is_stringlike,
-    numbers_of,
     plain_numbers,
     to_numbers,
+    to_times,
     valid_strings,
 )
-from rosenblatt.data.dates import are_dates, days_of, is_date, to_times
-from rosenblatt.data.strings import MISSING_WORDS, string_buffers
 from rosenblatt.errors import OptionError
 
 # So many values, and so many characters of each, tell text from categories.
@@ -28,8 +31,7 @@ _ENOUGH = 300
 _SELDOM_REPEATED = 0.3
 # So few values may be different from each other by chance.
 _FEW = 10
-_WORD = re.compile(rb"\w")
-_IS_GAP = np.array([_WORD.match(bytes([code])) is None for code in range(256)])
+_IS_GAP = np.array([re.match(rb"\W", bytes([code])) is not None for code in range(256)])
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 
 # Words that the name of a column of text is made of, as in "review_text" or "commentBody".
@@ -115,8 +117,9 @@ def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> b
     """Whether many of the first values of a column of strings are different from each other."""
     if not is_stringlike(column.type):
         return False
-    present = valid_strings(column[:_ENOUGH], missing).drop_null()
-    return _distinct(present) > max(_FEW, _SELDOM_REPEATED * len(present))
+    present = valid_strings(column[:_ENOUGH], missing).drop_null().to_pylist()
+    # Not `pc.count_distinct`: its first call takes ten megabytes, whatever it counts.
+    return len(set(present)) > max(_FEW, _SELDOM_REPEATED * len(present))
 
 
 def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
@@ -125,22 +128,26 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
         return "ignore"
     if is_date(kind):
         return "date"
-    if not (is_stringlike(kind) or pa.types.is_dictionary(kind)):
-        return "category" if _is_code(name, column, missing) else "number"
-    if plain_numbers(column) is not None:
+    is_typed = not (is_stringlike(kind) or pa.types.is_dictionary(kind))
+    if is_typed or plain_numbers(column) is not None:
         return "category" if _is_code(name, column, missing) else "number"
     strings = valid_strings(column[:_ENOUGH], missing)
-    if numbers_of(strings) is not None:
+    if fitting(strings, NUMBER) is not None:
         strings = valid_strings(column, missing)
         if len(strings) == strings.null_count:
             return "category"
-        if numbers_of(strings) is not None:
+        if fitting(strings, NUMBER) is not None:
             return "category" if _is_code(name, column, missing) else "number"
     present = strings.drop_null()
-    if _DATE.match(present[0].as_py()) and are_dates(valid_strings(column, missing)):
+    may_be_date = _DATE.match(present[0].as_py())
+    if may_be_date and fitting(valid_strings(column, missing), MOMENT) is not None:
         return "date"
-    words = 1 + _gaps(pc.utf8_slice_codeunits(present, 0, _ENOUGH)) / len(present)
-    signs = (words > 2) + (_distinct(present) > _SELDOM_REPEATED * len(present))
+    texts = present.to_pylist()
+    # A letter after each text: no gap between words reaches from one text into the next.
+    joined = "".join(text[:_ENOUGH] + "a" for text in texts).encode()
+    gap = _IS_GAP[np.frombuffer(joined, np.uint8)]
+    words = 1 + int(np.count_nonzero(gap[:-1] & ~gap[1:])) / len(texts)
+    signs = (words > 2) + (len(set(texts)) > _SELDOM_REPEATED * len(texts))
     return "text" if signs >= (1 if name_speaks_of(name) else 2) else "category"
 
 
@@ -152,29 +159,6 @@ def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
     present = numbers[~np.isnan(numbers)]
     repeated = len(set(present.tolist())) <= 0.5 * len(present)
     return repeated and bool(np.all(present == np.floor(present)))
-
-
-def _distinct(present: pa.Array) -> int:
-    # Not `pc.count_distinct`: its first call takes ten megabytes, whatever it counts.
-    return len(set(present.to_pylist()))
-
-
-def _gaps(strings: pa.Array) -> int:
-    """How many runs there are, in all strings together, of what is not an ASCII letter or digit.
-
-    >>> _gaps(pa.array(["so, good", "", "bad!", "!"]))
-    3
-    """
-    offsets, data = string_buffers(strings)
-    data = data[offsets[0] : offsets[-1]]
-    gap = _IS_GAP[data]
-    begins = gap.copy()
-    begins[1:] &= ~gap[:-1]
-    # A run does not reach from one string into the next.
-    firsts = offsets[:-1] - offsets[0]
-    firsts = firsts[firsts < len(data)]
-    begins[firsts] = gap[firsts]
-    return int(np.count_nonzero(begins))
 
 
 def _with_statistics(name: str, kind: str, column: pa.ChunkedArray, missing: Words) -> Column:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import without_nulls
+from rosenblatt.data.arrow_tables import fit_types, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import to_numbers
-from rosenblatt.data.checks import fit_types
+from rosenblatt.data.cells import plain_strings, to_numbers
 from rosenblatt.data.files import named_format
 from rosenblatt.data.open import open, reader_of
 from rosenblatt.data.readers import SPARSE
@@ -20,7 +19,6 @@ from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.sparse_writers import sparse_lines_of
-from rosenblatt.data.strings import plain_strings
 from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.files import check_output, replacing
@@ -84,7 +82,7 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
 
 def _write_sparse(source: Source, out: Path, format: str) -> tuple[int, int]:
     """Write the features of a table as lines that begin with the label."""
-    if source.format in SPARSE:
+    if source.format in (*SPARSE, "cache"):
         raise DataError(_NOT_TABLES.format(source.format), path=source.files[0])
     rows = bad = 0
     check_output(out, source.files)

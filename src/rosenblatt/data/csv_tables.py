@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.cells import Words
-from rosenblatt.data.strings import MISSING_WORDS, is_utf8
+from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
 from rosenblatt.errors import DataError, NoRowsError
 
 SAMPLE_BYTES = 1 << 16
@@ -179,13 +178,8 @@ def parse_csv(
     """Read the wanted columns of a block of separated values, without a header.
 
     Columns named in `numbers` come as numbers, missing ones as nulls, all others as strings; but
-    where something is wrong with the block, all come as strings: what does not fit shows there.
-    A row that is not UTF-8 or has too few or too many values is left out or raises a DataError.
-
-    >>> dialect = Dialect(",", True, ("age", "job"), False)
-    >>> block = Block.of(b"39,tech\\n50,sales\\n", "a.csv")
-    >>> parse_csv(block, dialect, ["age"], False, numbers=["age"]).table["age"].to_pylist()
-    [39.0, 50.0]
+    where something is wrong with the block, all come as strings: what does not fit shows there. A
+    row that is not UTF-8 or has too few or too many values is left out or raises a DataError.
     """
     types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
     table = _by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None

@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.cells import Words, to_numbers
-from rosenblatt.data.column_kinds import KINDS, Column
-from rosenblatt.data.dates import PARTS, days_of, part_of, to_times
-from rosenblatt.data.sparse_lines import vw_names
-from rosenblatt.data.strings import (
+from rosenblatt.data.cells import (
     MISSING_WORDS,
+    PARTS,
+    Words,
     as_strings,
+    days_of,
     make_strings,
+    part_of,
     plain_strings,
     string_buffers,
+    to_numbers,
+    to_times,
 )
+from rosenblatt.data.column_kinds import KINDS, Column
+from rosenblatt.data.sparse_lines import vw_names
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
@@ -97,26 +101,26 @@ class Features:
 
     def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
         """The sparse rows of a table, put into `room` if that is given."""
+        return self.rows_and_missing(table, room)[0]
+
+    def missing(self, table: pa.Table) -> dict[str, int]:
+        """How many values of each column of categories, numbers or dates are missing."""
+        return self.rows_and_missing(table)[1]
+
+    def rows_and_missing(
+        self, table: pa.Table, room: Room | None = None
+    ) -> tuple[Rows, dict[str, int]]:
+        """What :meth:`rows` and :meth:`missing` tell."""
         texts = self._of("text")
         if len(texts) > 1:
             room = None  # they are not yet where they stay
         parts = [
             hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c), room) for c in texts
         ]
-        cells = self._cells(table)
-        if cells is not None:
-            parts.append(cells)
-        return _side_by_side(parts, table.num_rows)
-
-    def missing(self, table: pa.Table) -> dict[str, int]:
-        """How many values of each column of categories, numbers or dates are missing."""
-        counts = {}
-        for c in self.columns:
-            if c.kind == "category":
-                counts[c.name] = self._categories(table, c).null_count
-            elif c.kind in _SCALED:
-                counts[c.name] = int(np.isnan(self._numbers(table, c)).sum())
-        return {name: count for name, count in counts.items() if count}
+        missing: dict[str, int] = {}
+        if len(texts) < len(self.columns):
+            parts.append(self._cells(table, missing))
+        return _side_by_side(parts, table.num_rows), missing
 
     def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
         """What the wanted columns of the model are called, as far as the table shows it.
@@ -137,7 +141,7 @@ class Features:
             found = _vw_columns(table["line"].to_pylist(), bits)
         for c in self.columns:
             if c.kind == "text":
-                buffers = self._buffers(table[c.name])
+                buffers = string_buffers(plain_strings(table[c.name]))
                 spelled = spell(*buffers, self.ngrams, sought, self._seed(c))
                 lead = f"{c.name}: " if len(self.columns) > 1 else ""
                 found |= {at: lead + words for at, words in spelled.items()}
@@ -158,14 +162,7 @@ class Features:
 
     def to_json(self) -> dict[str, Any]:
         """The specification as plain data."""
-        return {
-            "origin": self.origin,
-            "columns": [asdict(c) for c in self.columns],
-            "label": self.label,
-            "ngrams": self.ngrams._asdict(),
-            "missing_words": list(self.missing_words),
-            "separator": self.separator,
-        }
+        return asdict(self) | {"ngrams": self.ngrams._asdict()}
 
     @classmethod
     def from_json(cls, plain: Any) -> Features:
@@ -209,50 +206,46 @@ class Features:
         """A lone column of text needs no name: the same words are then the same in every file."""
         return named_seed(c.name) if len(self._of("text")) > 1 else SEED
 
-    @staticmethod
-    def _buffers(values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-        return string_buffers(plain_strings(values))
-
     def _categories(self, table: pa.Table, c: Column) -> pa.Array:
         return as_strings(table[c.name], self.missing_words)
 
-    def _numbers(self, table: pa.Table, c: Column) -> np.ndarray:
-        """The numbers of a column of numbers or dates, NaN where missing."""
-        if c.kind == "date":
-            return days_of(to_times(table[c.name], self.missing_words)[0])
-        return to_numbers(table[c.name], self.missing_words)[0]
+    def _cells(self, table: pa.Table, missing: dict[str, int]) -> Rows:
+        """Numbers, categories and dates: one entry per row and column, four for a date.
 
-    def _cells(self, table: pa.Table) -> Rows | None:
-        """Numbers, categories and dates: one entry per row and column, four for a date."""
+        How many values are missing is added to `missing`, by column.
+        """
         columns = [c for c in self.columns if c.kind != "text"]
-        if not columns:
-            return None
-        n, bits = table.num_rows, self.ngrams.bits
+        n, bits, words = table.num_rows, self.ngrams.bits, self.missing_words
         m = sum(1 + len(PARTS) if c.kind == "date" else 1 for c in columns)
         unit = 1.0 / math.sqrt(m)
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
         j = 0
         for c in columns:
-            if c.kind in _SCALED:
-                numbers = self._numbers(table, c)
-                absent = np.isnan(numbers)
-                indices[:, j] = column([f"{c.name}="], bits)
-                indices[absent, j] = column([f"{c.name}=?"], bits)
-                with np.errstate(over="ignore"):  # training refuses what becomes infinite
-                    values[:, j] = np.where(absent, unit, (numbers - c.mean) * (unit / c.scale))
-            else:
-                coded = self._categories(table, c).dictionary_encode(null_encoding="encode")
+            if c.kind == "category":
+                strings = self._categories(table, c)
+                absent = strings.null_count
+                coded = strings.dictionary_encode(null_encoding="encode")
                 known = make_strings([name or "?" for name in coded.dictionary.to_pylist()])
                 hashed = hash_values(*string_buffers(known), bits, named_seed(c.name))
                 indices[:, j] = hashed[np.from_dlpack(coded.indices)]
+            else:
+                times = to_times(table[c.name], words)[0] if c.kind == "date" else None
+                numbers = to_numbers(table[c.name], words)[0] if times is None else days_of(times)
+                is_absent = np.isnan(numbers)
+                absent = int(np.count_nonzero(is_absent))
+                indices[:, j] = column([f"{c.name}="], bits)
+                indices[is_absent, j] = column([f"{c.name}=?"], bits)
+                with np.errstate(over="ignore"):  # training refuses what becomes infinite
+                    values[:, j] = np.where(is_absent, unit, (numbers - c.mean) * (unit / c.scale))
+                if times is not None:
+                    for part in PARTS:
+                        j += 1
+                        indices[:, j] = _part_columns(c, part, bits)[part_of(times, part)]
+                        values[is_absent, j] = 0.0
+            if absent:
+                missing[c.name] = absent
             j += 1
-            if c.kind == "date":
-                times, _ = to_times(table[c.name], self.missing_words)
-                for part in PARTS:
-                    indices[:, j] = _part_columns(c, part, bits)[part_of(times, part)]
-                    values[absent, j] = 0.0
-                    j += 1
         indptr = np.arange(0, n * m + 1, m, dtype=np.uint64)
         return Rows(indptr, indices.ravel(), values.ravel())
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
 from rosenblatt.data.bytes import Block
-from rosenblatt.data.strings import is_utf8
+from rosenblatt.data.cells import is_utf8
 from rosenblatt.errors import DataError, shown
 
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
@@ -128,6 +128,4 @@ def _plain(value: Any) -> str | None:
     """A JSON value as a cell of a table."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
     return json.dumps(value, ensure_ascii=False)

@@ -9,15 +9,21 @@ from typing import Any
 
 from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import FORMATS, expand
-from rosenblatt.data.indicators import SEPARATOR, joined_name
-from rosenblatt.data.numpy_files import is_numpy_file, read_numpy
-from rosenblatt.data.readers import SPARSE, Reader, TableReader
+from rosenblatt.data.labels import SEPARATOR, joined_name
+from rosenblatt.data.readers import SPARSE, Reader
+from rosenblatt.data.row_folder import CacheReader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Source
-from rosenblatt.data.strings import MISSING_WORDS
-from rosenblatt.data.text_folders import TextFolderReader, is_text_folder
+from rosenblatt.data.table_readers import (
+    TableReader,
+    TextFolderReader,
+    is_numpy_file,
+    is_text_folder,
+    read_numpy,
+)
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.kernels.text import Ngrams
 
@@ -105,9 +111,7 @@ def open(
         files = named_files(paths, format)
         is_folder = format is None and Path(files[0]).is_dir() and not is_text_folder(files[0])
         if format == "cache" or is_folder:
-            from rosenblatt.data.row_folder import RowFolder
-
-            return RowFolder(files[0], features, classes)
+            return _cached(files[0], features, classes)
     words = missing_words(missing) if features is None else features.missing_words
     names = mentioned_names(label, text, columns, features)
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
@@ -124,6 +128,15 @@ def open(
     elif separator is not None:
         raise OptionError("labels in columns of their own have no use for a label separator")
     return Source(reader, found, True, classes, skip_bad_rows)
+
+
+def _cached(folder: str, features: Features | None, classes: Iterable[str] | None) -> Source:
+    """A folder of hashed rows; for a model they must have been hashed as it hashes."""
+    reader = CacheReader(folder)
+    if features is not None and features != reader.features:
+        raise DataError("the rows were hashed for other features", path=folder)
+    known = reader.classes if classes is None else classes
+    return Source(reader, reader.features, True, known, False)
 
 
 def _separator(reader: Reader, given: str | None) -> str | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from operator import add
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -17,17 +15,16 @@ import pyarrow as pa
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
-from rosenblatt.data.cells import Words
+from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
-from rosenblatt.data.files import STDIN, detect_format, fingerprint, named_format
+from rosenblatt.data.files import STDIN, detect_format, fingerprint, last_change, named_format
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
-from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, NoRowsError, listed, shown
 
 SPARSE = ("svmlight", "vw")
-_COLUMNAR = ("parquet", "arrow")
-_BATCH_ROWS = 8192
+COLUMNAR = ("parquet", "arrow")
+BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
 _SEVERAL = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 
@@ -58,8 +55,8 @@ class Reader:
         live: bool = False,
     ) -> None:
         self.files, self.missing = files, missing
-        self._mentioned = mentioned
-        self.header = header
+        self.parts: Sequence[Any] = files
+        self._mentioned, self.header = mentioned, header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
         self._first: ByteSource | None = ByteSource(files[0], stream, live)
         self.format = format or detect_format(files[0], self._first.head)
@@ -75,6 +72,11 @@ class Reader:
             raise self._no_rows(self._head.bad)
         return self._head.table
 
+    @property
+    def column_names(self) -> list[str]:
+        """All columns."""
+        return self.head().column_names
+
     def _no_rows(self, bad: int) -> DataError:
         """That there are none, or only bad ones, and what is wrong with the first."""
         if not bad or self._begun is None:
@@ -89,19 +91,24 @@ class Reader:
         raise AssertionError("rows that were left out as bad are bad")
 
     def _read_head(self) -> Chunk | None:
-        if self.format in _COLUMNAR:
-            batch = next(read_columnar(self.files[0], self.format, None, _BATCH_ROWS), None)
+        part = self._first_part()
+        if self.format in COLUMNAR:
+            batch = next(self._columnar(part, None), None)
             if batch is not None:
-                _must_differ(batch.table.column_names, self.files[0])
+                must_differ(batch.table.column_names, batch.path)
             return batch if batch is None else validated(batch, self.format)
-        dialect, blocks = self._open(self.files[0])
+        dialect, blocks = self._open(part)
         first = next(blocks, None)
         if first is None:
             return None
-        self._begun = _Begun(dialect, first, blocks)
+        self._begun = _Begun(part, dialect, first, blocks)
         found, _ = self._parse(first, dialect, None, True)
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
+
+    def _first_part(self) -> Any:
+        """The part that the first rows are in."""
+        return self.parts[0]
 
     def has_several_labels(self) -> bool:
         """Whether a line among the first of a fastText file has several labels."""
@@ -130,6 +137,10 @@ class Reader:
         """Which files these are: their names, sizes and samples of what is in them."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
 
+    def last_changes(self) -> list[int | None]:
+        """When files were written that are too large for their fingerprints to cover them."""
+        return [last_change(path) for path in self.files]
+
     @property
     def is_packed(self) -> bool:
         """Whether the first file is compressed; to be asked before it is read."""
@@ -142,7 +153,7 @@ class Reader:
 
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
-        block = next(self._blocks(ByteSource(self.files[0]), None))
+        block = next(self._open(self.parts[0])[1])
         return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
 
     def pieces(
@@ -153,17 +164,17 @@ class Reader:
         All columns if `columns` is None; `numbers` are the columns of CSV and TSV that hold
         numbers. Sparse formats have ``2**bits`` columns.
         """
-        for path in self.files:
-            if self.format in _COLUMNAR:
-                for chunk in read_columnar(path, self.format, columns, _BATCH_ROWS):
+        for part in self.parts:
+            if self.format in COLUMNAR:
+                for chunk in self._columnar(part, columns):
                     yield partial(_columnar, chunk, self.format)
                 continue
             begun, self._begun = self._begun, None
-            if begun is not None and path == self.files[0]:
+            if begun is not None and part == begun.part:
                 dialect, blocks = begun.dialect, begun.rest
                 yield self._first_piece(begun, columns)
             else:
-                dialect, blocks = self._open(path)
+                dialect, blocks = self._open(part)
             for block in blocks:
                 yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
 
@@ -178,7 +189,7 @@ class Reader:
         if head is None or (head.bad and not self._skip):
             return partial(self._parse, begun.first, begun.dialect, columns, self._skip)
         table = head.table if columns is None else head.table.select(columns)
-        return partial(_as_it_is, head._replace(table=table), len(begun.first.array))
+        return partial(as_it_is, head._replace(table=table), len(begun.first.array))
 
     def _parse(
         self,
@@ -208,6 +219,9 @@ class Reader:
         found = without_nulls(self._head.table.schema)
         return found if columns is None else pa.schema([found.field(name) for name in columns])
 
+    def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:
+        return read_columnar(path, self.format, columns, BATCH_ROWS)
+
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """How a file is written, where that is a question, and its blocks, without a header."""
         source = self._take(path)
@@ -217,7 +231,7 @@ class Reader:
             _sample(source), self.format, source.path, self.header, self._mentioned
         )
         names = list(dialect.names)
-        _must_differ(names, source.path, self.header is None)
+        must_differ(names, source.path, self.header is None)
         if self._head is None:
             self.header = dialect.header
             if not dialect.is_certain:
@@ -251,55 +265,17 @@ class Reader:
         return ByteSource(path)
 
 
-class TableReader(Reader):
-    """A table in memory, in the place of files."""
-
-    def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
-        self.files, self.format = files or ["<table>"], "npz" if files else "table"
-        self.header = True
-        self._table = table
-        _must_differ(table.column_names, self.files[0])
-
-    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
-        """A table has columns."""
-
-    def fingerprint(self) -> dict[str, Any]:
-        """What tells the table from others: a digest of its first and last rows, or its files'."""
-        if self.format != "table":
-            return super().fingerprint()
-        table, digest = self._table, hashlib.sha256()
-        for start in (0, max(0, table.num_rows - _BATCH_ROWS)):
-            digest.update(repr(table.slice(start, _BATCH_ROWS).to_pydict()).encode())
-        return {"format": "table", "rows": table.num_rows, "sample": digest.hexdigest()}
-
-    def head(self) -> pa.Table:
-        """The first rows."""
-        if self._table.num_rows == 0:
-            raise DataError("the table has no rows", path=self.files[0])
-        return self._table.slice(0, _BATCH_ROWS)
-
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
-        """Slices of the table."""
-        table = self._table if columns is None else self._table.select(columns)
-        # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
-        size = table.get_total_buffer_size()
-        for start in range(0, table.num_rows, _BATCH_ROWS):
-            part = table.slice(start, _BATCH_ROWS)
-            chunk = Chunk(part, self.files[0], partial(add, start + 1))
-            yield partial(_as_it_is, chunk, size * part.num_rows // table.num_rows)
-
-
 class _Begun(NamedTuple):
-    """A file whose first block was read."""
+    """A file, or a part of one, whose first block was read."""
 
+    part: Any
     dialect: Dialect | None
     first: Block
     rest: Iterator[Block]
 
 
-def _must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
+def must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
+    """Refuse two columns of one name."""
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         hint = "; if the first row is data, say --no-header (header=False)" if is_detected else ""
@@ -328,7 +304,8 @@ def _sample(source: ByteSource) -> bytes:
     return head
 
 
-def _as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
+def as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
+    """A piece that is read already."""
     return chunk, size
 
 

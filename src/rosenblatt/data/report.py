@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.cells import to_numbers, valid_strings
+from rosenblatt.data.cells import label_strings, to_numbers, to_times, valid_strings
 from rosenblatt.data.column_kinds import name_speaks_of
-from rosenblatt.data.dates import to_times
-from rosenblatt.data.indicators import indicator_columns
+from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
-from rosenblatt.data.strings import label_strings
 from rosenblatt.errors import shown
 
 _ROWS = 2000  # that are looked at
@@ -29,31 +27,16 @@ _NAMES_OF_NUMBERS_OF_ROWS = frozenset(("id", "ids", "index", "key", "row", "numb
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What a column was taken for, and what its first rows hold.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        ``"label"``, ``"text"``, ``"category"``, ``"number"``, ``"date"`` or ``"ignored"``.
-    rows, values, missing : int
-        Rows that were looked at, different values and missing values among them.
-    example : str
-        A value.
-    about : str
-        The range of numbers and dates; the first values of labels and categories.
-    remark : str
-        What looks odd, and what to do about it; empty if nothing does.
-    """
+    """What a column was taken for, and what its first rows hold."""
 
     name: str
-    kind: str
-    rows: int
-    values: int
+    kind: str  # "label", "text", "category", "number", "date" or "ignored"
+    rows: int  # that were looked at
+    values: int  # different ones
     missing: int
     example: str
-    about: str
-    remark: str = ""
+    about: str  # the range of numbers and dates; the first labels
+    remark: str = ""  # what looks odd, and what to do about it
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""

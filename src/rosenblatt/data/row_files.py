@@ -33,22 +33,8 @@ _CHUNK = 1 << 20
 class RowFiles:
     """One file per array in a folder, each written from front to back.
 
-    Parameters
-    ----------
-    folder : path
-    checksums : dict, optional
-        Of what the files hold already; without it they begin empty.
-    sealed : bool
-        Whether checksums are computed: files that only this process reads need none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> files = RowFiles(Path(tempfile.mkdtemp()))
-    >>> files.write("codes", np.array([1, 0]))
-    >>> files.close()
-    >>> files.checksums["codes"] == zlib.crc32((files.folder / "codes").read_bytes())
-    True
+    `checksums` are of what the files hold already; without them they begin empty. Files that only
+    this process reads need not be `sealed` by checksums.
     """
 
     def __init__(
@@ -98,20 +84,8 @@ def check_files(
 ) -> None:
     """Cut files back to known sizes, and refuse what was not written so or leads outside.
 
-    Parameters
-    ----------
-    folder : path
-    sizes : dict of int
-        The numbers that each file is to hold; what comes later is cut off.
-    checksums : dict of int
-        Of that many.
-    places, classes : int
-        What the places and the codes must be below.
-
-    Raises
-    ------
-    ModelFormatError
-        Naming the file, what is wrong with it, and what to do.
+    `sizes` are the numbers that each file is to hold; places and codes must be below `places` and
+    `classes`. A ModelFormatError names the file, what is wrong with it, and what to do.
     """
     for name, kind in KINDS.items():
         path, size = folder / name, sizes[name] * kind.itemsize

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.column_kinds import Column, guess_columns, name_speaks_of, seldom_repeats
 from rosenblatt.data.features import Features
-from rosenblatt.data.indicators import SEPARATOR, indicator_columns, joined_name
+from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_name
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.data.strings import MISSING_WORDS
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
 
@@ -95,11 +95,7 @@ def _with_text(
 
 
 def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
-    """The words that count as missing: those given, else the usual ones; an empty cell always.
-
-    >>> missing_words(["-999", " unknown "])
-    ('', '-999', 'unknown')
-    """
+    """The words that count as missing: those given, else the usual ones; an empty cell always."""
     if given is None:
         return MISSING_WORDS
     words = [given] if isinstance(given, str) else given
@@ -107,13 +103,7 @@ def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def refuse_idle(format: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that were given and have no meaning for files of a format.
-
-    >>> refuse_idle("svmlight", {"label": "kind", "text": None})
-    Traceback (most recent call last):
-    ...
-    rosenblatt.errors.OptionError: --label has no effect on svmlight files, which are not tables
-    """
+    """Refuse options that were given and have no meaning for files of a format."""
     what = {
         "svmlight": "svmlight files, which are not tables",
         "vw": "vw files, which are not tables",
@@ -152,11 +142,7 @@ def fit_features(reader: Reader, features: Features) -> bool:
 
 
 def label_names(label: str | int | None, names: list[str], path: str) -> str:
-    """The label's column, or several with commas between them: of 0 and 1, one per label.
-
-    >>> label_names("1,kind", ["a", "kind"], "a.csv")
-    'a,kind'
-    """
+    """The label's column, or several with commas between them: of 0 and 1, one per label."""
     if not isinstance(label, str) or label in names or SEPARATOR not in label:
         return label_name(label, names, path)
     parts = [label_name(part.strip(), names, path) for part in label.split(SEPARATOR)]
@@ -168,15 +154,7 @@ def label_names(label: str | int | None, names: list[str], path: str) -> str:
 
 
 def label_name(label: str | int | None, names: list[str], path: str) -> str:
-    """The label's column: given by name, or by place from 1, negative from the end.
-
-    >>> label_name("kind", ["a", "kind"], "a.csv"), label_name("-1", ["a", "kind"], "a.csv")
-    ('kind', 'kind')
-    >>> label_name(None, ["a", "kind"], "a.csv")
-    Traceback (most recent call last):
-    ...
-    rosenblatt.errors.DataError: a.csv: which column is the label? The columns are a, kind
-    """
+    """The label's column: given by name, or by place from 1, negative from the end."""
     if label is None:
         if "label" in names:
             return "label"

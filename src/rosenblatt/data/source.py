@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from operator import add
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.checks import check_chunk, weights_of
+from rosenblatt.data.arrow_tables import Chunk, check_chunk, weights_of
+from rosenblatt.data.cells import label_strings
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import STDIN, last_change
-from rosenblatt.data.indicators import indicator_columns
-from rosenblatt.data.labels import LabelSets, sorted_labels, split_labels
+from rosenblatt.data.files import STDIN
+from rosenblatt.data.labels import LabelSets, indicator_columns, sorted_labels, split_labels
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.sparse_lines import Lines
-from rosenblatt.data.strings import label_strings
 from rosenblatt.errors import DataError, listed, shown
 from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Rows
 
 Made = TypeVar("Made")
 
-_MOST_CLASSES = 1000
-_TOO_MANY = (
-    f"there are more than {_MOST_CLASSES:,} different labels, and a model holds a weight for each "
+MOST_CLASSES = 1000
+TOO_MANY = (
+    f"there are more than {MOST_CLASSES:,} different labels, and a model holds a weight for each "
     "feature and label; if this column holds names or amounts rather than classes, name another "
     "one as the label, else put rare labels together, or train one model per group of labels"
 )
@@ -65,17 +64,13 @@ class Batch:
         return len(self.rows.indptr) - 1
 
 
-class _Prepared(NamedTuple):
-    """A batch as a thread leaves it: the labels are still names, coded here in order.
-
-    The rows of a table have yet to be hashed.
-    """
+class _Uncoded(NamedTuple):
+    """The labels of a batch as a thread leaves them: names, which are coded in order."""
 
     found: Chunk | Lines
-    size: int
     names: list[str]
     codes: np.ndarray | None
-    missing: dict[str, int]
+    missing: Mapping[str, int]
 
 
 class Source:
@@ -137,7 +132,7 @@ class Source:
 
     def last_changes(self) -> list[int | None]:
         """When files were written that are too large for their fingerprints to cover them."""
-        return [last_change(path) for path in self.files]
+        return self._reader.last_changes()
 
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
@@ -166,7 +161,7 @@ class Source:
         self.rows, self.bad, self.missing = 0, 0, Counter()
         rooms: list[Room] = []
 
-        def worked(piece: Piece) -> tuple[_Prepared, int, Made]:
+        def worked(piece: Piece) -> tuple[_Uncoded, int, Made]:
             whole, batch, room = self._hashed(rooms, piece)
             made = work(batch)
             rooms.append(room)
@@ -183,23 +178,32 @@ class Source:
         typed = set() if kept is None else numbers.difference(kept)
         return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
 
-    def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Prepared, Batch, Room]:
+    def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Uncoded, Batch, Room]:
         """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
         try:
             room = rooms.pop()
         except IndexError:
             room = Room()
-        whole = self._prepare(*piece())
-        if isinstance(whole.found, Lines):
-            lines = whole.found
-            return whole, Batch(lines.rows, None, lines.weights, None, whole.size), room
-        table = whole.found.table
-        rows = self.features.rows(table, room)
-        weights = None if self._weight is None else weights_of(whole.found, self._weight)
-        return whole, Batch(rows, None, weights, table, whole.size), room
+        found, size = piece()
+        if isinstance(found, Lines):
+            codes = self._codes_of(found) if self.labelled else None
+            batch = Batch(found.rows, None, found.weights, None, size)
+            return _Uncoded(found, found.names, codes, found.missing), batch, room
+        label, names, codes = self.features.label if self.labelled else None, [], None
+        chunk = self._checked(found, label)
+        if label is not None:
+            coded = label_strings(chunk.table[label]).dictionary_encode()
+            names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
+        rows, missing = self.features.rows_and_missing(chunk.table, room)
+        weights = None if self._weight is None else weights_of(chunk, self._weight)
+        batch = Batch(rows, None, weights, chunk.table, size)
+        return _Uncoded(chunk, names, codes, missing), batch, room
 
     def weigh_by(self, name: str) -> None:
         """Take a column, which is then not a feature, for the weights of the rows."""
+        if self.format == "cache":
+            message = "a cache has no column of weights; train on the files"
+            raise DataError(message, path=self.files[0])
         if self.features.origin != "table":
             message = f"{self.features.origin} rows bring their own weights or have none"
             raise DataError(message, path=self.files[0])
@@ -214,10 +218,7 @@ class Source:
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
         """The rows as they stand in the file, all columns, and what each column is."""
-        head, known = self._reader.head(), self.features.columns
-        names = {c.name for c in known}
-        words = self.features.missing_words
-        columns = known + guess_columns(head.drop_columns(names), None, missing=words)
+        columns, words = self._all_columns(None), self.features.missing_words
         kinds = {c.name: c.kind for c in columns}
         pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
 
@@ -235,24 +236,23 @@ class Source:
         return {c.name for c in columns if c.kind == "number"}
 
     def first_table(self) -> pa.Table | None:
-        """The table of the first batch once more, or its lines; None where there is neither."""
+        """The first rows as batches have them, or their lines; None where there is neither."""
+        if self.format == "cache":
+            return self._reader.head()
         if self.features.origin == "svmlight" or STDIN in self.files:
             return None
         if self.features.origin == "vw":
             return self._reader.first_lines()
-        for piece in self._reader.pieces(self._wanted(), self.features.ngrams.bits):
-            found, _ = piece()
-            if isinstance(found, Lines):
-                return None
-            label = self.features.label if self.labelled else None
-            return self._checked(found, label).table
-        return None
+        wanted = self._wanted() or self.column_names
+        head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))
+        return self._checked(head, self.features.label if self.labelled else None).table
 
     def first_rows(self) -> pa.Table | None:
         """The first rows with all columns, as they stand; None where there are no columns."""
         return self._reader.head() if self.features.origin == "table" else None
 
     def _wanted(self) -> list[str] | None:
+        """The columns to read, of a table; None for all."""
         if self.kept_columns is None or self.features.origin != "table":
             return None
         label = self._label_columns() if self.labelled else ()
@@ -274,8 +274,9 @@ class Source:
 
     @property
     def column_names(self) -> list[str]:
-        """All columns of a table, whether they are features or not; none of sparse rows."""
-        return self._reader.head().column_names if self.features.origin == "table" else []
+        """All columns of a table, whether they are features or not; none of hashed rows."""
+        has_columns = self.features.origin == "table" and self.format != "cache"
+        return self._reader.column_names if has_columns else []
 
     @property
     def has_header(self) -> bool:
@@ -285,85 +286,69 @@ class Source:
 
     def number_columns(self) -> set[str]:
         """The columns of a table that hold numbers, whether they are features or not."""
-        if self.features.origin != "table":
+        if not self.column_names:
             return set()
+        return self._numbers(self._all_columns(self.features.label))
+
+    def _all_columns(self, label: str | None) -> tuple[Column, ...]:
+        """What all columns of a table are, but for the label."""
         known = self.features.columns
         others = self._reader.head().drop_columns([c.name for c in known])
-        return self._numbers(
-            known + guess_columns(others, self.features.label, None, self.features.missing_words)
-        )
+        return known + guess_columns(others, label, missing=self.features.missing_words)
 
     def _checked(self, found: Chunk, label: str | None) -> Chunk:
         f = self.features
         return check_chunk(found, f.columns, label, self._skip, f.missing_words)
 
-    def _prepare(self, found: Chunk | Lines, size: int) -> _Prepared:
-        if isinstance(found, Lines):
-            return self._prepare_lines(found, size)
-        features, names, codes = self.features, [], None
-        label = features.label if self.labelled else None
-        chunk = self._checked(found, label)
-        if label is not None:
-            coded = label_strings(chunk.table[label]).dictionary_encode()
-            names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        return _Prepared(chunk, size, names, codes, features.missing(chunk.table))
-
-    def _prepare_lines(self, lines: Lines, size: int) -> _Prepared:
-        if not self.labelled:
-            return _Prepared(lines, size, [], None, {})
-        values, codes = np.unique(lines.labels, return_inverse=True)
-        unknown = np.flatnonzero(np.isnan(lines.labels))
+    def _codes_of(self, lines: Lines) -> np.ndarray | None:
+        """The labels of rows; None where some have none and a model is to predict them."""
+        unknown = np.flatnonzero(lines.codes < 0)
         if len(unknown) and not self._closed:
             line = lines.line_of(int(unknown[0]))
             raise DataError("the label is missing", path=lines.path, line=line)
-        names = [_plain_number(value) for value in values]
-        return _Prepared(lines, size, names, None if len(unknown) else codes, {})
+        return None if len(unknown) else lines.codes
 
-    def _finish(self, prepared: _Prepared, rows: int) -> np.ndarray | None:
+    def _finish(self, uncoded: _Uncoded, rows: int) -> np.ndarray | None:
         """Code the labels and count: in order, so that codes do not depend on timing."""
         self.rows += rows
-        self.bad += prepared.found.bad
-        self.missing.update(prepared.missing)
-        if prepared.codes is None:
+        self.bad += uncoded.found.bad
+        self.missing.update(uncoded.missing)
+        if uncoded.codes is None:
             return None
-        table = np.array(self._known(prepared), dtype=np.int32)
-        return table[prepared.codes] if len(table) else np.empty(0, np.int32)
+        table = np.array(self._known(uncoded), dtype=np.int32)
+        return table[uncoded.codes] if len(table) else np.empty(0, np.int32)
 
-    def _known(self, prepared: _Prepared) -> list[int]:
+    def _known(self, uncoded: _Uncoded) -> list[int]:
         """The code of each name in a batch; new names become classes."""
         separator = self.features.separator
         if separator is None:
-            known = self._coded(prepared.names, prepared, prepared.names)
-            return [known[name] for name in prepared.names]
-        split = [split_labels(name, separator) for name in prepared.names]
+            known = self._coded(uncoded.names, uncoded, uncoded.names)
+            return [known[name] for name in uncoded.names]
+        split = [split_labels(name, separator) for name in uncoded.names]
         labels, cells = [], []
-        for name, parts in zip(prepared.names, split, strict=True):
+        for name, parts in zip(uncoded.names, split, strict=True):
             labels.extend(parts)
             cells.extend([name] * len(parts))
-        known = self._coded(labels, prepared, cells)
+        known = self._coded(labels, uncoded, cells)
         return [self.label_sets.number(known[label] for label in parts) for parts in split]
 
-    def _coded(self, names: list[str], prepared: _Prepared, cells: list[str]) -> dict[str, int]:
+    def _coded(self, names: list[str], uncoded: _Uncoded, cells: list[str]) -> dict[str, int]:
         """The code of each name, which stands in one of the cells of a batch."""
         known = {name: code for code, name in enumerate(self.classes)}
         for name in sorted_labels(set(names)):
             if name in known:
                 continue
             if self._closed:
-                raise self._foreign(name, prepared, cells[names.index(name)])
-            if len(self.classes) >= _MOST_CLASSES:
-                raise DataError(_TOO_MANY, path=self.files[0], column=self.features.label)
+                raise self._foreign(name, uncoded, cells[names.index(name)])
+            if len(self.classes) >= MOST_CLASSES:
+                raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
         return known
 
-    def _foreign(self, name: str, prepared: _Prepared, cell: str) -> DataError:
-        assert prepared.codes is not None
-        row = int(np.flatnonzero(prepared.codes == prepared.names.index(cell))[0])
+    def _foreign(self, name: str, uncoded: _Uncoded, cell: str) -> DataError:
+        assert uncoded.codes is not None
+        row = int(np.flatnonzero(uncoded.codes == uncoded.names.index(cell))[0])
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
-        line = prepared.found.line_of(row)
-        return DataError(message, path=prepared.found.path, line=line, column=self.features.label)
-
-
-def _plain_number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+        line = uncoded.found.line_of(row)
+        return DataError(message, path=uncoded.found.path, line=line, column=self.features.label)

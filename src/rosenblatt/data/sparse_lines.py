@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,23 +19,20 @@ LABEL_PREFIX = b"__label__"
 
 
 class Lines(NamedTuple):
-    """Rows that brought features of their own: labels (NaN where none), importances, bad lines."""
+    """Rows that brought features of their own; a label is the place of its name, -1 for none."""
 
     rows: Rows
-    labels: np.ndarray
-    weights: np.ndarray
+    names: list[str]
+    codes: np.ndarray
+    weights: np.ndarray | None
     path: str
-    line_of: Callable[[int], int]
+    line_of: Callable[[int], int | None]
     bad: int
+    missing: Mapping[str, int] = {}
 
 
 def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
-    """Read a block of svmlight or Vowpal Wabbit lines.
-
-    >>> lines = read_sparse(Block.of(b"+1 3:0.5\\n-1 2:1 7:2\\n", "a.svm"), "svmlight", 22, False)
-    >>> lines.labels.tolist(), lines.rows.indices.tolist()
-    ([1.0, -1.0], [3, 2, 7])
-    """
+    """Read a block of svmlight or Vowpal Wabbit lines."""
     parse = parse_svmlight if format == "svmlight" else parse_vw
     parsed = parse(block.array, bits)
     wrong = np.flatnonzero(parsed.faults)
@@ -51,7 +48,14 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
 
     rows = Rows(parsed.indptr, parsed.indices, parsed.values)
     good = np.flatnonzero(parsed.faults == 0)
-    return Lines(rows, parsed.labels, parsed.weights, block.path, line_of, len(wrong))
+    values, codes = np.unique(parsed.labels, return_inverse=True)
+    names = [_plain_number(value) for value in values]
+    codes[np.isnan(parsed.labels)] = -1
+    return Lines(rows, names, codes, parsed.weights, block.path, line_of, len(wrong))
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
@@ -115,11 +119,7 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
 
 
 def read_text(block: Block, name: str) -> Chunk:
-    """Read a block of plain text, in which every line is a row, as a table of one column.
-
-    >>> read_text(Block.of(b"not bad\\n\\n", "a.txt"), "text").table.to_pylist()
-    [{'text': b'not bad\\n'}, {'text': b'\\n'}]
-    """
+    """Read a block of plain text, in which every line is a row, as a table of one column."""
     ends = np.flatnonzero(block.array == ord("\n")) + 1
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
     table = pa.table({name: _binary(offsets, block.array)})

@@ -35,13 +35,7 @@ _DONT_NEED: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class Growing:
-    """An array that grows at its end; what is there never changes.
-
-    >>> numbers = Growing(np.arange(2))
-    >>> numbers.extend(np.array([5]))
-    >>> numbers.array.tolist()
-    [0, 1, 5]
-    """
+    """An array that grows at its end; what is there never changes."""
 
     def __init__(self, start: np.ndarray) -> None:
         self._room, self._count = np.array(start), len(start)
@@ -65,24 +59,8 @@ class Growing:
 class Store:
     """Packed rows with their labels, appended block by block and visited in any order.
 
-    Parameters
-    ----------
-    memory : int
-        Bytes of rows to hold in memory. More than that goes to disk.
-    folder : path, optional
-        Where to keep the rows on disk from the start. Without it they go to a temporary folder
-        when memory is used up, which disappears with the store.
-
-    Examples
-    --------
-    >>> from rosenblatt.kernels.packing import Numbering
-    >>> from rosenblatt.kernels.text import Rows
-    >>> store, numbering = Store(), Numbering(16)
-    >>> rows = Rows(np.array([0, 2], np.uint64), np.array([3, 5], np.uint32), np.ones(2, "f4"))
-    >>> for code in (1, 0):
-    ...     store.commit(numbering.pack(rows, store.room(1, 2)), np.array([code]))
-    >>> len(store), store.size, [order.tolist() for order in store.orders(None)]
-    (2, 8, [[0, 1]])
+    Beyond `memory` bytes, or from the start if a `folder` is given, rows are on disk. Without a
+    folder they go to a temporary one, which disappears with the store.
     """
 
     def __init__(
@@ -90,9 +68,8 @@ class Store:
     ) -> None:
         self.memory = memory
         self.blocks = [0]
-        self._pointers = Growing(np.zeros((1, 3), dtype=np.uint64))
-        self._bases = Growing(np.empty(0, dtype=np.float32))
-        self._codes = Growing(np.empty(0, dtype=np.int32))
+        self._pointers = Growing(np.zeros((1, 3), np.uint64))
+        self._bases, self._codes = Growing(np.empty(0, "f4")), Growing(np.empty(0, "i4"))
         self._omega: Growing | None = None  # while all rows weigh 1
         self._wide = _wide_arrays(0 if folder else memory)
         self._files: RowFiles | None = None
@@ -163,12 +140,10 @@ class Store:
             self._map()
         wide, ends = [], self._ends
         for name, (part, kind) in WIDE.items():
-            if not self.on_disk:
-                wide.append(self._wide[name][: ends[part]])
-            elif name in self._maps:
-                wide.append(np.frombuffer(self._maps[name], kind, int(ends[part])))
+            if self.on_disk:
+                wide.append(np.frombuffer(self._maps.get(name, b""), kind, int(ends[part])))
             else:
-                wide.append(np.empty(0, kind))
+                wide.append(self._wide[name][: ends[part]])
         near, far, columns, values = wide
         rows = Packed(near, far, columns, values, self._bases.array, self._pointers.array)
         return rows, self._codes.array, self.weights
@@ -183,11 +158,9 @@ class Store:
         generator = default_rng(seed)
         blocks = np.arange(len(self.blocks) - 1)
         whole = self.size <= self.memory
-        if seed is None or whole:
-            groups = [blocks] if whole else np.array_split(blocks, self._cuts(blocks))
-        else:
+        if seed is not None and not whole:
             blocks = generator.permutation(blocks)
-            groups = np.array_split(blocks, self._cuts(blocks))
+        groups = [blocks] if whole else np.array_split(blocks, self._cuts(blocks))
         with ThreadPoolExecutor(1) as helper:
             ready: Future[None] | None = None
             for i, group in enumerate(groups):
@@ -195,10 +168,8 @@ class Store:
                     ready.result()
                 if self.on_disk and i + 1 < len(groups):
                     ready = helper.submit(self._advise, groups[i + 1], _POPULATE_READ or _WILL_NEED)
-                edges = [(self.blocks[b], self.blocks[b + 1]) for b in group]
-                rows = np.concatenate(
-                    [np.arange(a, b, dtype=np.uint64) for a, b in edges] or [np.empty(0, np.uint64)]
-                )
+                edges = [(0, 0), *((self.blocks[b], self.blocks[b + 1]) for b in group)]
+                rows = np.concatenate([np.arange(a, b, dtype=np.uint64) for a, b in edges])
                 yield rows if seed is None else rows[generator.permutation(len(rows))]
                 if self.on_disk and not whole:
                     self._advise(group, _DONT_NEED)
@@ -227,27 +198,15 @@ class Store:
     ) -> Store:
         """The store as it was when the summary was taken; what came later is cut off.
 
-        Parameters
-        ----------
-        folder : path
-        summary : dict
-            What :meth:`summary` said.
-        places, classes : int
-            How many there are: a row of others is refused.
-
-        Raises
-        ------
-        ModelFormatError
-            If a file is missing, cut, changed, or leads outside.
+        A file that is missing, cut or changed is a ModelFormatError, and so is a row with a place
+        or a class beyond those that there are.
         """
-        store = cls.__new__(cls)
-        store._files, store._maps, store._temporary = None, {}, None
+        store = cls(0)
         store.memory, store.folder = int(summary["memory"]), Path(folder)
         store.blocks = [int(edge) for edge in summary["blocks"]]
         ends = [int(end) for end in summary["ends"]]
         if store.blocks[0] != 0 or np.any(np.diff(store.blocks) < 0) or len(ends) != 3:
             raise ValueError("the blocks of its rows make no sense")
-        store._wide = _wide_arrays(0)
         sizes = {name: ends[part] for name, (part, _) in WIDE.items()}
         sizes |= dict.fromkeys(OF_ROWS, len(store)) | {"lengths": 3 * len(store)}
         checksums = {name: int(summary["checksums"][name]) for name in KINDS}

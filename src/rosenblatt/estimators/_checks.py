@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from rosenblatt.estimators import _device
 from rosenblatt.learners.examples import ONE, Examples, check_sparse, distinct
 from rosenblatt.rules import gradient
-from rosenblatt.training import Epoch, History, Progress
+from rosenblatt.training import History, Progress
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -95,25 +95,6 @@ def uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def check_options(estimator: Any) -> None:
-    """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
-    if estimator.mistake == "sign" and estimator.threshold not in (0, "auto"):
-        raise ValueError(
-            f"threshold={estimator.threshold} has no meaning with mistake='sign', which asks only "
-            "for the predicted sign. Use mistake='margin', or threshold=0."
-        )
-    if not all(callable(callback) for callback in callbacks_of(estimator)):
-        raise TypeError(f"callbacks must be callables, got {estimator.callbacks!r}.")
-
-
-def callbacks_of(estimator: Any) -> tuple[Callable[[Epoch], Any], ...]:
-    """The callbacks of an estimator as a tuple."""
-    given = estimator.callbacks
-    if given is None:
-        return ()
-    return (given,) if callable(given) else tuple(given)
-
-
 def seed_of(random_state: Any, random: np.random.RandomState) -> int:
     """The seed of the orders: the number that was given, or one that is drawn."""
     if isinstance(random_state, Integral):
@@ -141,52 +122,20 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights
 
 
-def example_weights(
-    sample_weight: Any, class_weight: Any, classes: np.ndarray, codes: np.ndarray, fewest: int = 2
-) -> np.ndarray:
-    """The weight of each row by itself and by its class; a single one where all are 1.
-
-    Fewer classes of positive weight than `fewest` are refused.
-    """
-    weights = check_weights(sample_weight, len(codes))
-    if class_weight is not None:
-        if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
-            raise ValueError(f"class_weight must not be negative, got {class_weight}.")
-        counted = codes if weights.size == 1 else codes[weights > 0]
-        by_class = _class_weights(class_weight, classes, classes[counted])
-        weights = np.broadcast_to(weights, codes.shape) * by_class[codes]
-    if weights is ONE:
-        present = np.arange(len(classes))
-    else:
-        present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
-    if present.size == 0:
-        raise ValueError("All weights are zero; give at least two classes a positive weight.")
-    if present.size < fewest:
-        only = classes.tolist()[present[0]]
-        raise ValueError(
-            f"All examples of positive weight are of one class, {only!r}; a classifier needs at "
-            "least 2 classes."
-        )
-    return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
-
-
-def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if class_weight != "balanced":
-        by_class = compute_class_weight(class_weight, classes=classes, y=y)
-        return by_class / largest_weight(class_weight)
-    by_class = np.zeros(len(classes))
-    present = np.isin(classes, y)
-    by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
-    return by_class / by_class.max()
-
-
-def largest_weight(class_weight: dict[Any, float]) -> float:
-    """What the weights of classes are relative to, so that none is above 1.
+def class_factors(class_weight: Any, classes: np.ndarray, y: Any = None) -> np.ndarray:
+    """The weights of classes, relative to the largest, so that none is above 1.
 
     A row of a larger weight is corrected only until it is past the threshold, which would leave
-    little of the difference between the classes.
+    little of the difference between the classes. Without `y`, classes may have yet to come up.
     """
-    return max(1.0, *map(float, class_weight.values())) if class_weight else 1.0
+    if class_weight == "balanced":
+        by_class, present = np.zeros(len(classes)), np.isin(classes, y)
+        by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
+        return by_class / by_class.max()
+    largest = max([1.0, *map(float, class_weight.values())])
+    if y is None:
+        return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()]) / largest
+    return compute_class_weight(class_weight, classes=classes, y=y) / largest
 
 
 def weighted_by_class(
@@ -195,9 +144,7 @@ def weighted_by_class(
     """The weights of rows times those of their classes, which may be given for some only."""
     if class_weight is None:
         return weights
-    largest = largest_weight(class_weight)
-    factors = np.array([float(class_weight.get(c, 1.0)) / largest for c in classes.tolist()])
-    return np.broadcast_to(weights, codes.shape) * factors[codes]
+    return np.broadcast_to(weights, codes.shape) * class_factors(class_weight, classes)[codes]
 
 
 def initial_weights(

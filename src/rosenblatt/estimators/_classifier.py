@@ -190,7 +190,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _check_options(self) -> None:
         """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
-        checks.check_options(self)
+        if self.mistake == "sign" and self.threshold not in (0, "auto"):
+            raise ValueError(
+                f"threshold={self.threshold} has no meaning with mistake='sign', which asks only "
+                "for the predicted sign. Use mistake='margin', or threshold=0."
+            )
+        if not all(callable(callback) for callback in self._callbacks()):
+            raise TypeError(f"callbacks must be callables, got {self.callbacks!r}.")
+
+    def _callbacks(self) -> tuple[Any, ...]:
+        given = self.callbacks
+        return () if given is None else (given,) if callable(given) else tuple(given)
 
     def _held_out(self, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
         """The rows held out, if any, and the weights of the rows with theirs set to zero."""
@@ -213,6 +223,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
             patience=(5 if self.early_stopping else 3) if patience == "auto" else patience,
             early_stopping=self.early_stopping,
             validate=validate,
-            callbacks=checks.callbacks_of(self),
+            callbacks=self._callbacks(),
             **more,
         )

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from rosenblatt.gpu.decide import votes
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
 from rosenblatt.gpu.dual import DeviceDual
 from rosenblatt.gpu.gram import DeviceGram
@@ -28,10 +27,6 @@ from rosenblatt.learners.log import DualState, Log
 from rosenblatt.learners.problems import Problems, n_problems
 from rosenblatt.learners.protocol import Array
 
-MIXED = (
-    "X lies on a CUDA device, but device='cpu': use device='cuda' or 'auto', or give X as a NumPy "
-    "array."
-)
 DEVICES = {"auto", "cpu", "cuda"}
 # What device="auto" moves to a GPU: so many problems, and scores of an epoch times features.
 _ENOUGH_PROBLEMS = 8
@@ -39,21 +34,15 @@ _ENOUGH_WORK = 1 << 33
 _ENOUGH_GRAM = 1 << 38  # numbers multiplied for a whole Gram matrix
 
 
-def place_of(array: Any) -> tuple[str, int]:
-    """The device that an array lies on, "cpu" or "cuda", and its number.
+def is_on_cuda(array: Any) -> bool:
+    """Whether an array lies on a CUDA device.
 
-    >>> place_of(np.ones(2)), place_of([1, 2])
-    (('cpu', 0), ('cpu', 0))
+    >>> is_on_cuda(np.ones(2)), is_on_cuda([1, 2])
+    (False, False)
     """
     if not hasattr(array, "__dlpack_device__"):
-        return "cpu", 0
-    kind, number = array.__dlpack_device__()
-    return ("cuda", int(number)) if int(kind) in (CUDA, CUDA_MANAGED) else ("cpu", 0)
-
-
-def is_on_cuda(array: Any) -> bool:
-    """Whether an array lies on a CUDA device."""
-    return place_of(array)[0] == "cuda"
+        return False
+    return int(array.__dlpack_device__()[0]) in (CUDA, CUDA_MANAGED)
 
 
 def to_host(array: Any) -> Any:
@@ -67,7 +56,7 @@ def to_host(array: Any) -> Any:
 
 def _device_of(array: Any) -> Any:
     """The current device, which an array must lie on."""
-    device, number = current_device(), place_of(array)[1]
+    device, number = current_device(), int(array.__dlpack_device__()[1])
     if number != device.number:
         raise DeviceError(
             f"Data lie on CUDA device {number}, but the current one is {device.number}: move them "
@@ -76,14 +65,30 @@ def _device_of(array: Any) -> Any:
     return device
 
 
+def _wanted(device: str | None, there: bool, dense: bool) -> str:
+    """Where rows are learned from, "cpu" or "cuda"; "auto" where that is yet to be seen."""
+    if device == "cpu" and there:
+        raise DeviceError(
+            "X lies on a CUDA device, but device='cpu': use device='cuda' or 'auto', or give X as "
+            "a NumPy array."
+        )
+    if device == "cuda" and not dense:
+        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
+    return "cuda" if there or device == "cuda" else str(device)
+
+
+def _pays(problems: int, cells: int) -> bool:
+    """Whether "auto" goes to a GPU, which few problems would keep waiting for launches."""
+    return problems >= _ENOUGH_PROBLEMS and cells * problems >= _ENOUGH_WORK and is_at_hand()
+
+
 def rows_to_host(estimator: Any, X: Any) -> Any:
     """Rows to learn from on the processor, as `partial_fit` does; ``device="cpu"`` takes no others.
 
     >>> rows_to_host(None, [[1.0, 2.0]])
     [[1.0, 2.0]]
     """
-    if getattr(estimator, "device", None) == "cpu" and is_on_cuda(X):
-        raise DeviceError(MIXED)
+    _wanted(getattr(estimator, "device", None), is_on_cuda(X), dense=True)
     return to_host(X)
 
 
@@ -116,13 +121,7 @@ def checked_on_device(
         if not bool(device.xp.isfinite(X).all()):
             raise ValueError(f"Input X contains NaN or infinity, which {name} does not accept.")
     _check_feature_names(estimator, X, reset=reset)
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-    elif X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but {name} is expecting {estimator.n_features_in_} "
-            "features as input."
-        )
+    _check_n_features(estimator, X, reset=reset)
     if isinstance(y, str) and y == "no_validation":
         return X
     y = np.asarray(to_host(y))
@@ -144,30 +143,18 @@ def hosted(examples: Examples) -> Examples:
 
 
 def chosen_device(estimator: Any, examples: Examples, n_classes: int) -> str:
-    """Where to train a linear model, "cpu" or "cuda", by its `device` and what would pay.
-
-    A few problems keep a GPU waiting for launches: then "auto" stays on the processor, unless the
-    rows lie on the GPU already.
-    """
-    wanted = getattr(estimator, "device", "cpu")
-    there = examples.is_dense and is_on_cuda(examples.rows.X)  # type: ignore[union-attr]
-    if wanted == "cpu" and there:
-        raise DeviceError(MIXED)
-    if wanted == "cuda" and not examples.is_dense:
-        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
-    has_no_kernels = (
-        getattr(estimator, "penalty", None) is not None  # penalties are the family's
-        or getattr(estimator, "multiclass_", None) == "labels"
-    )
-    if wanted == "auto" and has_no_kernels:
-        return "cpu"
-    if wanted != "auto" or there:
-        return "cuda" if there else wanted
-    problems = n_problems(n_classes, getattr(estimator, "multiclass_", "ovr"))
-    work = len(examples) * examples.n_features * problems
-    pays = examples.is_dense and problems >= _ENOUGH_PROBLEMS and work >= _ENOUGH_WORK
-    has_ratchet = getattr(estimator, "keep", None) == "best"  # which looks within epochs there
-    return "cuda" if pays and not has_ratchet and is_at_hand() else "cpu"
+    """Where to train a linear model, "cpu" or "cuda", by its `device` and what would pay."""
+    device, dense = getattr(estimator, "device", "cpu"), examples.is_dense
+    where = _wanted(device, dense and is_on_cuda(examples.rows.X), dense)  # type: ignore[union-attr]
+    multiclass = getattr(estimator, "multiclass_", "ovr")
+    # Penalties are the family's.
+    has_kernels = getattr(estimator, "penalty", None) is None and multiclass != "labels"
+    if device != "auto" or (has_kernels and where == "cuda"):
+        return where
+    problems = n_problems(n_classes, multiclass)
+    looks_within = getattr(estimator, "keep", None) == "best"  # epochs, by its ratchet
+    goes = has_kernels and dense and not looks_within
+    return "cuda" if goes and _pays(problems, len(examples) * examples.n_features) else "cpu"
 
 
 def is_at_hand() -> bool:
@@ -192,18 +179,13 @@ def like(result: Any, given: Any) -> Any:
 def where_many(wanted: str, X: Any, n_classes: int, models: list[Any]) -> str:
     """Where models are trained together: "cpu" or "cuda"."""
     there, dense = is_on_cuda(X), not sparse.issparse(X)
+    where = _wanted(wanted, there, dense)
     if there:
-        if wanted == "cpu":
-            raise DeviceError(MIXED)
         _device_of(X)
-    if wanted == "cuda" and not dense:
-        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
-    if wanted != "auto" or there:
-        return "cuda" if there else wanted
-    shape = getattr(X, "shape", (0, 0))
+    if where != "auto":
+        return where
     problems = sum(n_problems(n_classes, getattr(model, "multiclass", "ovr")) for model in models)
-    pays = problems >= _ENOUGH_PROBLEMS and shape[0] * shape[1] * problems >= _ENOUGH_WORK
-    return "cuda" if dense and pays and is_at_hand() else "cpu"
+    return "cuda" if dense and _pays(problems, math.prod(getattr(X, "shape", (0,)))) else "cpu"
 
 
 def brought(X: Any) -> Any:
@@ -254,16 +236,11 @@ def device_scores(X: Any, weights: Array, bias: Array) -> Any:
         return scores[:, 0] if len(bias) == 1 else scores
 
 
-def device_votes(scores: Any, problems: Problems) -> Any:
-    """Votes per class from the (rows, pairs) scores of all pairs, on the device."""
-    return votes(current_device().xp, scores.T, problems).T
-
-
 def moved_to_cuda(learner: Linear) -> DeviceLinear:
     """A learner on the current CUDA device that goes on from where one on the processor stands."""
     moved = DeviceLinear(
         current_device(), learner.n_classes, learner.n_features, multiclass=learner.multiclass,
-        thresholds=learner.thresholds, padding=math.sqrt(learner.rule[PADDING]),
+        thresholds=learner.thresholds, padding=learner.padding,
         averaging=learner.averaging, rates=learner.rates, dtype=learner.dtype, batch=learner.batch,
     )  # fmt: skip
     moved.restore(learner.state())
@@ -286,25 +263,25 @@ def predicted(classes: Array | None, scores: Any, given: Any) -> Any:
 
 def fixed_device(estimator: Any, X: Any) -> str:
     """Where a kernel model is to be trained: "cpu", "cuda", or "auto" if that is yet to be seen."""
-    wanted, there = estimator.device, is_on_cuda(X)
-    if wanted == "cpu" and there:
-        raise DeviceError(MIXED)
-    if wanted == "cpu" or (wanted == "auto" and not there):
-        return wanted
-    if sparse.issparse(X):
-        raise DeviceError("device='cuda' takes dense rows: use device='cpu' for a sparse X.")
-    if callable(estimator.kernel) or estimator.max_support is not None:
-        name = "a kernel of your own" if callable(estimator.kernel) else "max_support"
-        raise DeviceError(f"device='cuda' does not know {name}: use device='cpu' and host arrays.")
-    current_device()
-    return "cuda"
+    where = _wanted(estimator.device, is_on_cuda(X), not sparse.issparse(X))
+    if where == "cuda":
+        if not _knows_dual(estimator):
+            name = "a kernel of your own" if callable(estimator.kernel) else "max_support"
+            raise DeviceError(
+                f"device='cuda' does not know {name}: use device='cpu' and host arrays."
+            )
+        current_device()
+    return where
+
+
+def _knows_dual(estimator: Any) -> bool:
+    return not callable(estimator.kernel) and estimator.max_support is None
 
 
 def dual_pays(estimator: Any, X: Any) -> bool:
     """Whether "auto" trains a kernel model on a GPU: many dense rows, and there is one."""
-    if sparse.issparse(X) or callable(estimator.kernel) or estimator.max_support is not None:
-        return False
-    return X.shape[0] ** 2 * X.shape[1] >= _ENOUGH_GRAM and is_at_hand()
+    many = X.shape[0] ** 2 * X.shape[1] >= _ENOUGH_GRAM
+    return _knows_dual(estimator) and not sparse.issparse(X) and many and is_at_hand()
 
 
 def dual_learner(fixed: Any, X: Array, problems: Problems, state: DualState) -> DeviceDual:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -16,15 +17,15 @@ from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
-from rosenblatt.estimators._dual_scores import coefficients, scores_by
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._units import threshold_of
+from rosenblatt.kernels.gram import vote, vote_joint
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
-from rosenblatt.learners.gram_blocks import GramBlocks
-from rosenblatt.learners.log import MOST_COPIES, DualState, Moment
+from rosenblatt.learners.gram_blocks import BYTES_AN_ENTRY, MIB, GramBlocks
+from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.training import Progress
 
@@ -64,8 +65,7 @@ class DualModel(Classifier):
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
-            there = _device.is_on_cuda(X)
-            scores = (_device.device_votes if there else votes)(scores, self._problems())
+            scores = votes(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def rewound(self, steps: float) -> Self:
@@ -245,3 +245,62 @@ class DualModel(Classifier):
         checks.describe_run(self, progress)
         self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
         self.problem_updates_ = state.updates
+
+
+def coefficients(log: Log, clock: np.ndarray, keep: str, n_support: int) -> np.ndarray:
+    """The dual coefficients (problems, support) of the averaged weights, else of the last."""
+    if keep == "average":
+        return log.averaged(n_support, clock)
+    return log.coefficients(clock.size, n_support)
+
+
+def scores_by(
+    entries: Callable[[slice], np.ndarray],
+    n: int,
+    log: Log,
+    clock: np.ndarray,
+    keep: str,
+    n_support: int,
+    megabytes: float,
+    joint: bool = False,
+) -> np.ndarray:
+    """The scores (n, problems) of rows whose kernel with the support rows `entries` makes.
+
+    One product with the support rows, whatever is kept: all the weight vectors that vote are prefix
+    sums of the same terms. If learned jointly, each weight matrix votes for one of the classes.
+
+    Examples
+    --------
+    Two updates, at the first and third of four steps; the first vector has two votes, the second
+    two:
+
+    >>> log = Log(np.array([0, 0]), np.array([0, 1]), np.array([1.0, -1.0]), np.array([0.0, 2.0]))
+    >>> K = np.array([[1.0, 3.0]])
+    >>> for keep in ("last", "average", "vote"):
+    ...     print(keep, scores_by(lambda rows: K, 1, log, np.array([4.0]), keep, 2, 1.0))
+    last [[-2.]]
+    average [[-0.5]]
+    vote [[0.]]
+    """
+    if n_support == 0:
+        return np.zeros((n, clock.size)) - (keep == "vote")
+    out, scratch = np.empty((n, clock.size)), np.empty(clock.size)
+    if keep == "vote" and joint:
+        log = log.in_copies()
+    elif keep == "vote":
+        log = log[np.argsort(log.problems, kind="stable")]
+        starts = np.searchsorted(log.problems, np.arange(clock.size + 1))
+    else:
+        weights = coefficients(log, clock, keep, n_support).T
+    found = np.column_stack([log.taus, log.times])
+    size = max(1, int(megabytes * MIB / 2 // (BYTES_AN_ENTRY * n_support)))
+    for start in range(0, n, size):
+        rows = slice(start, min(start + size, n))
+        K = np.ascontiguousarray(entries(rows))
+        if keep == "vote" and joint:
+            vote_joint(K, log.problems, log.rows, found, float(clock[0]), out[rows], scratch)
+        elif keep == "vote":
+            vote(K, starts, log.rows, found, clock, out[rows])
+        else:
+            out[rows] = K.astype(np.float64, copy=False) @ weights
+    return out

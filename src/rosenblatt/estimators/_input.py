@@ -34,26 +34,11 @@ def checked_data(
     accept_sparse: Any = "csr",
     dtype: Any = FLOATS,
     reset: bool = True,
-    finite: bool = True,
-    indices: bool = True,
-    several: bool = False,
+    finite: bool = True,  # refuse NaN and infinity here; else the caller does
+    indices: bool = True,  # check those of a CSR matrix here; else the caller does (examples_of)
+    several: bool = False,  # y may be an indicator matrix, and comes back as a bool array
 ) -> Any:
-    """What scikit-learn's `validate_data` makes of X and y, where X has no index outside.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X, y
-        The rows, and the labels unless there are none.
-    accept_sparse, dtype, reset
-        As for `validate_data`.
-    finite : bool
-        Whether to refuse NaN and infinity here; else the caller does.
-    indices : bool
-        Whether to check the indices of a CSR matrix here; else the caller does, as `examples_of`.
-    several : bool
-        Whether y may be an indicator matrix, which comes back as a bool array; else it is refused.
-    """
+    """What scikit-learn's `validate_data` makes of X and y, where X has no index outside."""
     dtypes = dtype if isinstance(dtype, list) else [np.dtype(dtype)]
     if type(X) is not np.ndarray and _device.is_on_cuda(X):
         return _device.checked_on_device(estimator, X, y, dtype=dtype, reset=reset)

@@ -15,10 +15,7 @@ _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(s
 class Stopped(KeyboardInterrupt):
     """A run was asked to stop, and what was learned is saved; the message says how to go on.
 
-    Attributes
-    ----------
-    signal : int
-        The number of the signal; that of Ctrl-C is 2.
+    `signal` is the number of the signal; that of Ctrl-C is 2.
     """
 
     def __init__(self, message: str, signal: int = signal.SIGINT) -> None:

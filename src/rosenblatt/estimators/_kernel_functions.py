@@ -20,22 +20,12 @@ SAFE_EXPONENT = 64.0  # exponents made of terms up to this are good to 1e-4 in s
 
 @dataclass(frozen=True)
 class FixedKernel:
-    """The kernel of a model, with what its first rows decided.
+    """The kernel of a model, with what its first rows decided."""
 
-    Attributes
-    ----------
-    options : dict
-        The parameters that it is made of.
-    gamma, dtype
-        Its gamma, and the precision of its entries.
-    unit : float
-        The mean entry of a row with itself: what an update by a typical row adds to its own score.
-    """
-
-    options: dict[str, Any]
+    options: dict[str, Any]  # the parameters that it is made of
     gamma: float
-    dtype: Any
-    unit: float = 1.0
+    dtype: Any  # the precision of its entries
+    unit: float = 1.0  # the mean entry of a row with itself: what an update adds to its own score
 
     @classmethod
     def of(cls, model: Any, gamma: float, dtype: Any) -> FixedKernel:

@@ -22,7 +22,6 @@ from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.family_full import FullFamily
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -34,6 +33,12 @@ _CACHED_WEIGHTS = 1 << 21  # weights that the caches of a processor hold
 
 def _falling(eta0: float, power: float, t: int) -> float:
     return eta0 / t**power
+
+
+def _error_on(examples: Examples, rows: np.ndarray) -> Callable[[Any, bool], float]:
+    """The error of a learner on some examples, which are held out."""
+    order = rows.astype(np.uint64)
+    return lambda learner, averaged: learner.error(examples, order, averaged)
 
 
 @dataclass
@@ -107,17 +112,31 @@ class LinearTraining(OnlineTraining):
             goes_on = self.warm_start and hasattr(self, "_shown")
             start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
             X, y = checked_data(self, X, y, finite=False, indices=False, several=True)
-            targets = self._targets(y)
+            targets = Targets.of(y)
+            self.classes_ = targets.classes
+            if targets.sets is not None:
+                check_label_options(self)
             omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
+            if X_val is not None:
+                X_val, y_val = checked_data(
+                    self, X_val, y_val, dtype=X.dtype, reset=False, several=True
+                )
+                held = targets.alike(y_val)
             examples = examples_of(X, targets.codes, omega_in, targets.sets)
             given = checks.check_weights(sample_weight, len(y))
             rows = float(np.broadcast_to(given, len(y)).sum())
             found = surveyed(self, examples, X, rows, threads_of(self.n_jobs))
             order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
             examples = replace(self._packed(examples), omega=merged, screened=found.screened)
-            examples, validate = self._validation(X, targets, examples, omega, out, X_val, y_val)
+            validate = None
+            if X_val is not None:  # there is room for features that only these have
+                others = examples.alike(X_val, held.codes, held.sets)
+                validate = _error_on(others, np.arange(len(others)))
+                examples = replace(examples, n_features=others.n_features, columns=others.columns)
+            elif out is not None:
+                validate = _error_on(examples.reweighted(omega), np.sort(out))
             self._settle_units(examples, rows, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
@@ -126,17 +145,11 @@ class LinearTraining(OnlineTraining):
             run = Run(learner, data, plan, Progress())
             yield run
             self._show(run.learner, examples, base, plan, run.progress)
-            if self.calibrate is not None:
-                here, held = _device.to_host(X), _device.to_host(X_val)
-                self._calibrate_by_held_out(here, targets, out, held, _device.to_host(y_val))
-
-    def _targets(self, y: np.ndarray) -> Targets:
-        """What the rows of fit are told apart by."""
-        targets = Targets.of(y)
-        self.classes_ = targets.classes
-        if targets.sets is not None:
-            check_label_options(self)
-        return targets
+            if self.calibrate is not None and out is not None:
+                out = np.sort(out)
+                self._calibrate_by(self._scores_of(_device.to_host(X)[out]), targets.truth(out))
+            elif self.calibrate is not None:
+                self._calibrate_by(self._scores_of(_device.to_host(X_val)), held.truth())
 
     def _screens(self) -> bool:
         """Whether the learner can pass over rows by a copy of them in 8 bits."""
@@ -155,15 +168,7 @@ class LinearTraining(OnlineTraining):
 
     def _new_learner(self, examples: Examples, n_classes: int) -> Any:
         """A learner on the processor that knows nothing yet."""
-        threads = threads_of(self.n_jobs)
-        if self.multiclass_ != "labels":
-            return self._learner_of(examples, n_classes, self.multiclass_, threads)
-        return LabelLearner(self._learner_of(examples, 2, "ovr", 1), n_classes, threads)
-
-    def _learner_of(
-        self, examples: Examples, n_classes: int, multiclass: str, threads: int
-    ) -> Any:  # fmt: skip
-        """A learner of classes of which each row has one."""
+        threads, multiclass = threads_of(self.n_jobs), self.multiclass_
         one_book = self.max_updates is not None or self.keep == "best"
         (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
         if rule is None and threads > 1 and n_classes > 2 and multiclass == "ovr" and one_book:
@@ -219,33 +224,6 @@ class LinearTraining(OnlineTraining):
         zero = State.zero(n, own.shape[1], averaging=self._averages())
         learner.restore(replace(zero, weights=own, bias=bias))
         return weights
-
-    def _calibrate_by_held_out(self, X, targets, out, X_val, y_val) -> None:
-        """Calibrate by the rows that were held out."""
-        if out is not None:
-            X, truth = X[np.sort(out)], targets.truth(np.sort(out))
-        else:
-            X, y_val = checked_data(self, X_val, y_val, dtype=X.dtype, reset=False, several=True)
-            truth = targets.alike(y_val).truth()
-        self._calibrate_by(self._scores_of(X), truth)
-
-    def _validation(
-        self, X, targets, examples, omega, out, X_val, y_val
-    ) -> tuple[Examples, Any]:  # fmt: skip
-        """The examples with room for the features of held-out ones, and the error on these."""
-        if out is not None:
-            held, rows = examples.reweighted(omega), np.sort(out).astype(np.uint64)
-        elif X_val is not None:
-            X_val, y_val = checked_data(
-                self, X_val, y_val, dtype=X.dtype, reset=False, indices=False, several=True
-            )
-            _, codes, sets = targets.alike(y_val)
-            held = examples.alike(X_val, codes, sets)
-            rows = np.arange(len(held), dtype=np.uint64)
-            examples = replace(examples, n_features=held.n_features, columns=held.columns)
-        else:
-            return examples, None
-        return examples, lambda learner, averaged: learner.error(held, rows, averaged)
 
     def _plan(self, validate=None, **more) -> Plan:
         eta: float | Callable[[int], float] = float(self.eta0)

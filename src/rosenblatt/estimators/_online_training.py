@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._classes import arrivals, grown
 from rosenblatt.estimators._classifier import learns_online
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._targets import (
     Targets,
+    arrivals,
     check_count,
     check_label_options,
     check_same_labels,
+    grown,
 )
 from rosenblatt.estimators._units import MeanSquare, multiclass_of, padding_of, threshold_of
 from rosenblatt.estimators._weights import LearnedWeights
@@ -85,12 +85,11 @@ class OnlineTraining(LearnedWeights):
                     "Predictions before each label are for one label per row, but y is an "
                     "indicator matrix: use partial_fit."
                 )
-            found = [(0, self.classes_)] if several else arrivals(y, self.classes_)
-            everything, predicted = found[-1][1], np.full(len(y), -1)
+            whole = [(0, len(y), self.classes_)]
+            found = whole if several else arrivals(y, self.classes_)
+            everything, predicted = found[-1][2], np.full(len(y), -1)
             with checks.uninterrupted():
-                for (start, known), (end, _) in pairwise([*found, (len(y), everything)]):
-                    if start == end:
-                        continue
+                for start, end, known in found:
                     before = self.classes_
                     guess = self._guess(examples, start) if foresee else -1
                     self._learn_classes(examples, known)

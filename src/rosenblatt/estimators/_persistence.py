@@ -1,38 +1,114 @@
-"""A fitted linear classifier as arrays and plain data, and back; nothing in a file can run."""
+"""Fitted estimators as arrays and plain data, and back; nothing in a file can run."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rosenblatt import __version__, estimators
-from rosenblatt.estimators._classifier import MOST_RECENT
-from rosenblatt.estimators._linear_training import LinearTraining
+from rosenblatt.estimators._checks import describe_run
+from rosenblatt.estimators._classifier import MOST_RECENT, Classifier
+from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._units import MeanSquare
-from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.learners.examples import examples_of
+from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
-from rosenblatt.learners.weights import State, Weights
-from rosenblatt.training import Epoch, History, Progress
+from rosenblatt.learners.weights import Weights
+from rosenblatt.models.packed import expect, state_arrays, state_from
+from rosenblatt.training import Epoch, Progress
 
-FORMAT = "rosenblatt-perceptron"
+Arrays = dict[str, np.ndarray]
+About = dict[str, Any]
+
 VERSION = 2
 # The estimators that are written so; a file without a name is of the first.
-WRITTEN = (
+LINEAR = (
     "Perceptron", "ALMA", "AROW", "ConfidenceWeighted", "NAROW", "NormalHerd", "OnlineGradient",
     "PassiveAggressive", "ROMMA", "SCW", "SecondOrderPerceptron",
 )  # fmt: skip
-STATE_ARRAYS = ("weights", "bias", "sums", "bias_sums", "clock")
-FAMILY_ARRAYS = ("cells", "book")
-PROGRESS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
-LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
+KERNEL = "KernelPerceptron"
+FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # is it a kernel's
+_COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
+_LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
+_LOG = ("problems", "rows", "taus", "times")
+_DUAL = ("clock", "squares", "updates", "damage", "longest")
+_CSR = ("data", "indices", "indptr")
 
 
-def plain_parameters(model: Any) -> dict[str, Any]:
+def to_file(model: Classifier) -> tuple[Arrays, About]:
+    """The arrays and the plain data of a fitted model."""
+    name = type(model).__name__
+    if not hasattr(model, "_progress"):
+        raise ValueError(f"The {name} is not fitted; there is nothing to save yet.")
+    is_kernel = name == KERNEL
+    about = {
+        "format": FORMATS[is_kernel],
+        "version": VERSION,
+        "package": __version__,
+        "estimator": name,
+        "parameters": _plain_parameters(model),
+        "classes": model.classes_.tolist(),
+        "label_kind": model.classes_.dtype.kind,
+        "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
+        "history": [asdict(epoch) for epoch in model.history_],
+        "progress" if is_kernel else "state": {n: getattr(model._progress, n) for n in _COUNTS},
+    }
+    arrays, more = (_dual_arrays if is_kernel else _linear_arrays)(model)
+    recent = getattr(model, "_recent", None)
+    if recent is not None:
+        arrays |= {"recent.scores": recent[0], "recent.codes": recent[1]}
+    return {key: np.ascontiguousarray(array) for key, array in arrays.items()}, about | more
+
+
+def from_file(arrays: Arrays, about: About) -> Classifier:
+    """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
+    is_kernel = about["format"] == FORMATS[True]
+    if about["version"] not in ((VERSION,) if is_kernel else (1, VERSION)):
+        raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
+    name = KERNEL if is_kernel else about.get("estimator", LINEAR[0])
+    if name not in (*LINEAR, KERNEL):
+        raise ValueError(f"{name!r} is not an estimator that this release knows")
+    parameters = dict(about["parameters"])
+    if isinstance(parameters["class_weight"], list):
+        parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
+    model = getattr(estimators, name)(**parameters)
+    model._check_parameters()
+    model.classes_ = _classes_from(about)
+    model.n_features_in_ = int(about["n_features"]) if is_kernel else arrays["coef"].shape[1]
+    if about["feature_names"]:
+        model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
+        if len(model.feature_names_in_) != model.n_features_in_:
+            raise ValueError("there are not as many feature names as features")
+    counts = about["progress" if is_kernel else "state"]
+    told = [name for name in _COUNTS if name != "run" or not is_kernel]
+    progress = Progress(**{name: counts[name] for name in told})
+    progress.history = [_epoch_from(epoch) for epoch in about["history"]]
+    if is_kernel:
+        _restore_dual(model, arrays, about)
+        model._describe(_dual_state(model, arrays, about), progress)
+    else:
+        _restore_linear(model, arrays, about)
+        model._progress = progress
+        describe_run(model, progress)
+        model.n_iter_ = int(about["n_iter"])
+        progress.history = []
+    _give_recent(model, arrays)
+    return model
+
+
+def _plain_parameters(model: Classifier) -> dict[str, Any]:
     """The parameters of an estimator as plain data; callbacks and generators stay behind."""
     parameters: dict[str, Any] = model.get_params()
+    if callable(parameters.get("learning_rate")):
+        raise ValueError(
+            "A learning rate that is a function cannot be saved: model files hold no code. Set "
+            "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
+        )
+    if callable(parameters.get("kernel")):
+        raise ValueError("A kernel that is a function cannot be saved: model files hold no code.")
     parameters["callbacks"] = None
     if not isinstance(parameters["shuffle"], bool | str):
         parameters["shuffle"] = np.asarray(parameters["shuffle"]).tolist()
@@ -45,111 +121,14 @@ def plain_parameters(model: Any) -> dict[str, Any]:
     return parameters
 
 
-def parameters_from(about: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that :func:`plain_parameters` wrote."""
-    parameters = dict(about["parameters"])
-    if isinstance(parameters["class_weight"], list):
-        parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
-    return parameters
-
-
-def names_of(model: Any) -> dict[str, Any]:
-    """The names of classes and features as plain data."""
-    return {
-        "classes": model.classes_.tolist(),
-        "label_kind": model.classes_.dtype.kind,
-        "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
-    }
-
-
-def classes_from(about: dict[str, Any]) -> np.ndarray:
-    """The classes that :func:`names_of` wrote."""
-    kind = LABELS[about["label_kind"]]
+def _classes_from(about: About) -> np.ndarray:
+    kind = _LABELS[about["label_kind"]]
     if not all(type(label) is kind for label in about["classes"]):
         raise ValueError("the classes are not of the kind the file says")
     return np.array(about["classes"], dtype=object if about["label_kind"] == "O" else kind)
 
 
-def give_names(model: Any, about: dict[str, Any], n_features: int) -> None:
-    """Give a model its number of features and, where they have them, their names."""
-    model.n_features_in_ = n_features
-    if about["feature_names"]:
-        model.feature_names_in_ = np.array([str(n) for n in about["feature_names"]], dtype=object)
-        if len(model.feature_names_in_) != n_features:
-            raise ValueError("there are not as many feature names as features")
-
-
-def to_file(model: LinearTraining) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the plain data of a fitted model."""
-    name = type(model).__name__
-    if not hasattr(model, "coef_"):
-        raise ValueError(f"The {name} is not fitted; there is nothing to save yet.")
-    parameters = plain_parameters(model)
-    if callable(parameters.get("learning_rate")):
-        raise ValueError(
-            "A learning rate that is a function cannot be saved: model files hold no code. Set "
-            "learning_rate='constant' (or 'inverse', 'sqrt') before saving."
-        )
-    state, progress = model.state_, model._progress
-    coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
-    arrays = {"coef": coefficients, "intercept": model.intercept_}
-    own = FAMILY_ARRAYS if state.book.size else ()
-    arrays |= {f"state.{array}": getattr(state, array) for array in (*STATE_ARRAYS, *own)}
-    arrays |= recent_arrays(model)
-    about = {
-        "format": FORMAT,
-        "version": VERSION,
-        "package": __version__,
-        "estimator": name,
-        "parameters": parameters,
-        **names_of(model),
-        "state": {field: getattr(progress, field) for field in PROGRESS},
-        "history": [asdict(epoch) for epoch in model.history_],
-        "n_iter": model.n_iter_,
-        "stop_reason": model.stop_reason_,
-        "multiclass": model.multiclass_,
-        "mean_square": asdict(model._square),
-    }
-    return {key: np.ascontiguousarray(array) for key, array in arrays.items()}, about
-
-
-def from_file(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> LinearTraining:
-    """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
-    if about["version"] not in (1, VERSION):
-        raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
-    name = about.get("estimator", WRITTEN[0])
-    if name not in WRITTEN:
-        raise ValueError(f"{name!r} is not an estimator that this release knows")
-    model = getattr(estimators, name)(**parameters_from(about))
-    model._check_parameters()
-    model.classes_ = classes_from(about)
-    model.multiclass_ = _multiclass_from(about, model)
-    model._square = MeanSquare(**about.get("mean_square", {}))
-    state = _checked_state(arrays, model)
-    if arrays["coef"].shape != state.weights.shape or arrays["coef"].dtype.kind != "f":
-        raise ValueError("the coefficients do not fit the state")
-    shown = Weights(arrays["coef"], arrays["intercept"])
-    if shown.bias.shape != state.bias.shape or shown.bias.dtype.kind != "f":
-        raise ValueError("the intercepts do not fit the state")
-    if not all(np.isfinite(array).all() for array in shown):
-        raise ValueError("the coefficients hold numbers that are not finite")
-    give_names(model, about, arrays["coef"].shape[1])
-    empty = np.empty((0, state.weights.shape[1]), state.weights.dtype)
-    examples = examples_of(empty, np.empty(0, np.int32))
-    model._learner = model._new_learner(examples, len(model.classes_))
-    model._learner.restore(state)
-    model._places = model._base = None
-    model._shown = shown
-    model._progress = Progress(**{name: about["state"][name] for name in PROGRESS})
-    model.history_ = History([epoch_from(epoch) for epoch in about["history"]])
-    model.n_iter_, model.stop_reason_ = int(about["n_iter"]), about["stop_reason"]
-    model.n_updates_, model.t_ = model._progress.updates, round(model._progress.steps)
-    model.converged_ = model.stop_reason_ == "separated"
-    give_recent(model, arrays)
-    return model
-
-
-def epoch_from(plain: dict[str, Any]) -> Epoch:
+def _epoch_from(plain: dict[str, Any]) -> Epoch:
     """An epoch of a file; version 1 called updated rows mistakes."""
     if "online_error" in plain:
         plain = dict(plain)
@@ -158,45 +137,8 @@ def epoch_from(plain: dict[str, Any]) -> Epoch:
     return Epoch(**plain)
 
 
-def _multiclass_from(about: dict[str, Any], model: LinearTraining) -> str:
-    """How classes are told apart; files of before the option "auto" have the parameter only."""
-    found = about.get("multiclass", model.multiclass)
-    given = ("auto", "ovr" if found == "labels" else found)
-    if found not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in given:
-        raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
-    return str(found)
-
-
-def _checked_state(arrays: dict[str, np.ndarray], model: LinearTraining) -> State:
-    own = FAMILY_ARRAYS if "state.book" in arrays else ()
-    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in (*STATE_ARRAYS, *own)}
-    problems = n_problems(len(model.classes_), model.multiclass_)
-    shape = (problems, found["weights"].shape[1])
-    wanted: dict[str, Any] = {
-        "weights": shape, "sums": shape if found["sums"].size else (0, 0), "book": (BOOK, problems)
-    }  # fmt: skip
-    if own:
-        cells = found["cells"]
-        wanted["cells"] = (problems, cells.shape[1], cells.shape[2])
-        if cells.size and cells.shape[1] not in (shape[1], shape[1] + 1):
-            raise ValueError(f"cells is {cells.shape}, for {shape[1]} features")
-    for name, array in found.items():
-        fits = array.shape == wanted.get(name, (problems,)) and array.dtype.kind == "f"
-        if not fits or not np.isfinite(array).all():
-            raise ValueError(f"{name} is {array.shape} or holds numbers that are not finite")
-    return State(**found)
-
-
-def recent_arrays(model: Any) -> dict[str, np.ndarray]:
-    """What a model file holds of the scores that a model is calibrated by."""
-    recent = getattr(model, "_recent", None)
-    if recent is None:
-        return {}
-    return {"recent.scores": np.ascontiguousarray(recent[0]), "recent.codes": recent[1]}
-
-
-def give_recent(model: Any, arrays: dict[str, np.ndarray]) -> None:
-    """Give a model what :func:`recent_arrays` wrote; what does not fit is a ValueError."""
+def _give_recent(model: Any, arrays: Arrays) -> None:
+    """Give a model the scores that it is calibrated by."""
     model._recent = model._calibration = None
     if "recent.scores" not in arrays:
         return
@@ -214,3 +156,118 @@ def give_recent(model: Any, arrays: dict[str, np.ndarray]) -> None:
     if not fits:
         raise ValueError("the scores to calibrate by do not fit the classes")
     model._recent = scores, codes
+
+
+# Linear classifiers
+
+
+def _linear_arrays(model: Any) -> tuple[Arrays, About]:
+    coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
+    arrays = {"coef": coefficients, "intercept": model.intercept_}
+    about = {
+        "n_iter": model.n_iter_,
+        "stop_reason": model.stop_reason_,
+        "multiclass": model.multiclass_,
+        "mean_square": asdict(model._square),
+    }
+    return arrays | state_arrays(model.state_, "state."), about
+
+
+def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
+    model.multiclass_ = _multiclass_from(about, model)
+    model._square = MeanSquare(**about.get("mean_square", {}))
+    problems = n_problems(len(model.classes_), model.multiclass_)
+    state = state_from(arrays, "state.", problems, full=True)
+    shown = Weights(arrays["coef"], arrays["intercept"])
+    expect("coef", shown.weights, np.floating, state.weights.shape)
+    expect("intercept", shown.bias, np.floating, state.bias.shape)
+    empty = np.empty((0, state.weights.shape[1]), state.weights.dtype)
+    examples = examples_of(empty, np.empty(0, np.int32))
+    model._learner = model._new_learner(examples, len(model.classes_))
+    model._learner.restore(state)
+    model._places = model._base = None
+    model._shown = shown
+
+
+def _multiclass_from(about: About, model: Any) -> str:
+    """How classes are told apart; files of before the option "auto" have the parameter only."""
+    found = about.get("multiclass", model.multiclass)
+    given = ("auto", "ovr" if found == "labels" else found)
+    if found not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in given:
+        raise ValueError(f"multiclass is {found!r}, which the parameters do not allow")
+    return str(found)
+
+
+# Kernel perceptrons
+
+
+def _dual_arrays(model: Any) -> tuple[Arrays, About]:
+    state, vectors = model.state_, getattr(model, "support_vectors_", None)
+    arrays = {"support": model.support_}
+    arrays |= {f"log.{name}": getattr(state.log, name) for name in _LOG}
+    arrays |= {f"state.{name}": getattr(state, name) for name in _DUAL}
+    if state.kept is not None:
+        arrays |= {"kept.clock": state.kept.clock, "kept.squares": state.kept.squares}
+    if sparse.issparse(vectors):
+        arrays |= {f"vectors.{name}": getattr(vectors, name) for name in _CSR}
+    elif vectors is not None:
+        arrays["vectors"] = vectors
+    about = {
+        "n_features": model.n_features_in_,
+        "gamma": float(model._fixed.gamma),
+        "unit": float(model._fixed.unit),
+        "precision": model._fixed.dtype.name,
+        "rows_seen": model._rows_seen,
+        "marked": state.marked,
+        "kept": None if state.kept is None else state.kept.lines,
+        "removals": state.removals,
+    }
+    return arrays, about
+
+
+def _restore_dual(model: Any, arrays: Arrays, about: About) -> None:
+    if about["precision"] not in ("float32", "float64"):
+        raise ValueError(f"{about['precision']!r} is not a precision of this package")
+    fixed = FixedKernel.of(model, float(about["gamma"]), about["precision"])
+    model._fixed = replace(fixed, unit=float(about.get("unit", 1.0)))
+    if not 0 < model._fixed.unit < np.inf:
+        raise ValueError(f"{about['unit']!r} is not a mean of Gram entries")
+    model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
+    expect("support", model.support_, np.int64, (len(model.support_),))
+    if model.kernel == "precomputed":
+        return
+    shape = (model.support_.size, model.n_features_in_)
+    values = vectors = arrays.get("vectors", np.empty(0))
+    if "vectors" not in arrays:
+        vectors = sparse.csr_array(tuple(arrays[f"vectors.{name}"] for name in _CSR), shape=shape)
+        vectors.check_format(full_check=True)
+        values = vectors.data
+    expect("vectors", values, model._fixed.dtype, values.shape)
+    if vectors.shape != shape:
+        raise ValueError("the support vectors do not fit the support")
+    model.support_vectors_ = vectors
+
+
+def _dual_state(model: Any, arrays: Arrays, about: About) -> DualState:
+    problems = len(model._problems())
+    log = Log(**{name: arrays[f"log.{name}"] for name in _LOG})
+    for name, limit in (("problems", problems), ("rows", model.support_.size)):
+        places = getattr(log, name)
+        expect(name, places, np.int64, (len(log),))
+        if places.size and not 0 <= places.min() <= places.max() < limit:
+            raise ValueError(f"the log names {name} that are not there")
+    expect("taus", log.taus, np.number, (len(log),))
+    expect("times", log.times, np.number, (len(log),))
+    if model.keep == "vote" and np.max(np.abs(log.taus), initial=0.0) > MOST_COPIES:
+        raise ValueError(f"the log has an update of more than {MOST_COPIES:,} copies")
+    found: dict[str, Any] = {name: arrays[f"state.{name}"] for name in _DUAL}
+    kept = None
+    if about["kept"] is not None:
+        kept = Moment(int(about["kept"]), arrays["kept.clock"], arrays["kept.squares"])
+        if not 0 <= kept.lines <= len(log):
+            raise ValueError("the kept model is not of the log")
+    for name, array in [*found.items(), *(enumerate(kept[1:]) if kept else ())]:
+        expect(str(name), array, np.number, (2, problems) if name == "squares" else (problems,))
+    return DualState(
+        log=log, kept=kept, marked=int(about["marked"]), removals=about["removals"], **found
+    )

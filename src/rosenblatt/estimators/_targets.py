@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.estimators import _checks as checks
-from rosenblatt.learners.examples import check_sparse
+from rosenblatt.kernels import family_cells as at
+from rosenblatt.learners.examples import ONE, check_sparse
+from rosenblatt.learners.problems import Moves, moves
+from rosenblatt.learners.weights import State
 
 _WIDEST = 1 << 16  # whole numbers from so narrow a range are looked up in a table
 
@@ -18,25 +22,14 @@ _WIDEST = 1 << 16  # whole numbers from so narrow a range are looked up in a tab
 class Targets(NamedTuple):
     """The classes, and which of them each row has.
 
-    Attributes
-    ----------
-    classes : array
-        The labels, sorted; of an indicator matrix the numbers of its columns.
-    codes : int32 array
-        The class number of each row; of an indicator matrix the number of its set of labels.
-    sets : bool array (sets, labels) or None
-        The labels of each set, of an indicator matrix.
-
-    Examples
-    --------
     >>> Targets.of(np.array([[True, False], [True, True], [True, False]]))
     Targets(classes=array([0, 1]), codes=array([0, 1, 0], dtype=int32), sets=array([[ True, False],
            [ True,  True]]))
     """
 
-    classes: np.ndarray
-    codes: np.ndarray
-    sets: np.ndarray | None = None
+    classes: np.ndarray  # the labels, sorted; of an indicator matrix the numbers of its columns
+    codes: np.ndarray  # the class number of each row; of a matrix the number of its set of labels
+    sets: np.ndarray | None = None  # of a matrix, bool (sets, labels): the labels of each set
 
     @classmethod
     def of(cls, y: np.ndarray) -> Targets:
@@ -65,11 +58,32 @@ class Targets(NamedTuple):
         return self.codes[rows] if self.sets is None else self.sets[self.codes[rows]]
 
     def weights(self, sample_weight: Any, class_weight: Any) -> np.ndarray:
-        """The weight of each row by itself and by its class; a single one where all are 1."""
-        if self.sets is None:
-            return checks.example_weights(sample_weight, class_weight, self.classes, self.codes)
-        numbers = np.arange(len(self.sets))
-        return checks.example_weights(sample_weight, None, numbers, self.codes, fewest=1)
+        """The weight of each row by itself and by its class; a single one where all are 1.
+
+        Fewer than two classes of positive weight are refused, but one set of labels will do.
+        """
+        classes, codes, fewest = self.classes, self.codes, 2
+        if self.sets is not None:
+            classes, class_weight, fewest = np.arange(len(self.sets)), None, 1
+        weights = checks.check_weights(sample_weight, len(codes))
+        if class_weight is not None:
+            if isinstance(class_weight, dict) and any(not v >= 0 for v in class_weight.values()):
+                raise ValueError(f"class_weight must not be negative, got {class_weight}.")
+            counted = codes if weights.size == 1 else codes[weights > 0]
+            factors = checks.class_factors(class_weight, classes, classes[counted])
+            weights = np.broadcast_to(weights, codes.shape) * factors[codes]
+        present = np.arange(len(classes))
+        if weights is not ONE:
+            present = np.unique(codes[np.broadcast_to(weights, codes.shape) > 0])
+        if present.size == 0:
+            raise ValueError("All weights are zero; give at least two classes a positive weight.")
+        if present.size < fewest:
+            only = classes.tolist()[present[0]]
+            raise ValueError(
+                f"All examples of positive weight are of one class, {only!r}; a classifier needs "
+                "at least 2 classes."
+            )
+        return ONE if np.all(weights == 1.0) else np.ascontiguousarray(weights)
 
     def held_out(self, share: float, random: np.random.RandomState) -> np.ndarray:
         """So large a share of the rows: as large a one of each class, or of all rows."""
@@ -160,7 +174,7 @@ def check_label_options(estimator: Any) -> None:
 
 
 def check_same_labels(y: np.ndarray, classes: np.ndarray, several: bool) -> None:
-    """Refuse rows that cannot go on with what a model has learned from."""
+    """Refuse rows from which a model cannot go on."""
     if several and (y.ndim == 1 or y.shape[1] != len(classes)):
         raise ValueError(
             f"y has shape {y.shape}, but the model has learned from indicator matrices of "
@@ -196,3 +210,71 @@ def classes_and_codes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return (np.flatnonzero(present) + least).astype(y.dtype), numbers[places]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes.astype(np.int32)
+
+
+def arrivals(y: np.ndarray, classes: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """The stretches of y in which the same classes are known, and these: `classes`, and new ones.
+
+    Learning row by row meets a label at its first row and not before, however the rows are divided
+    into calls.
+
+    >>> arrivals(np.array(["b", "a", "b", "c"]), np.array(["b"]))[1:]
+    [(1, 3, array(['a', 'b'], dtype='<U1')), (3, 4, array(['a', 'b', 'c'], dtype='<U1'))]
+    """
+    found = [(0, classes)]
+    if classes.size:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        if np.array_equal(classes.take(codes), y):
+            return [(0, len(y), classes)]
+    labels, first = np.unique(y, return_index=True)
+    fresh = ~np.isin(labels, classes)
+    for row, label in sorted(zip(first[fresh].tolist(), labels[fresh], strict=True)):
+        known = np.union1d(found[-1][1], np.array([label])) if found[-1][1].size else [label]
+        found.append((row, np.asarray(known)))
+    ends = [row for row, _ in found[1:]] + [len(y)]
+    return [(a, b, known) for (a, known), b in zip(found, ends, strict=True) if a < b]
+
+
+def grown(state: State, old: np.ndarray, new: np.ndarray, multiclass: str) -> State:
+    """The state with the weight vectors of classes that have come up, all zero."""
+    if len(new) <= 2:
+        return state
+    places, signs, sources, total = moved = moves(old, new, multiclass)
+
+    def spread(array: np.ndarray) -> np.ndarray:
+        out = np.zeros((total, *array.shape[1:]), array.dtype)
+        shape = (-1,) + (1,) * (array.ndim - 1)
+        out[places] = array[sources] * signs.astype(array.dtype).reshape(shape) + 0.0
+        return out
+
+    own_clock = multiclass == "ovo"
+    clock = np.abs(spread(state.clock)) if own_clock else np.full(total, state.clock[0])
+    sums = spread(state.sums) if state.sums.size else state.sums
+    found = State(spread(state.weights), spread(state.bias), sums, spread(state.bias_sums), clock)
+    return _family_grown(state, found, moved, multiclass) if state.book.size else found
+
+
+def _family_grown(state: State, found: State, moved: Moves, multiclass: str) -> State:
+    """The cells and the book of a member of the family; NaN for what has yet to begin.
+
+    Weights, sums of gradients and biases change sign where a class is on the other side; variances
+    and sums of squares do not.
+    """
+    places, signs, sources, total = moved
+    adaptive = state.cells.shape[2:] == (3,)
+    cells = np.full((total, *state.cells.shape[1:]), np.nan)
+    book = np.full((at.BOOK, total), np.nan)
+    if sources:
+        book[:, places] = state.book[:, sources]
+        for row in (at.BIAS, at.BIAS_SUM, at.BIAS_W, *([at.BIAS_A] if adaptive else [])):
+            book[row, places] *= signs
+        cells[places] = state.cells[sources]
+        if state.cells.shape[1] == state.weights.shape[1]:
+            cells[places, :, : 2 if adaptive else 1] *= signs[:, None, None]
+    if multiclass != "ovo":  # as much time has passed for new classes as for old ones
+        for row in (at.CLOCK, at.STEPS, at.SCALES):
+            book[row] = state.book[row, 0]
+    if multiclass == "joint":  # one book for all: its numbers are in the first column
+        book[at.SCALE :] = state.book[at.SCALE :, :1]
+        book[at.NORM] *= len(sources) / len(state.bias)
+    return replace(found, cells=cells if state.cells.size else state.cells, book=book)

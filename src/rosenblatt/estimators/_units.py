@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.estimators import _device
-from rosenblatt.kernels.lengths import squared_lengths
+from rosenblatt.kernels.measures import squared_lengths
 from rosenblatt.learners.examples import Examples
 
 GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
@@ -29,24 +29,11 @@ _BITS = 8
 
 @dataclass(frozen=True)
 class MeanSquare:
-    """The mean squared length of rows, rounded so that the order of adding up cannot be seen.
-
-    Attributes
-    ----------
-    value : float
-        The mean in use.
-    total, rows : float and int or None
-        What it is made of while rows come one by one; rows is None once the mean is settled.
-    """
+    """The mean squared length of rows, rounded so that the order of adding up cannot be seen."""
 
     value: float = 1.0
-    total: float = 0.0
-    rows: int | None = None
-
-    @property
-    def varied(self) -> bool:
-        """Whether the mean changed while rows came one by one."""
-        return self.total > 0
+    total: float = 0.0  # what it is made of while rows come one by one
+    rows: int | None = None  # None once the mean is settled
 
     @classmethod
     def of(
@@ -165,10 +152,5 @@ def stretches(first: int, count: int) -> list[tuple[int, int]]:
     >>> stretches(255, 1000), stretches(256, 10)
     ([(0, 1000)], [(0, 10)])
     """
-    cuts, at = [], 1
-    while at <= ROWS_THAT_DECIDE:
-        if 0 < at - 1 - first < count:
-            cuts.append(at - 1 - first)
-        at *= 2
-    edges = [0, *cuts, count]
-    return list(pairwise(edges))
+    cuts = [(1 << k) - 1 - first for k in range(ROWS_THAT_DECIDE.bit_length())]
+    return list(pairwise([0, *(cut for cut in cuts if 0 < cut < count), count]))

@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -28,53 +28,29 @@ from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import claim, remove_leftovers
-from rosenblatt.kernels.family_cells import BOOK
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 
-_LEARNED = ("weights", "bias", "sums", "bias_sums", "clock")
-_OF_FAMILY = ("cells", "book")
 _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | None")]
 
 
 class Checkpoint:
-    """A folder that holds a run, written every so often.
-
-    Parameters
-    ----------
-    folder : path
-        Created if needed.
-    seconds : float
-        The least time between two writes.
-    rows : int or None
-        Write, too, when so many rows were read or visited since the last time.
-    """
+    """A folder that holds a run: written `seconds` after the last time, or so many `rows` after."""
 
     format, version = "rosenblatt-checkpoint", 5
     unreadable = "a checkpoint that this release can read"
+    rows_name = "rows"
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
         self.folder, self.seconds, self.rows = Path(folder), seconds, rows
+        self.file, self.row_folder = self.folder / "checkpoint", self.folder / self.rows_name
+        self.lock = self.folder / "lock"  # what a run holds while it uses the folder
         self._last, self._visits = monotonic(), 0
-
-    @property
-    def file(self) -> Path:
-        """The checkpoint itself."""
-        return self.folder / "checkpoint"
-
-    @property
-    def row_folder(self) -> Path:
-        """Where the rows lie."""
-        return self.folder / "rows"
-
-    @property
-    def lock(self) -> Path:
-        """What a run holds while it uses the folder."""
-        return self.folder / "lock"
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -128,7 +104,10 @@ class Checkpoint:
         """The arrays of a run and what goes with them, once the rows are on the disk."""
         source, rows = run.source, run.rows
         rows.store.flush(sync=True)
-        arrays = {"columns": rows.numbering.columns} | _arrays_of(run.learner.state())
+        state = run.learner.state()
+        arrays = {"columns": rows.numbering.columns} | state_arrays(state, "learner.")
+        if state.before is not None:
+            arrays |= {f"before.{name}": array for name, array in state.before._asdict().items()}
         about: dict[str, Any] = {
             "fingerprint": source.fingerprint(),
             "changes": source.last_changes(),
@@ -153,6 +132,7 @@ class Checkpoint:
             If the file is damaged, or of a run with other data or other settings.
         """
         found = self._read(run)
+        run.begin()
         if found is not None:
             with damage_is_named(str(self.file)):
                 self._restore(run, *found)
@@ -171,20 +151,20 @@ class Checkpoint:
 
     def _restore(self, run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Put a run where a saved one was, once all of it is known to fit together."""
-        source, rows = run.source, run.rows
-        columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
-        state, n_classes = _state_of(arrays), int(about["n_classes"])
-        _check_columns(columns, 1 << source.features.ngrams.bits)
+        source, rows, bits = run.source, run.rows, run.source.features.ngrams.bits
+        columns = unpack_columns(arrays, bits)
+        classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
         several = source.features.separator is not None
         problems = n_problems(n_classes, "labels" if several else "ovr")
-        _check_state(state, problems, len(columns))
+        state = _state_of(arrays, problems, len(columns))
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))
         n_codes = len(sets) if several else len(classes)
         rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
-        rows.numbering = Numbering(1 << source.features.ngrams.bits, columns)
+        rows.numbering = Numbering(1 << bits, columns)
         if "scales" in arrays:
-            _expect("scales", arrays["scales"], (min(len(arrays["scales"]), len(columns)),))
+            known = min(len(arrays["scales"]), len(columns))
+            expect("scales", arrays["scales"], np.floating, (known,))
             rows.rarity = Rarity(arrays["scales"], float(about["rest"]))
         source.classes, source.label_sets = classes, sets
         source.rows, source.bad, missing = about["counts"]
@@ -195,7 +175,7 @@ class Checkpoint:
             raise ValueError(f"it has visited {run.progress.position} of {len(rows.store)} rows")
         if run.progress.kept is not None:
             weights = run.progress.kept.weights.weights
-            _expect("kept", weights, (len(state.bias), weights.shape[1]))
+            expect("kept", weights, np.floating, (problems, weights.shape[1]))
         run.learner = run.new_learner(rows.rarity, n_classes)
         run.learner.restore(state)
         if run.phase != "reading":  # while reading, classes and features may still turn up
@@ -251,53 +231,18 @@ def _label_sets(members: Any, n_classes: int) -> LabelSets:
     return sets
 
 
-def _arrays_of(state: State) -> dict[str, Any]:
-    own = _OF_FAMILY if state.book.size else ()
-    arrays = {f"learner.{name}": getattr(state, name) for name in (*_LEARNED, *own)}
-    if state.before is not None:
-        arrays |= {f"before.{name}": array for name, array in state.before._asdict().items()}
-    return arrays
-
-
-def _state_of(arrays: dict[str, Any]) -> State:
-    before = None
-    if "before.weights" in arrays:
-        before = Weights(arrays["before.weights"], arrays["before.bias"])
-    own = _OF_FAMILY if "learner.book" in arrays else ()
-    learned = {name: arrays[f"learner.{name}"] for name in (*_LEARNED, *own)}
-    return State(**learned, before=before)
-
-
-def _check_columns(columns: np.ndarray, size: int) -> None:
-    """Refuse columns that are not different numbers below a size."""
-    if columns.dtype != np.uint32 or columns.ndim != 1:
-        raise ValueError("columns is not a list of columns")
-    if len(columns) and (int(columns.max()) >= size or len(np.unique(columns)) < len(columns)):
-        raise ValueError("the columns do not fit the feature specification")
-
-
-def _check_state(state: State, problems: int, features: int) -> None:
-    """Refuse what a learner of so many problems and features cannot have learned."""
-    shape = (problems, state.weights.shape[1])
-    if shape[1] > features:
-        raise ValueError(f"there are weights of {shape[1]} features, but {features} features")
-    _expect("weights", state.weights, shape)
-    _expect("sums", state.sums, shape if state.sums.size else state.sums.shape)
-    if state.before is not None:
-        before = state.before.weights
-        _expect("before", before, (problems, min(before.shape[1], shape[1])))
-        _expect("before", state.before.bias, (problems,))
-    for name in ("bias", "bias_sums", "clock"):
-        _expect(name, getattr(state, name), (problems,))
-    if state.book.size:
-        depth = state.cells.shape[2] if state.cells.ndim == 3 else 0
-        _expect("cells", state.cells, (*shape, depth) if depth else (problems, 0, 0))
-        _expect("book", state.book, (BOOK, problems))
-
-
-def _expect(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
-        raise ValueError(f"{name} is {array.dtype}{array.shape} or holds what is not finite")
+def _state_of(arrays: dict[str, Any], problems: int, features: int) -> State:
+    """What a learner of so many problems and, at most, features has learned."""
+    state = state_from(arrays, "learner.", problems)
+    n = state.weights.shape[1]
+    if n > features:
+        raise ValueError(f"there are weights of {n} features, but {features} features")
+    if "before.weights" not in arrays:
+        return state
+    before = Weights(arrays["before.weights"], arrays["before.bias"])
+    expect("before", before.weights, np.floating, (problems, min(before.weights.shape[1], n)))
+    expect("before", before.bias, np.floating, (problems,))
+    return replace(state, before=before)
 
 
 def _plain_progress(progress: Progress) -> dict[str, Any]:

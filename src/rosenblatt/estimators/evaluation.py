@@ -50,23 +50,6 @@ class _Counted:
 class Evaluation(_Counted):
     """The confusion matrix of a model on a file, and what follows from it.
 
-    Attributes
-    ----------
-    classes : tuple of str
-    confusion : int array (classes, classes)
-        Rows of each true class (first index) that were taken for each class (second).
-    scores, truth : arrays
-        For curves: the scores of each row, one for two classes and else one a class, and its
-        true class number. Empty unless they were to be kept.
-    bad : int
-        Rows that were left out.
-    trained_on : list of str
-        Files among those judged that the model was trained on.
-    reliability : Reliability or None
-        Of the probabilities, if the model has them.
-
-    Examples
-    --------
     >>> result = Evaluation(("neg", "pos"), np.array([[40, 10], [5, 45]]))
     >>> result.accuracy, [round(end, 3) for end in result.interval()]
     (0.85, [0.767, 0.907])
@@ -75,12 +58,14 @@ class Evaluation(_Counted):
     """
 
     classes: tuple[str, ...]
-    confusion: np.ndarray
+    confusion: np.ndarray  # rows of each true class (first) that were taken for each class (second)
+    # For curves, if they were to be kept: the scores of each row, one for two classes and else one
+    # a class, and its true class number.
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
     truth: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
-    bad: int = 0
-    trained_on: list[str] = field(default_factory=list)
-    reliability: Reliability | None = None
+    bad: int = 0  # rows that were left out
+    trained_on: list[str] = field(default_factory=list)  # files judged that the model learned from
+    reliability: Reliability | None = None  # of the probabilities, if the model has them
 
     hits = property(lambda self: np.diag(self.confusion))
     said = property(lambda self: self.confusion.sum(axis=0))
@@ -135,18 +120,6 @@ class Evaluation(_Counted):
 class LabelEvaluation(_Counted):
     """Counts of labels that were right, where a row may have several, and what follows from them.
 
-    Attributes
-    ----------
-    hits, said, true : int arrays (classes,)
-        How often each label was predicted rightly, was predicted, and was there.
-    at_rank : dict
-        Precision and recall of the K labels of the largest scores, by K: the share of these that
-        are right, and the share of all labels that is among them (as fastText counts them).
-    classes, bad, trained_on
-        As of an :class:`Evaluation`.
-
-    Examples
-    --------
     >>> counts = np.array([[3, 1], [4, 2], [4, 1]])
     >>> result = LabelEvaluation(("a", "b"), 5, *counts, {1: (0.8, 0.8)}, 0, [])
     >>> round(result.micro_f1, 3), round(result.macro_f1, 3)
@@ -158,6 +131,8 @@ class LabelEvaluation(_Counted):
     hits: np.ndarray
     said: np.ndarray
     true: np.ndarray
+    # Precision and recall of the K labels of the largest scores, by K: the share of these that are
+    # right, and the share of all labels that is among them (as fastText counts them).
     at_rank: dict[int, tuple[float, float]]
     bad: int
     trained_on: list[str]

@@ -130,11 +130,9 @@ class NAROW(FamilyClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import NAROW
-    >>> X, y = load_iris(return_X_y=True)
-    >>> NAROW(max_iter=1, tol=None, random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
-    1.0
+    >>> NAROW(random_state=0).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_.round(2)
+    array([[ 0.53, -0.04]])
     """
 
     b: float = 1.0
@@ -161,11 +159,9 @@ class ConfidenceWeighted(FamilyClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import ConfidenceWeighted
-    >>> X, y = load_iris(return_X_y=True)
-    >>> ConfidenceWeighted(random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
-    1.0
+    >>> ConfidenceWeighted(random_state=0).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_.round(2)
+    array([[ 1.2 , -0.18]])
     """
 
     confidence: float = 0.9
@@ -193,11 +189,9 @@ class SCW(FamilyClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import SCW
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SCW(random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
-    1.0
+    >>> SCW(random_state=0).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_.round(2)
+    array([[ 1.2 , -0.18]])
     """
 
     C: float = 1.0
@@ -255,11 +249,9 @@ class SecondOrderPerceptron(FamilyClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
     >>> from rosenblatt import SecondOrderPerceptron
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SecondOrderPerceptron(random_state=0).fit(X[:100], y[:100]).score(X[:100], y[:100])
-    1.0
+    >>> SecondOrderPerceptron(random_state=0).fit([[2.0, 1.0], [-1.0, 1.0]], [1, 0]).coef_.round(2)
+    array([[ 0.54, -0.11]])
     """
 
     whiten: str = "mistakes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,8 @@ from rosenblatt.errors import DataError
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.family import Family
-from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.rates import SAMPLE, rarity_of
+from rosenblatt.models import Model
 from rosenblatt.training.order import shuffled
 from rosenblatt.training.state import Progress
 
@@ -35,33 +35,6 @@ class FileRows:
     that depends on the seed and the epoch alone. When a class turns up that the learner does not
     know, learning begins again with the rows kept so far: a model is the same as if all classes had
     been known from the first row on.
-
-    Parameters
-    ----------
-    source : Source
-        Where the rows come from.
-    learner : Linear
-        It is told of new features and classes.
-    progress : Progress
-        Of the run that visits the rows; it begins again with the learner.
-    memory : int
-        Bytes of rows to keep in memory; more go to disk.
-    folder : path, optional
-        Keep all rows on disk, here.
-    held_out : float
-        The share of rows that are not visited, for validation.
-    seed : int
-        Decides the orders and which rows are held out.
-    valid : Source, optional
-        Rows for validation, instead of held-out ones.
-    rarity : Rarity, optional
-        The scales behind the learner's feature rates, if these are known. Otherwise sources of
-        nothing but text get rates from their first 4,096 rows.
-    columns : uint32 array, optional
-        Columns that the learner has weights for already.
-    class_weight : "balanced" or dict of label to weight, optional
-        Weights of classes, which multiply those of their rows. Balanced ones are known when all
-        rows are read: only then learning begins.
     """
 
     repeats, visits_all = False, True
@@ -69,29 +42,29 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        learner: Linear | Family,
-        progress: Progress,
+        settings: Any,  # of the run
+        learner: Any,  # Linear or Family; it is told of new features and classes
+        progress: Progress,  # of the run that visits the rows; it begins again with the learner
         *,
-        memory: int,
-        folder: Path | None = None,
-        held_out: float = 0.0,
-        seed: int = 0,
-        valid: Source | None = None,
-        rarity: Rarity | None = None,
-        columns: np.ndarray | None = None,
-        class_weight: str | dict[str, float] | None = None,
+        valid: Source | None = None,  # rows for validation, instead of held-out ones
+        start: Model | None = None,  # a model that the learner goes on from
+        folder: Path | None = None,  # keep all rows on disk, here
     ) -> None:
         self.source, self.valid = source, valid
         self.learner, self.progress = learner, progress
-        self.store = Store(memory, folder)
+        self.store = Store(settings.memory, folder)
+        columns = None if start is None else start.columns
         self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
-        self.rarity = rarity
-        self.held_out, self.seed = held_out, seed
+        self.held_out, self.seed = settings.held_out(valid is not None), settings.seed
         self.batches = self.bytes = self.restarts = 0
-        self._gets_rates = rarity is None and columns is None and source.features.is_text
+        # The scales behind the learner's feature rates; without a model to go on from, sources of
+        # nothing but text get rates from their first 4,096 rows.
+        self.rarity = rarity_of_model(start)
+        self._gets_rates = start is None and source.features.is_text
         self._handed = 0  # rows that the run got, or that were held out
         self._validation: Store | None = None
-        self._class_weight, self._factors = class_weight, np.empty(0)
+        # Weights of classes multiply those of rows. Balanced ones wait for the last row.
+        self._class_weight, self._factors = settings.class_weight, np.empty(0)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
         """Examples and the order in which to visit them, after so many visits of an epoch."""
@@ -122,9 +95,9 @@ class FileRows:
         by_class = self._factors[examples.codes]
         return examples.reweighted(np.ascontiguousarray(examples.omega * by_class))
 
-    def everything(self) -> tuple[Examples, np.ndarray]:
-        """All rows kept so far, and those that are visited."""
-        return self.examples(), self._visited(np.arange(len(self.store), dtype=np.uint64))
+    def _everything(self) -> np.ndarray:
+        """The rows kept so far that are visited."""
+        return self._visited(np.arange(len(self.store), dtype=np.uint64))
 
     def close(self) -> None:
         """Let go of the rows; temporary files disappear."""
@@ -137,12 +110,12 @@ class FileRows:
         """Whether an epoch can visit all rows in any order at full speed."""
         return self.store.size <= self.store.memory
 
-    def validation_error(self, learner: Linear | Family, averaged: bool) -> float:
+    def validation_error(self, learner: Any, averaged: bool) -> float:
         """The share of wrong predictions on held-out rows; NaN if there are none."""
         examples, rows = self.validation_examples(learner)
         return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
 
-    def validation_examples(self, learner: Linear | Family) -> tuple[Examples, np.ndarray]:
+    def validation_examples(self, learner: Any) -> tuple[Examples, np.ndarray]:
         """Examples, by their own weights, and which of them are for validation."""
         if self.valid is None:
             return self._examples(*self.store.arrays()), self.held_out_rows()
@@ -161,14 +134,11 @@ class FileRows:
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read, keep, and hand out what is kept in the order of the files."""
-        self._handed = self._rows_before(position)
+        self._handed = int(self._everything()[position - 1]) + 1 if position else 0
         for batch in self.source.batches(self.batches, lent=True):
-            before, rows = len(self.store), self._keep(batch, self.store)
+            before, examples = len(self.store), self._keep(batch, self.store)
             self.batches += 1
             self.bytes += batch.size
-            assert batch.labels is not None
-            omega = ONE if batch.weights is None else batch.weights
-            examples = self._examples(rows, batch.labels, omega)
             if not self._is_ready():
                 yield examples, _NO_ROWS
                 continue
@@ -249,7 +219,7 @@ class FileRows:
 
     def _orders(self, epoch: int) -> Iterator[np.ndarray]:
         if self.fit_in_memory:
-            yield shuffled(self.everything()[1], self.seed, epoch)
+            yield shuffled(self._everything(), self.seed, epoch)
             return
         for order in self.store.orders([self.seed, epoch]):
             yield self._visited(order)
@@ -266,11 +236,7 @@ class FileRows:
             is_visited &= self._factors[self.store.arrays()[1][at]] > 0
         return rows[is_visited]
 
-    def _rows_before(self, visits: int) -> int:
-        """How many rows it takes to come to so many visits in the order of the files."""
-        return int(self.everything()[1][visits - 1]) + 1 if visits else 0
-
-    def _keep(self, batch: Batch, store: Store) -> Packed:
+    def _keep(self, batch: Batch, store: Store) -> Examples:
         """Put a batch into a store, packed."""
         assert batch.labels is not None, "training needs labels"
         if not self.source.features.is_text:
@@ -278,7 +244,7 @@ class FileRows:
         room = store.room(len(batch), len(batch.rows.indices))
         rows = self.numbering.pack(batch.rows, room)
         store.commit(rows, batch.labels, batch.weights)
-        return rows
+        return self._examples(rows, batch.labels, ONE if batch.weights is None else batch.weights)
 
     def _check_values(self, batch: Batch) -> None:
         """Refuse values whose products float32 cannot hold: weights would become infinite."""
@@ -318,6 +284,12 @@ class FileRows:
 def known_classes(source: Source) -> int:
     """How many classes a learner of a source has by now: two at least."""
     return max(2, len(source.classes))
+
+
+def rarity_of_model(model: Model | None) -> Rarity | None:
+    """The scales a model was trained with; features it never met get the largest of them."""
+    scales = None if model is None else model.state.get("scale")
+    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
 def near_rows(rows: Packed) -> int:

@@ -13,11 +13,10 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows, known_classes
+from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
-from rosenblatt.learners.labels import LabelLearner
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models import Model
@@ -74,35 +73,9 @@ class Settings:
 class FileRun:
     """Where a training run over files stands; all that a checkpoint saves.
 
-    Parameters
-    ----------
-    source : Source
-        Where the rows come from.
-    settings : Settings
-        What to do.
-    valid : Source, optional
-        Rows that decide the number of epochs, instead of held-out ones.
-    start : Model, optional
-        A model to go on from; the source was opened with its features and classes.
-    threads : int
-        Threads that learn.
-    folder : path, optional
-        Where to keep the rows on disk, for runs that are to be resumed.
-
-    Attributes
-    ----------
-    rows : FileRows
-        The rows, and what was read so far.
-    learner : Linear or Family
-        What learns in the present phase.
-    runs : list of Progress
-        Of the phases so far: epochs, and then perhaps a refit on all rows.
-    shards, done, tasks : int
-        Of runs by several workers: shards, and tasks of the step under way, done and all.
-    tuning : list of dict
-        What was tried before the run, to choose its settings.
-    held_out : HeldOut
-        What held-out rows decided after the first phase.
+    `learner` and `progress` are those of the present phase: the epochs, and then perhaps a refit on
+    all rows. For runs by several workers `shards`, `done` and `tasks` count shards, and tasks of
+    the step under way, done and all.
     """
 
     shards = done = tasks = 0
@@ -112,25 +85,24 @@ class FileRun:
         source: Source,
         settings: Settings,
         *,
-        valid: Source | None = None,
-        start: Model | None = None,
+        valid: Source | None = None,  # rows that decide the number of epochs, not held-out ones
+        start: Model | None = None,  # to go on from; the source has its features and classes
         threads: int = 1,
-        folder: Path | None = None,
+        folder: Path | None = None,  # where to keep the rows on disk, for runs to be resumed
     ) -> None:
         self.source, self.settings = source, settings.for_features(source.features)
         self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
-        self.tuning: list[dict[str, Any]] = []
-        self.held_out = HeldOut()
-        rarity = rarity_of_model(start) if start is not None else None
-        self.learner = self.new_learner(rarity)
+        self.tuning: list[dict[str, Any]] = []  # what was tried before, to choose the settings
+        self.held_out = HeldOut()  # what held-out rows decided after the first phase
+        self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
         self.rows = FileRows(
-            source, self.learner, self.progress, memory=settings.memory, folder=folder,
-            held_out=settings.held_out(valid is not None), seed=settings.seed, valid=valid,
-            rarity=rarity, columns=None if start is None else start.columns,
-            class_weight=settings.class_weight,
-        )  # fmt: skip
+            source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
+        )
+
+    def begin(self) -> None:
+        """Get ready for the first epoch, which here reads the rows."""
 
     @property
     def progress(self) -> Progress:
@@ -174,17 +146,27 @@ class FileRun:
     def phases(self) -> Iterator[tuple[Any, Plan]]:
         """The rows and the plan of each phase that is not over; learner and progress go with it."""
         if len(self.runs) == 1:
-            yield self.rows, self.plan()
-            self.held_out = judged(self)
+            yield self.visited(), self.plan()
+            self.held_out = self.judged()
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
             self.runs.append(Progress())
             self.learner = self.new_learner(self.rows.rarity)
+        yield self.visited(), self.plan()
+
+    def visited(self) -> Any:
+        """What the present phase visits: the rows as they are read, or all of them for a refit."""
+        if self.phase != "refit":
+            return self.rows
         examples = self.rows.examples()
         everything, weights = np.arange(len(examples), dtype=np.uint64), examples.omega
         rows = everything if weights.size == 1 else everything[weights > 0]
-        yield Drawn(examples, rows, "after_first", self.settings.seed), self.plan()
+        return Drawn(examples, rows, "after_first", self.settings.seed)
+
+    def judged(self) -> HeldOut:
+        """What held-out rows decide after the first phase."""
+        return judged(self)
 
     def plan(self) -> Plan:
         """What the present phase is to do."""
@@ -192,20 +174,18 @@ class FileRun:
         # A table takes few epochs, of which the last half may be a single one.
         averages = "average" if self.source.features.is_plain_table else "late_average"
         keep = averages if s.average else "last"
+        eta = 1.0 if self._member is None else self._member._plan().eta
+        plan = Plan(
+            eta=eta, keep=keep, max_epochs=self.refit_epochs, tol=None, most_visits=_VISITS_PER_STEP
+        )
         if self.phase == "refit":
-            return Plan(
-                eta=self._eta(), keep=keep, max_epochs=self.refit_epochs, tol=None,
-                most_visits=_VISITS_PER_STEP,
-            )  # fmt: skip
-        return Plan(
-            eta=self._eta(),
-            keep=keep,
+            return plan
+        return replace(
+            plan,
             max_epochs=s.epochs or self._most_epochs(),
-            tol=None,
             patience=s.epochs or s.patience,
             early_stopping=rows.valid is not None or (s.epochs is None and rows.held_out > 0),
             validate=rows.validation_error if rows.valid or rows.held_out > 0 else None,
-            most_visits=_VISITS_PER_STEP,
             least_visits=_VISITS_ENOUGH if self.source.features.is_plain_table else 0,
         )
 
@@ -214,36 +194,25 @@ class FileRun:
         assert self.settings.max_epochs is not None, "settings are for the features by now"
         return self.settings.max_epochs
 
-    def _eta(self) -> Any:
-        """The learning rate, for rules that have one."""
-        return 1.0 if self._member is None else self._member._plan().eta
-
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, where the model to go on from has left it."""
-        s = self.settings
-        assert s.threshold is not None
-        assert s.padding is not None
-        assert s.multiclass is not None
+        s, several = self.settings, self.source.features.separator is not None
         shared: dict[str, Any] = {
-            "multiclass": s.multiclass,
+            "n_classes": n_classes or known_classes(self.source),
+            "n_features": 0,
+            "multiclass": "labels" if several else s.multiclass,
             "padding": s.padding,
             "averaging": s.average,
             "rates": ONE_RATE if rarity is None else rarity.rates,
             "dtype": np.float32,
             "threads": self.threads,
         }
-        n_classes = n_classes or known_classes(self.source)
         learner: Any
-        several = self.source.features.separator is not None
-        problem = 2 if several else n_classes
-        if several:
-            shared |= {"multiclass": "ovr", "threads": 1}
         if self._member is None:
-            learner = Linear(problem, 0, thresholds=(s.threshold, s.threshold), **shared)
+            threshold: Any = s.threshold
+            learner = Linear(thresholds=(threshold, threshold), **shared)
         else:
-            learner = Family(self._member._member_rule(), problem, 0, **shared)
-        if several:
-            learner = LabelLearner(learner, n_classes, self.threads)
+            learner = Family(self._member._member_rule(), **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):
@@ -293,9 +262,3 @@ def _state_of(model: Model) -> State:
         if not sums.size:
             sums, bias_sums, clock = np.zeros(weights.shape), np.zeros(problems), 0.0
     return State(weights.T, bias, sums.T, bias_sums, np.full(problems, clock))
-
-
-def rarity_of_model(model: Model) -> Rarity | None:
-    """The scales a model was trained with; features it never met get the largest of them."""
-    scales = model.state.get("scale")
-    return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None

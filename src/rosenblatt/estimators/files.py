@@ -14,17 +14,16 @@ from rosenblatt.estimators._interrupts import Stopped, interrupts
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_options import (
+    Reading,
     check_settings,
     check_several_labels,
     check_tuning,
     checked_class_weights,
 )
-from rosenblatt.estimators.file_reading import Reading
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.model_target import check_target, save_somewhere
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
+from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
-from rosenblatt.estimators.tuning_choices import Trial, parse_seconds
 from rosenblatt.files import remove_leftovers
 from rosenblatt.models import Model, read_model
 from rosenblatt.training import run as run_epochs
@@ -167,7 +166,7 @@ def train(
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
-        Called with every :class:`rosenblatt.estimators.tuning_choices.Trial` of `tune`.
+        Called with every :class:`rosenblatt.estimators.tuning.Trial` of `tune`.
 
     Returns
     -------
@@ -232,7 +231,13 @@ def train(
         held = None if held is None else reading.open_again(valid, rows, choice.ngrams)
         _weigh(weight, rows, held)
     with saved.held() if saved is not None else nullcontext():
-        run = _begun(rows, settings, held, begin, threads, saved, resume)
+        is_saved = saved is not None and saved.file.exists()
+        if saved is not None and is_saved and not resume:
+            raise DataError("a run is saved here; add --resume (resume=True)", path=saved.file)
+        folder = None if saved is None or is_saved else saved.row_folder
+        run = FileRun(rows, settings, valid=held, start=begin, threads=threads, folder=folder)
+        if saved is not None and is_saved:
+            saved.resume(run)
         run.tuning = [trial.to_json() for trial in trials]
         with closing(run.rows):
             return _trained(run, saved, out, report)
@@ -248,12 +253,8 @@ def _weigh(column: str | None, *sources: Source | None) -> None:
 def _fixed(settings: Settings, reading: Reading, source: Source) -> dict[str, Any]:
     """What was asked for otherwise than by default, and so is not tuned."""
     usual = Settings()
-    names = ("threshold", "padding", "average", "multiclass", "rule")
-    fixed = {
-        name: getattr(settings, name)
-        for name in names
-        if getattr(settings, name) != getattr(usual, name)
-    }
+    given = {name: getattr(settings, name) for name in Choice.SETTINGS}
+    fixed = {name: value for name, value in given.items() if value != getattr(usual, name)}
     if reading.has_ngrams:
         fixed["ngrams"] = source.features.ngrams
     return fixed
@@ -290,26 +291,6 @@ def _trained(
         if saved is not None:
             saved.remove()
     return model
-
-
-def _begun(
-    source: Source,
-    settings: Settings,
-    valid: Source | None,
-    start: Model | None,
-    threads: int,
-    saved: Checkpoint | None,
-    resume: bool,
-) -> FileRun:
-    """A run that has yet to begin, or one where it was saved."""
-    if saved is not None and saved.file.exists():
-        if not resume:
-            raise DataError("a run is saved here; add --resume (resume=True)", path=saved.file)
-        run = FileRun(source, settings, valid=valid, start=start, threads=threads)
-        saved.resume(run)
-        return run
-    folder = None if saved is None else saved.row_folder
-    return FileRun(source, settings, valid=valid, start=start, threads=threads, folder=folder)
 
 
 def _stop(run: FileRun, saved: Checkpoint | None, out: Any, signal: int) -> BaseException:

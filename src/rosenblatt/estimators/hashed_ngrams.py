@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.data.strings import string_buffers
+from rosenblatt.data.cells import string_buffers
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams
@@ -25,6 +26,7 @@ from rosenblatt.kernels.weighting import WEIGHTINGS
 _WORTH_A_THREAD = 1 << 18
 
 
+@dataclass(eq=False, repr=False)
 class HashedNgrams(TransformerMixin, BaseEstimator):
     """Turn texts into rows of hashed n-gram weights, at some hundred MB/s.
 
@@ -65,6 +67,15 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     ((2, 4194304), 8, 0.5774)
     """
 
+    ngrams: int | tuple[int, int] = 2
+    _: KW_ONLY
+    analyzer: str = "word"
+    bits: int = 22
+    weighting: str = "log"
+    norm: str | None = "l2"
+    n_jobs: int | None = -1
+    keep_names: bool = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ngrams": [Interval(Integral, 1, 100, closed="both"), tuple],
         "analyzer": [StrOptions({"word", "char"})],
@@ -75,25 +86,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         "keep_names": ["boolean"],
     }
 
-    def __init__(
-        self,
-        ngrams: int | tuple[int, int] = 2,
-        *,
-        analyzer: str = "word",
-        bits: int = 22,
-        weighting: str = "log",
-        norm: str | None = "l2",
-        n_jobs: int | None = -1,
-        keep_names: bool = False,
-    ) -> None:
-        self.ngrams = ngrams
-        self.analyzer = analyzer
-        self.bits = bits
-        self.weighting = weighting
-        self.norm = norm
-        self.n_jobs = n_jobs
-        self.keep_names = keep_names
-
     def fit(self, X: Any = None, y: Any = None) -> HashedNgrams:
         """Check the parameters; with `keep_names` learn what columns are called, else nothing.
 
@@ -102,35 +94,22 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         >>> HashedNgrams(bits=10, keep_names=True).fit(["not good"]).names_
         {231: 'not', 244: 'good', 732: 'not good'}
         """
-        self._check()
+        spec = self._spec()
         if self.keep_names:
             if X is None:
                 raise ValueError("keep_names takes the names from texts: call fit with some")
-            self.names_ = self._names(_arrow_strings(X))
+            self.names_ = _names(_arrow_strings(X), spec)
         return self
 
-    def _check(self) -> None:
+    def _spec(self) -> Ngrams:
+        """The hashing that the parameters ask for, checked."""
         self._validate_params()
-        low, high = self._range()
+        low, high = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
         if not 1 <= low <= high:
             raise ValueError(f"ngrams must be n >= 1 or 1 <= low <= high, got {self.ngrams!r}")
         self.n_features_out_ = 1 << self.bits
-
-    def _spec(self) -> Ngrams:
-        low, high = self._range()
-        return Ngrams(
-            low, high, self.analyzer == "char", self.bits, self.weighting, self.norm == "l2"
-        )
-
-    def _names(self, texts: pa.ChunkedArray) -> dict[int, str]:
-        """The columns of some texts by the first n-gram that was hashed to each."""
-        spec, found = self._spec(), dict[int, str]()
-        for chunk in texts.chunks:
-            offsets, data = string_buffers(chunk)
-            met = set(hash_ngrams(offsets, data, spec).indices.tolist())
-            new = np.array(sorted(met - found.keys()), dtype=np.int64)
-            found |= spell(offsets, data, spec, new)
-        return dict(sorted(found.items()))
+        chars, unit = self.analyzer == "char", self.norm == "l2"
+        return Ngrams(int(low), int(high), chars, self.bits, self.weighting, unit)
 
     @available_if(lambda self: self.keep_names)
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -163,7 +142,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         >>> HashedNgrams(ngrams=1, weighting="raw", norm=None).transform(["a b a"]).data.tolist()
         [2.0, 1.0]
         """
-        self._check()
         spec = self._spec()
         threads, chunks = threads_of(self.n_jobs), _arrow_strings(X).chunks
         parts = [part for chunk in chunks for part in _split(*string_buffers(chunk), threads)]
@@ -174,12 +152,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
             hashed = [hash_ngrams(*part, spec) for part in parts]
         return _stack(hashed, 1 << self.bits)
 
-    def _range(self) -> tuple[int, int]:
-        if isinstance(self.ngrams, tuple):
-            low, high = self.ngrams
-            return int(low), int(high)
-        return 1, int(self.ngrams)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -187,6 +159,17 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         tags.input_tags.one_d_array = True
         tags.requires_fit = False
         return tags
+
+
+def _names(texts: pa.ChunkedArray, spec: Ngrams) -> dict[int, str]:
+    """The columns of some texts by the first n-gram that was hashed to each."""
+    found: dict[int, str] = {}
+    for chunk in texts.chunks:
+        offsets, data = string_buffers(chunk)
+        met = set(hash_ngrams(offsets, data, spec).indices.tolist())
+        new = np.array(sorted(met - found.keys()), dtype=np.int64)
+        found |= spell(offsets, data, spec, new)
+    return dict(sorted(found.items()))
 
 
 def _arrow_strings(X: Any) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
+from rosenblatt.estimators.measures import curves
 from rosenblatt.learners.weights import State
 from rosenblatt.models.calibration import Calibration
 
@@ -53,20 +54,11 @@ class Target:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What held-out rows decided; scores are those of the classes in their order.
-
-    Attributes
-    ----------
-    calibration : Calibration or None
-    threshold : float
-        The second of two classes is predicted above this score.
-    reached : dict
-        Precision, recall and F1 of the target's class at the threshold, on the held-out rows.
-    """
+    """What held-out rows decided; scores are those of the classes in their order."""
 
     calibration: Calibration | None = None
-    threshold: float = 0.0
-    reached: dict[str, float] | None = None
+    threshold: float = 0.0  # the second of two classes is predicted above this score
+    reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class there
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -166,11 +158,8 @@ def best_threshold(
     >>> best_threshold(scores, positive, Target("recall", 1.0))
     (0.5, {'precision': 0.6666666666666666, 'recall': 1.0, 'f1': 0.8})
     """
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], np.cumsum(positive[order])
-    last = np.append(np.diff(ranked) != 0, True)  # of equal scores, all or none are above
-    taken = np.arange(1, len(ranked) + 1)[last]
-    precision, recall = hits[last] / taken, hits[last] / max(1, int(positive.sum()))
+    found = curves(scores, positive)
+    precision, recall = found["precision"][1:], found["true_positive_rate"][1:]
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     value = {"precision": precision, "recall": recall, "f1": f1}[target.metric]
     if target.metric == "f1":
@@ -180,7 +169,7 @@ def best_threshold(
         best = int(np.where(value >= target.value, other, -1.0).argmax())
     else:
         best = int(value.argmax())
-    edges = np.append(ranked[last], ranked[-1] - 1.0)
+    edges = np.append(found["score"], found["score"][-1] - 1.0)
     cut = float(edges[best] + edges[best + 1]) / 2
     return cut, {"precision": float(precision[best]), "recall": float(recall[best]),
                  "f1": float(f1[best])}  # fmt: skip

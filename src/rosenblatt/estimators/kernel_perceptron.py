@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,12 +14,11 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._classes import arrivals
 from rosenblatt.estimators._classifier import learns_online
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._progress import progress_bar
-from rosenblatt.estimators._targets import Targets
+from rosenblatt.estimators._targets import Targets, arrivals
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.training import Drawn, Progress, kept_weights, run
@@ -290,13 +288,11 @@ class KernelPerceptron(DualModel):
         with checks.untouched_on_failure(self):
             foreseen = self._foreseen(X)
             X, y, weights = self._online_rows(X, y, classes, sample_weight)
-            found, before = arrivals(y, self.classes_), self._progress
+            before = self._progress
             progress = Progress(
                 epoch=1, steps=before.steps, visits=before.visits, updates=before.updates
             )
-            for (start, known), (end, _) in pairwise([*found, (len(y), y)]):
-                if start == end:
-                    continue
+            for start, end, known in arrivals(y, self.classes_):
                 self.state_ = self.state_.grown(self.classes_, known, self.multiclass)
                 self.classes_, codes = known, np.searchsorted(known, y[start:end])
                 some = weights[start:end] if weights.size > 1 else weights

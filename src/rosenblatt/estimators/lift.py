@@ -229,19 +229,14 @@ mistakes.
         if size > (largest if max_features is None else max_features):
             attempts.append(Attempt(name, transformer, size, "too large"))
             continue
-        attempts.append(_attempt(name, transformer, size, X, y, time_limit, folds, random))
+        features, began = transformer.transform(X), perf_counter()
+        found = certify(features, y, time_limit=time_limit)
+        seconds = perf_counter() - began
+        error = _validation_error(transformer, X, y, folds, random)
+        attempts.append(Attempt(name, transformer, size, found.verdict, found, error, seconds))
         if attempts[-1].separable:
             return Lift(attempts[-1], tuple(attempts))
     return Lift(None, tuple(attempts))
-
-
-def _attempt(name, transformer, size, X, y, time_limit, folds, random) -> Attempt:
-    features = transformer.transform(X)
-    began = perf_counter()
-    certificate = certify(features, y, time_limit=time_limit)
-    seconds = perf_counter() - began
-    error = _validation_error(transformer, X, y, folds, random)
-    return Attempt(name, transformer, size, certificate.verdict, certificate, error, seconds)
 
 
 def _validation_error(transformer, X, y, folds, random) -> float:

@@ -40,18 +40,10 @@ class WholeEpochs(Examples):
 
 @dataclass(frozen=True)
 class OwnRows(Drawn):
-    """The rows of one model out of an order that is drawn for all.
+    """The rows of one model out of an order that is drawn for all."""
 
-    Parameters
-    ----------
-    own : array of bool
-        The rows that this model visits.
-    drawn : dict
-        Orders that were drawn already; models may share it.
-    """
-
-    own: Array = field(default_factory=lambda: np.empty(0, bool))
-    drawn: dict[Any, Array] = field(default_factory=dict)  # the last epoch's, shared by all
+    own: Array = field(default_factory=lambda: np.empty(0, bool))  # which rows it visits
+    drawn: dict[Any, Array] = field(default_factory=dict)  # orders so far, which models share
 
     def order(self, epoch: int) -> Array:
         """The rows of an epoch that are visited, in the order of all."""
@@ -262,12 +254,11 @@ def _fit(jobs: list[_Job], X: Any, y: Array, where: str, threads: int) -> None:
 def _own_rows(run: Run, shuffle: Any, drawn: dict[Any, Array]) -> OwnRows:
     """The rows of a model in an order that others share."""
     examples, n = run.data.examples, len(run.data.examples)
-    whole = WholeEpochs(**{name: getattr(examples, name) for name in examples.__dataclass_fields__})
+    whole = WholeEpochs(**vars(examples))
     rows = np.arange(n, dtype=np.uint64)
     if not isinstance(shuffle, bool | str):
         rows = np.asarray(shuffle).astype(np.uint64)
-    draw = {True: "permutation", False: "fixed"}.get(shuffle) if isinstance(shuffle, bool) else None
-    draw = draw or (shuffle if isinstance(shuffle, str) else "fixed")
+    draw = "permutation" if shuffle is True else shuffle if isinstance(shuffle, str) else "fixed"
     own = np.broadcast_to(examples.omega, n) > 0
     # Given orders may differ from model to model: they are not drawn, and not shared.
     return OwnRows(whole, rows, draw, run.data.seed, own, {} if draw == "fixed" else drawn)

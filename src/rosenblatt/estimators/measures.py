@@ -10,27 +10,23 @@ BINS = 15
 
 
 def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
-    """False and true positive rates, and precision, for every threshold on the score.
+    """False and true positive rates, and precision, for every threshold on the score, falling.
 
-    Parameters
-    ----------
-    scores : array (rows,)
-    positive : bool array (rows,)
-        Which rows are of the class that is set against the rest.
+    `positive` says which rows are of the class that is set against the rest. The first entries,
+    which the scores do not have, are of a threshold that no row reaches.
 
-    Examples
-    --------
     >>> curves(np.array([-1.0, 2.0]), np.array([False, True]))["true_positive_rate"].tolist()
     [0.0, 1.0, 1.0]
     """
     order = np.argsort(-scores, kind="stable")
-    truth = positive[order]
-    last = np.append(np.diff(scores[order]) != 0, True)
+    truth, ranked = positive[order], scores[order]
+    last = np.append(np.diff(ranked) != 0, True)  # of equal scores, all or none are above
     hits, false = np.cumsum(truth)[last], np.cumsum(~truth)[last]
     return {
         "true_positive_rate": np.append(0.0, hits / max(1, hits[-1])),
         "false_positive_rate": np.append(0.0, false / max(1, false[-1])),
         "precision": np.append(1.0, hits / (hits + false)),
+        "score": ranked[last],
     }
 
 

@@ -13,27 +13,17 @@ from scipy import sparse
 
 from rosenblatt.estimators._checks import weighted_by_class
 from rosenblatt.estimators.perceptron import Perceptron
-from rosenblatt.learners.bound_walk import bound_walk
+from rosenblatt.learners.bound_walk import BoundWalk
 from rosenblatt.learners.examples import examples_of
 
 
 @dataclass(frozen=True, repr=False)
 class OnlineRun:
-    """What came of learning online: the model, and how it did on each example before seeing it.
+    """What came of learning online: the model, and how it did on each example before seeing it."""
 
-    Attributes
-    ----------
-    model : Perceptron
-        The model, which has learned from every example.
-    predictions : array
-        What was predicted for each, before its label was seen. Where no class was known yet, None.
-    wrong : array of bool
-        Whether that was a mistake.
-    """
-
-    model: Perceptron
-    predictions: np.ndarray
-    wrong: np.ndarray
+    model: Perceptron  # which has learned from every example
+    predictions: np.ndarray  # for each, before its label was seen; None where no class was known
+    wrong: np.ndarray  # whether that was a mistake
 
     @property
     def mistakes(self) -> int:
@@ -225,7 +215,7 @@ class OneByOne:
         self._rate = eta if callable(eta) else None
         self._eta[0] = 0.0 if callable(eta) else eta
         self._visits, self._steps = model._progress.visits, model._progress.steps
-        self._walk = bound_walk(learner, examples, np.zeros(1, np.uint64), self._eta)
+        self._walk = BoundWalk(learner, examples, np.zeros(1, np.uint64), self._eta)
 
     def _close(self) -> None:
         """Give the model what was learned."""

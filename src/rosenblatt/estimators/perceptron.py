@@ -27,27 +27,24 @@ class Perceptron(LinearTraining):
     Parameters
     ----------
     eta0 : float, default=1.0
-        Learning rate. From zero weights, with threshold ``"auto"`` or 0, it only scales the
-        weights.
+        Learning rate. From zero weights, with threshold ``"auto"`` or 0, it only scales weights.
     learning_rate : {"constant", "inverse", "sqrt"} or callable, default="constant"
         η0, η0/t, η0/√t, or a function of the visit number t = 1, 2, ... (of the iteration, for the
         batch rule).
     threshold : float or "auto", default="auto"
         δ: an example is corrected when its margin ``y·s`` is at most this. ``"auto"`` is twice
-        what one update by a row of typical length adds to its own margin,
-        ``2·η0·(mean ‖x‖² + c²)``, so that a common factor of X does not matter. For
-        `partial_fit` the mean is that of the rows seen so far when their number was last a power
-        of two, up to 256 rows; from then on it stays. (0 where `mistake` is "sign".)
+        what an update by a row of typical length adds to its own margin, ``2·η0·(mean ‖x‖² + c²)``,
+        so that a common factor of X does not matter. For `partial_fit` the mean is that of the rows
+        seen when their number was last a power of two, up to 256. (0 where `mistake` is "sign".)
     mistake : {"margin", "sign"}, default="margin"
         Whether a score of exactly zero is corrected for both classes, or only for the positive.
     update : {"online", "batch"}, default="online"
         Correct each mistake at once, or all mistakes of an epoch together.
     keep : {"average", "late_average", "last", "best"}, default="average"
-        The weights to predict with: the mean over all steps; the last; the mean over about the
-        last half of the run (all steps since the number of epochs last doubled); or the best seen,
-        by the validation set if there is one, else by the training error (Gallant's pocket with
-        ratchet; the algorithm of the notes for ``update="batch"``; with three classes or more
-        those at epoch ends).
+        The weights to predict with: the mean over all steps, or over about the last half of them
+        (since the number of epochs last doubled); the last; or the best seen, by the validation set
+        if there is one, else by the training error (Gallant's pocket with ratchet; the algorithm of
+        the notes for ``update="batch"``; with three classes or more those at epoch ends).
     multiclass : {"auto", "ovr", "ovo", "joint"}, default="auto"
         With three classes or more: one against the rest, largest score; one against one, majority
         vote, ties by summed scores; or all jointly, where one update moves the right class up and
@@ -74,9 +71,8 @@ class Perceptron(LinearTraining):
     shuffle : bool, "after_first", "random" or array of row numbers, default=True
         The order of an epoch: a new permutation; as given (False); as given in the first epoch and
         permuted after it, as files are read; drawn with replacement; or these rows, every epoch.
-        With True the model depends on the examples as a set and on
-        `random_state`, not on how the rows were sorted, and a row of weight 2 is the same as the
-        row twice.
+        With True the model depends on the examples as a set and on `random_state`, not on how the
+        rows were sorted, and a row of weight 2 is the same as the row twice.
     max_iter : int, default=1000
         Most epochs.
     max_updates : int or None, default=None
@@ -101,23 +97,22 @@ class Perceptron(LinearTraining):
         spread, where there is enough to do. The model is the same for any number. None is 1, -1
         all cores that the process may use.
     random_state : int, RandomState or None, default=None
-        Seed of the orders and of the validation split; the order of an epoch is a function of the
-        seed and the number of the epoch.
+        Seed of the validation split and of the orders, each a function of it and the epoch.
     warm_start : bool, default=False
         Start from the weights of the last fit.
     verbose : int, default=0
         1 shows a progress bar.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where `fit` learns. ``"cuda"`` needs the extra ``gpu`` and dense rows; rows that lie on a
-        GPU (CuPy, torch, anything with DLPack) are learned from there, and predictions come back
-        there. ``"auto"``: where the rows lie, or on a GPU if there is one and many classes make it
-        worth while, never for a single problem. See the guide, *On the GPU*.
+        Where `fit` learns. ``"cuda"`` needs the extra ``gpu`` and dense rows; rows on a GPU (CuPy,
+        torch, anything with DLPack) are learned from there, and predictions come back there.
+        ``"auto"``: where the rows lie, or on a GPU if there is one and many classes make it worth
+        while. See the guide, *On the GPU*.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
-        Whether there is to be a `predict_proba`. Then `fit` learns nothing from
-        `validation_fraction` of the rows, unless X_val is given: their scores tell probabilities
-        from scores. See :class:`rosenblatt.models.calibration.Calibration`.
+        Whether there is to be a `predict_proba`, told by the scores of X_val, or of
+        `validation_fraction` of the rows, from which `fit` then learns nothing. See
+        :class:`rosenblatt.models.calibration.Calibration`.
 
     Attributes
     ----------
@@ -131,8 +126,7 @@ class Perceptron(LinearTraining):
         Epochs, updates (all classes together) and steps of the last fit; `t_` goes on counting
         through `partial_fit`.
     threshold_, intercept_scaling_, multiclass_ : float, float and str
-        What ``"auto"`` stood for, or what was given; `multiclass_` is ``"labels"`` where y was an
-        indicator matrix.
+        What ``"auto"`` stood for, or what was given; ``"labels"`` where y was an indicator matrix.
     history_ : History
         What happened in each epoch.
     stop_reason_ : str
@@ -285,7 +279,7 @@ class Perceptron(LinearTraining):
                 "The mistake bounds speak of two classes, the online rule, a constant learning "
                 "rate and no penalty. Use rosenblatt.certify for the data alone."
             )
-        if self._square.varied:
+        if self._square.total > 0:  # the mean changed while rows came one by one
             raise ValueError(
                 "The mistake bounds speak of one threshold, but partial_fit estimated "
                 "threshold='auto' as the rows came. Give threshold and intercept_scaling as "
@@ -294,8 +288,8 @@ class Perceptron(LinearTraining):
         found = theory.run_certificate(
             X,
             y,
-            self._learned().weights[0],
-            float(self._learned().bias[0]),
+            self.state_.weights[0],
+            float(self.state_.bias[0]),
             updates=self.n_updates_,
             eta=float(self.eta0),
             threshold=self.threshold_,

@@ -33,20 +33,9 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 def estimator_of(text: str, **parameters: Any) -> Any:
     """The estimator that a name stands for, with its parameters after a colon if there are any.
 
-    Parameters
-    ----------
-    text : str
-        Such as ``"arow"``, ``"arow:r=0.5"`` or ``"scw1:C=0.5,confidence=0.8"``.
-    **parameters
-        Others, which hold unless the text says otherwise.
+    The text is such as ``"arow"`` or ``"scw1:C=0.5,confidence=0.8"``; other `parameters` hold
+    unless it says otherwise.
 
-    Raises
-    ------
-    ValueError
-        If there is no such member, or it has no such parameter.
-
-    Examples
-    --------
     >>> estimator_of("scw2:C=0.5")
     SCW(C=0.5, variant='II')
     >>> estimator_of("arrow")

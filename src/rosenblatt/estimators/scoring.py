@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data import Batch, Source
-from rosenblatt.data.cells import to_numbers
+from rosenblatt.data.cells import make_strings, plain_strings, to_numbers
 from rosenblatt.data.files import STDIN
-from rosenblatt.data.lines import LINE_FORMATS, header_of, lines_of
-from rosenblatt.data.strings import make_strings, plain_strings
-from rosenblatt.data.writers import compressed, output_format, writer
+from rosenblatt.data.writers import (
+    LINE_FORMATS,
+    compressed,
+    header_of,
+    lines_of,
+    output_format,
+    writer,
+)
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.files import replacing
 from rosenblatt.models import Model
@@ -34,33 +39,16 @@ _ALIKE = {"csv": "csv", "tsv": "tsv", "parquet": "jsonl", "arrow": "jsonl", "jso
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is written, and of which rows.
+    """What is written, and of which rows."""
 
-    Attributes
-    ----------
-    top : int
-        So many labels of each row, the best first.
-    scores : bool
-        A column for every class, too.
-    proba : bool
-        Probabilities in the place of scores.
-    columns : tuple of str, optional
-        Which columns of the input are written; all by default.
-    only : tuple of str, optional
-        Which columns are written, of the input or made here, in this order.
-    keep_if : tuple of str
-        Write only rows that are predicted to have one of these labels.
-    at_least, min_score : float, optional
-        Write only rows in which the probability, or the score, of one of these labels (by default
-        of the predicted one) is at least this, whatever is predicted.
-    """
-
-    top: int = 1
-    scores: bool = False
-    proba: bool = False
-    columns: tuple[str, ...] | None = None
-    only: tuple[str, ...] | None = None
-    keep_if: tuple[str, ...] = ()
+    top: int = 1  # so many labels of each row, the best first
+    scores: bool = False  # a column for every class, too
+    proba: bool = False  # probabilities in the place of scores
+    columns: tuple[str, ...] | None = None  # of the input; all by default
+    only: tuple[str, ...] | None = None  # columns of the input or made here, in this order
+    keep_if: tuple[str, ...] = ()  # write only rows predicted to have one of these labels
+    # Write only rows in which the probability, or the score, of one of these labels (by default of
+    # the predicted one) is at least this, whatever is predicted.
     at_least: float | None = None
     min_score: float | None = None
 
@@ -96,24 +84,12 @@ def write_predictions(
     positive for the second class. Where several labels are wanted, each has a score of its own.
     Where a row may have several labels, all that are predicted are written, with the largest score.
 
-    Parameters
-    ----------
-    model : Model
-    source : Source
-        Opened with the model's features; needs no labels.
-    out : path
-        A .csv, .tsv, .jsonl, .txt, .parquet or .arrow file, also as .gz or .zst, which appears when
-        all rows are written; or ``"-"`` for standard output, which gets rows as they come.
-    wanted : Wanted
-        What is written.
-    to : str, optional
-        The format, where the name does not tell it. Standard output has that of the input where it
-        can; lines of plain text become the label, the score and the line, separated by tabs.
+    The source was opened with the model's features and needs no labels. A file appears when all
+    rows are written; standard output, ``"-"``, gets rows as they come. `to` is the format, where
+    the name does not tell it. Standard output has that of the input where it can; lines of plain
+    text become the label, the score and the line, separated by tabs.
 
-    Returns
-    -------
-    int
-        The number of rows written.
+    Returns the number of rows written.
     """
     wanted.check(model)
     if out == STDOUT:
@@ -122,26 +98,25 @@ def write_predictions(
     else:
         format, packing = output_format(out, to)
     predict = _Predict(model, source, wanted, format)
+    in_lines, numbers = format in LINE_FORMATS, frozenset(predict.numbers)
+
+    def made(batch: Batch) -> tuple[Any, int]:
+        table = predict(batch)
+        return lines_of(table, format, numbers) if in_lines else table, table.num_rows
+
     with ExitStack() as stack:
         file = stack.enter_context(_standard_output() if out == STDOUT else replacing(out))
         stream = stack.enter_context(compressed(file, packing))
-        if format not in LINE_FORMATS:
-            write = stack.enter_context(writer(stream, format))
-            return _written(source.mapped(predict), write, lambda table: int(table.num_rows))
-        if source.has_header:
-            stream.write(header_of(predict.names, format))
-        numbers = frozenset(predict.numbers)
-
-        def lines(batch: Batch) -> tuple[bytes, int]:
-            table = predict(batch)
-            return lines_of(table, format, numbers), table.num_rows
-
-        def write_lines(made: tuple[bytes, int]) -> None:
-            stream.write(made[0])
+        write = stream.write if in_lines else stack.enter_context(writer(stream, format))
+        if in_lines and source.has_header:
+            write(header_of(predict.names, format))
+        rows = 0
+        for part, count in source.mapped(made):
+            write(part)
+            rows += count
             if out == STDOUT:
                 file.flush()
-
-        return _written(source.mapped(lines), write_lines, lambda made: made[1])
+        return rows
 
 
 def write_nothing(out: str | os.PathLike[str], to: str | None = None) -> None:
@@ -155,14 +130,6 @@ def write_nothing(out: str | os.PathLike[str], to: str | None = None) -> None:
                 write(pa.table({LABEL: pa.array([], pa.string())}))
 
 
-def _written(made: Iterator[Any], write: Callable[[Any], None], count: Callable[[Any], int]) -> int:
-    rows = 0
-    for part in made:
-        write(part)
-        rows += count(part)
-    return rows
-
-
 @contextmanager
 def _standard_output() -> Iterator[Any]:
     file = sys.stdout.buffer
@@ -173,17 +140,13 @@ def _standard_output() -> Iterator[Any]:
 class _Predict:
     """From a batch to the table that is written; threads call it at the same time.
 
-    Attributes
-    ----------
-    names : list of str
-        The columns of the table.
-    numbers : set of str
-        Those that are cells of a text file and hold numbers.
+    Its columns are `names`, of which `numbers` are cells of a text file that hold numbers.
     """
 
     def __init__(self, model: Model, source: Source, wanted: Wanted, format: str) -> None:
         self._model, self._wanted = model, wanted
-        given, made = source.column_names, list(self._made_names())
+        self._places = {name: i for i, name in enumerate(model.classes)}
+        given, made = source.column_names, list(self._made(np.empty((0, len(model.bias))))[0])
         kept = given if wanted.columns is None else list(wanted.columns)
         own: dict[str, str] = {}  # the name of a column that is made, where it is not its own
         if wanted.only is None:
@@ -203,7 +166,6 @@ class _Predict:
                 )
                 raise DataError(message, path=source.files[0])
         self._own, self._kept = own, kept
-        self._places = {name: i for i, name in enumerate(model.classes)}
         source.kept_columns = kept
         is_cells = source.format in ("csv", "tsv")
         self.numbers = source.number_columns() & set(kept) if is_cells else set()
@@ -212,39 +174,14 @@ class _Predict:
         self._trim = partial(trim, characters=" \t\r\n" if source.format == "fasttext" else "\r\n")
         self._typed = self.numbers if format in ("parquet", "arrow") else set()
 
-    def _made_names(self) -> Iterator[str]:
-        wanted = self._wanted
-        value = PROBABILITY if wanted.proba else SCORE
-        for rank in range(1, wanted.top + 1):
-            yield LABEL if rank == 1 else f"{LABEL}_{rank}"
-            yield value if rank == 1 else f"{value}_{rank}"
-        if wanted.scores:
-            yield from (f"{value}_{name}" for name in self._model.classes)
-
     def __call__(self, batch: Batch) -> pa.Table:
         """The predictions of a batch."""
-        model = self._model
-        scores = model.scores(batch.rows)
-        codes = model.decide(scores)
-        own = own_scores(scores)
-        values = model.probabilities(scores) if self._needs_probabilities() else own
-        said = model.decide_labels(scores) if model.has_several_labels else None
-        passed = self._passed(codes, own, values, said)
-        if said is not None and passed is not None:
-            said = said[passed]
-        if passed is not None:
-            scores, codes, own, values = (array[passed] for array in (scores, codes, own, values))
-        made = dict(
-            zip(self._made_names(), self._made(scores, codes, own, values, said), strict=True)
-        )
+        made, passed = self._made(self._model.scores(batch.rows))
         columns = {new: made[old] for old, new in self._own.items()}
         for name in self._kept:
             assert batch.table is not None, "columns are kept of tables only"
             columns[name] = self._given(batch.table[name], name, passed)
         return pa.table({name: columns[name] for name in self.names})
-
-    def _needs_probabilities(self) -> bool:
-        return self._wanted.proba or self._wanted.at_least is not None
 
     def _passed(
         self, codes: np.ndarray, own: np.ndarray, values: np.ndarray, said: np.ndarray | None
@@ -262,26 +199,35 @@ class _Predict:
             return np.flatnonzero(looked_at[:, labels].max(axis=1) >= least)
         return np.flatnonzero(looked_at[np.arange(len(codes)), codes] >= least)
 
-    def _made(
-        self, scores: np.ndarray, codes: np.ndarray, own: np.ndarray, values: np.ndarray,
-        said: np.ndarray | None,
-    ) -> Iterator[pa.Array]:  # fmt: skip
-        """The columns that are made, in the order of their names."""
-        wanted, rows = self._wanted, np.arange(len(codes))
-        values = values if wanted.proba else own
+    def _made(self, scores: np.ndarray) -> tuple[dict[str, pa.Array], np.ndarray | None]:
+        """The columns that are made of scores, by name, and the rows that are written."""
+        model, wanted = self._model, self._wanted
+        said = model.decide_labels(scores) if model.has_several_labels else None
+        codes, own = model.decide(scores), own_scores(scores)
+        needs_probabilities = wanted.proba or wanted.at_least is not None
+        values = model.probabilities(scores) if needs_probabilities else own
+        passed = self._passed(codes, own, values, said)
+        if passed is not None:
+            scores, codes, own, values = (array[passed] for array in (scores, codes, own, values))
+            said = None if said is None else said[passed]
+        kind, values = (PROBABILITY, values) if wanted.proba else (SCORE, own)
+        rows, made = np.arange(len(codes)), {}
         if wanted.top == 1:
-            yield self._labels(codes) if said is None else self._label_sets(said)
-            alone = len(self._model.bias) == 1 and not wanted.proba and not wanted.scores
-            yield _floats(scores[:, 0] if alone else values[rows, codes])
+            made[LABEL] = self._labels(codes) if said is None else self._label_sets(said)
+            alone = len(model.bias) == 1 and not wanted.proba and not wanted.scores
+            made[kind] = _floats(scores[:, 0] if alone else values[rows, codes])
         else:
             first = values.copy()
             first[rows, codes] = np.inf  # the predicted label comes first, whatever was chosen by
-            best = np.argsort(-first, axis=1, kind="stable")[:, : wanted.top]
-            for rank in range(wanted.top):
-                yield self._labels(best[:, rank])
-                yield _floats(values[rows, best[:, rank]])
+            best = np.argsort(-first, axis=1, kind="stable")[:, : wanted.top].T
+            for rank, at in enumerate(best, start=1):
+                ending = "" if rank == 1 else f"_{rank}"
+                made[LABEL + ending] = self._labels(at)
+                made[kind + ending] = _floats(values[rows, at])
         if wanted.scores:
-            yield from (_floats(values[:, c]) for c in range(values.shape[1]))
+            for name, column in zip(model.classes, values.T, strict=True):
+                made[f"{kind}_{name}"] = _floats(column)
+        return made, passed
 
     def _label_sets(self, said: np.ndarray) -> pa.Array:
         """The labels of each row, separated as in the files the model was trained on."""

@@ -1,17 +1,23 @@
-"""The model that a training run has come to: weights, state, the strongest features by name."""
+"""The model that a training run has come to, and where it is written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
+from rosenblatt.errors import OptionError
+from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun
+from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models import Model
@@ -21,15 +27,8 @@ _WORDS = 25  # strongest features per class that a model names
 Turn = Callable[[np.ndarray], np.ndarray]
 
 
-def trained_model(run: FileRun, first_table: Any = None) -> Model:
-    """The model as it stands now.
-
-    Parameters
-    ----------
-    run : FileRun
-    first_table : pyarrow.Table, optional
-        The first rows of the source, to find the words behind hashed columns; read again if needed.
-    """
+def trained_model(run: FileRun) -> Model:
+    """The model as it stands now."""
     several = run.source.features.separator is not None
     classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
     with ThreadPoolExecutor(1) as helper:
@@ -48,20 +47,16 @@ def trained_model(run: FileRun, first_table: Any = None) -> Model:
             columns=np.array(columns),
             weights=np.ascontiguousarray(weights),
             bias=np.array(turn(bias), dtype=np.float64),
-            parameters=_parameters(run),
+            parameters=asdict(run.settings)
+            | {"stop_reason": run.stop_reason}
+            | ({"tuning": run.tuning} if run.tuning else {}),
             history=[_told(asdict(epoch)) for epoch in run.history],
-            words=_words(run, classes, columns[:NEAR], weights[:NEAR], first_table),
+            words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
             fingerprint=fingerprint.result(),
             calibration=run.held_out.calibration,
             threshold=run.held_out.threshold,
         )
-
-
-def _parameters(run: FileRun) -> dict[str, Any]:
-    """What training was told, what was tried before, and why it ended."""
-    tried = {"tuning": run.tuning} if run.tuning else {}
-    return asdict(run.settings) | {"stop_reason": run.stop_reason} | tried
 
 
 def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
@@ -96,9 +91,9 @@ def _used(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, Turn]
 
 
 def _words(
-    run: FileRun, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray, table: Any
+    run: FileRun, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
 ) -> dict[str, list[tuple[str, float]]]:
-    """The strongest features of each class, of those that the first rows can name.
+    """The strongest features of each class, of those that the first rows, read again, can name.
 
     Columns are numbered as they are met: those of the first rows, frequent ones, come first.
     """
@@ -106,8 +101,7 @@ def _words(
     pulls = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
     tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
     wanted = columns[np.concatenate(tops)].tolist()
-    if table is None:
-        table = run.source.first_table()
+    table = run.source.first_table()
     if table is not None:
         table = table.slice(0, run.rows.near_rows())
     spelled = run.source.features.names(table, wanted)
@@ -150,3 +144,32 @@ def _told(record: dict[str, Any]) -> dict[str, Any]:
     left_out = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
     left_out |= {"seconds", "weight_norm", "relative_change"}
     return {k: v for k, v in record.items() if k not in left_out}
+
+
+def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
+    """Refuse a model file that cannot be written, or that would replace what is read.
+
+    The folder that the run is saved in is not a place for models.
+    """
+    if saved is not None and target.resolve() in (
+        saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
+    ):  # fmt: skip
+        raise OptionError(f"{target} is a place of the checkpoint; name another file")
+    check_output(target, files, "model")
+
+
+def save_somewhere(model: Model, target: Path) -> None:
+    """Save a model; if that fails, as on a full disk, in the folder of temporary files.
+
+    The OSError that it was not saved where it should be says where it is, if anywhere.
+    """
+    try:
+        model.save(target)
+    except OSError as error:
+        try:
+            refuge = Path(tempfile.mkdtemp(prefix="model-")) / target.name
+            model.save(refuge)
+        except OSError:
+            raise error from None
+        message = f"{error.strerror} (the model was saved as {refuge} instead)"
+        raise OSError(error.errno, message, os.fspath(target)) from None

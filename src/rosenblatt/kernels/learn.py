@@ -9,8 +9,8 @@ They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every l
   steps so far, and in ``book[TIME, 0]`` those before a walk that is to be settled. ``rule`` is
   (threshold for y = -1, threshold for y = +1, c²).
 - ``seen`` gets the scores of each visit before learning. What a visit adds to the averaging sums
-  follows from them, so that a walk leaves the sums alone; :func:`settle_one` and its siblings add
-  it when the average is wanted (a lazy average).
+  follows from them, so that a walk leaves the sums alone; ``settle_one`` and ``settle_many`` add it
+  when the average is wanted (a lazy average).
 - ``tally`` holds limits and counts, see below. A walk stops when the updates allowed are used up,
   and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that the
   caller can look at weights that lasted that long.
@@ -22,12 +22,13 @@ arguments of a walk are.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from rosenblatt import rules
 from rosenblatt.kernels.fetch import FAR, fetch, fetch_weights
-from rosenblatt.kernels.jit import inlined, kernel
+from rosenblatt.kernels.jit import by_layout, inlined, kernel
 from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 from rosenblatt.kernels.screen import is_right, length_of
 
@@ -121,87 +122,31 @@ def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tall
         time += weight
 
 
-@kernel
-def walk_each(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
-    """Walk with one weight vector per class, each against the rest.
+class Each(NamedTuple):
+    """Classes that learn each against the rest, and scratch memory (3, classes).
 
-    ``tally[NEGATIVE]`` is the number of the first class here; ``moves`` (3, classes) is scratch.
+    Updates go to ``moves[0]``, what they add to the averaging sums to ``moves[1]``.
     """
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
-    classes = seen.shape[1]
-    far = W.size * W.itemsize > FAR
-    for i in range(order.size):
-        fetch(rows, order, i)
-        if far:
-            fetch_weights(rows, order, i, W, classes)
-        row, s, tally[VISITED] = order[i], seen[i], i + 1
-        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
-        dots(rows, row, W, s)
-        wrong = 0
-        for c in range(classes):
-            s[c] += seen.dtype.type(book[BIAS, c])
-            wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
-        if wrong == 0:
-            tally[MISTAKES] += strongest(s) != label
-            tally[RUN] += 1
-            book[CLOCK, 0] += weight
-            continue
-        if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
-            tally[VISITED] = i
-            return
-        tally[MISTAKES] += strongest(s) != label
-        eta, time = etas[i * varying], book[CLOCK, 0]
-        sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-        tally[UPDATES] += answer_each(s, label, weight, eta, sqnorm, rule, time, moves)
-        add_each(rows, row, W, moves[0], wrong, rates)
-        for c in range(classes):
-            book[BIAS, c] += moves[0, c] * rule[PADDING]
-        book[CLOCK, 0] += weight
-        tally[UPDATED] += 1
-        tally[RUN] = 0
+
+    moves: np.ndarray
 
 
-@kernel
-def answer_each(s, label, weight, eta, sqnorm, rule, time, moves):
-    """How far each class moves, each against the rest, and its sum; return the updates."""
-    updates = 0
-    for c in range(s.size):
-        sign, threshold = (1.0, rule[ABOVE]) if c == label else (-1.0, rule[BELOW])
-        tau = step(sign * s[c], threshold, eta, weight, sqnorm)
-        moves[0, c], moves[1, c] = sign * tau, 0.0
-        if tau != 0.0:
-            moves[1, c] = sign * lag(tau, eta, time)
-            updates += copies(tau, eta)
-    return updates
-
-
-@kernel
-def settle_each(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves):
-    """Add what the visits of :func:`walk_each` owe to the averaging sums."""
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
-    time = book[TIME, 0]
-    for i in range(order.size):
-        row, s = order[i], seen[i]
-        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
-        wrong = 0
-        for c in range(s.size):
-            wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
-        if wrong > 0:
-            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-            answer_each(s, label, weight, etas[i * varying], sqnorm, rule, time, moves)
-            add_each(rows, row, U, moves[1], wrong, rates)
-            for c in range(s.size):
-                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
-        time += weight
-
-
-@kernel
-def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
-    """Walk with one weight vector per class, moving two of them on a mistake.
+class Joint(NamedTuple):
+    """Classes that learn jointly, and the same memory; ``moves[2]`` is for scores.
 
     The right class goes up, the best wrong class down (Crammer and Singer 2003). Copies of a
     weighted row come one after the other, and each may meet another rival.
     """
+
+    moves: np.ndarray
+
+
+@kernel
+def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, way):
+    """Walk with one weight vector per class; `way` is how they learn.
+
+    ``tally[NEGATIVE]`` is the number of the first class here.
+    """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     classes = seen.shape[1]
     far = W.size * W.itemsize > FAR
@@ -210,26 +155,25 @@ def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, see
         if far:
             fetch_weights(rows, order, i, W, classes)
         row, s, tally[VISITED] = order[i], seen[i], i + 1
-        label, weight = np.int64(codes[row]), omega[row * weighted]
+        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
         dots(rows, row, W, s)
         for c in range(classes):
             s[c] += seen.dtype.type(book[BIAS, c])
-        rival = strongest_but(s, label)
-        if not s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
-            tally[MISTAKES] += strongest(s) != label
-            tally[RUN] += 1
-            book[CLOCK, 0] += weight
-            continue
-        if tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]:
+        wrong = count_wrong(way, s, label, rule)
+        if wrong > 0 and (tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]):
             tally[VISITED] = i
             return
         tally[MISTAKES] += strongest(s) != label
+        if wrong == 0:
+            tally[RUN] += 1
+            book[CLOCK, 0] += weight
+            continue
         eta, time = etas[i * varying], book[CLOCK, 0]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-        updates = answer_joint(s, label, weight, eta, sqnorm, rule, time, moves)
-        add_each(rows, row, W, moves[0], min(updates + 1, classes), rates)
+        updates, moved = answer(way, s, label, weight, eta, sqnorm, rule, time)
+        add_each(rows, row, W, way.moves[0], moved, rates)
         for c in range(classes):
-            book[BIAS, c] += moves[0, c] * rule[PADDING]
+            book[BIAS, c] += way.moves[0, c] * rule[PADDING]
         book[CLOCK, 0] += weight
         tally[UPDATES] += updates
         tally[UPDATED] += 1
@@ -237,12 +181,61 @@ def walk_joint(rows, codes, omega, order, etas, W, rates, book, rule, tally, see
 
 
 @kernel
-def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
-    """How far each class moves, all jointly, and its averaging sum; return the updates.
+def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, way):
+    """Add what the visits of :func:`walk_many` owe to the averaging sums."""
+    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    time = book[TIME, 0]
+    for i in range(order.size):
+        row, s = order[i], seen[i]
+        label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
+        if count_wrong(way, s, label, rule) > 0:
+            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
+            eta = etas[i * varying]
+            _, moved = answer(way, s, label, weight, eta, sqnorm, rule, time)
+            add_each(rows, row, U, way.moves[1], moved, rates)
+            for c in range(s.size):
+                book[BIAS_SUM, c] += way.moves[1, c] * rule[PADDING]
+        time += weight
 
-    ``moves[2]`` is scratch for the scores as the copies of a row change them.
-    """
-    updates, left = 0, weight
+
+@kernel
+def count_wrong_each(way, s, label, rule):
+    """How many classes are corrected."""
+    wrong = 0
+    for c in range(s.size):
+        wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
+    return wrong
+
+
+@kernel
+def count_wrong_joint(way, s, label, rule):
+    """Whether the right class is too close to its rival."""
+    rival = strongest_but(s, label)
+    return int(s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]))
+
+
+count_wrong = by_layout("count_wrong", Each=count_wrong_each, Joint=count_wrong_joint)
+
+
+@kernel
+def answer_each(way, s, label, weight, eta, sqnorm, rule, time):
+    """Write how far each class moves, and its sum; the updates, and how many classes move."""
+    updates, moved, moves = 0, 0, way.moves
+    for c in range(s.size):
+        sign, threshold = (1.0, rule[ABOVE]) if c == label else (-1.0, rule[BELOW])
+        tau = step(sign * s[c], threshold, eta, weight, sqnorm)
+        moves[0, c], moves[1, c] = sign * tau, 0.0
+        if tau != 0.0:
+            moves[1, c] = sign * lag(tau, eta, time)
+            updates += copies(tau, eta)
+            moved += 1
+    return updates, moved
+
+
+@kernel
+def answer_joint(way, s, label, weight, eta, sqnorm, rule, time):
+    """The same for all classes jointly."""
+    updates, left, moves = 0, weight, way.moves
     for c in range(s.size):
         moves[0, c], moves[1, c], moves[2, c] = 0.0, 0.0, s[c]
     now = moves[2]
@@ -257,7 +250,10 @@ def answer_joint(s, label, weight, eta, sqnorm, rule, time, moves):
         left -= min(left, 1.0)
         updates += 1
         rival = strongest_but(now, label)
-    return updates
+    return updates, min(updates + 1, s.size)
+
+
+answer = by_layout("answer", Each=answer_each, Joint=answer_joint)
 
 
 @kernel
@@ -278,25 +274,6 @@ def strongest_but(s, label):
         if c != label and s[c] > s[rival]:
             rival = c
     return rival
-
-
-@kernel
-def settle_joint(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves):
-    """Add what the visits of :func:`walk_joint` owe to the averaging sums."""
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
-    time = book[TIME, 0]
-    for i in range(order.size):
-        row, s = order[i], seen[i]
-        label, weight = np.int64(codes[row]), omega[row * weighted]
-        rival = strongest_but(s, label)
-        if s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
-            sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-            eta = etas[i * varying]
-            updates = answer_joint(s, label, weight, eta, sqnorm, rule, time, moves)
-            add_each(rows, row, U, moves[1], min(updates + 1, s.size), rates)
-            for c in range(s.size):
-                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
-        time += weight
 
 
 @kernel

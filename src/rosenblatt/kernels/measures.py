@@ -1,4 +1,4 @@
-"""What is measured of weights between walks: lengths, means, and the rows they get wrong."""
+"""What is measured of weights and rows: lengths, and the rows that weights get wrong."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from rosenblatt.kernels.fetch import fetch
 from rosenblatt.kernels.jit import REORDER, kernel
-from rosenblatt.kernels.learn import sign_of, strongest
-from rosenblatt.kernels.rows import dot, dots
+from rosenblatt.kernels.learn import sign_of
+from rosenblatt.kernels.rows import dot, square
 from rosenblatt.kernels.screen import is_right, length_of
 
 
@@ -25,23 +25,6 @@ def missed_by_one(rows, codes, omega, order, w, bias, tally, enough, seen):
         if is_right(rows, row, w, length, bias, sign, 0.0, seen, 0):
             continue
         if sign * (dot(rows, row, w) + w.dtype.type(bias)) <= 0:
-            total += omega[row * weighted]
-            if total > enough:
-                break
-    return total
-
-
-@kernel
-def missed_by_each(rows, codes, omega, order, W, bias, enough, s):
-    """The weight of the rows whose class has not the largest score; `s` (classes,) is scratch."""
-    weighted, total = np.uint64(omega.size > 1), 0.0
-    for i in range(order.size):
-        row = order[i]
-        fetch(rows, order, i)
-        dots(rows, row, W, s)
-        for c in range(s.size):
-            s[c] += s.dtype.type(bias[c])
-        if strongest(s) != codes[row]:
             total += omega[row * weighted]
             if total > enough:
                 break
@@ -84,7 +67,7 @@ def norms_and_changes(new, old, out):
 
 
 @kernel
-def mean_weights(W, U, steps, out):
-    """``w - u/steps``, the mean of the weights after each step."""
-    for j in range(W.size):
-        out[j] = W[j] - U[j] / steps
+def squared_lengths(rows, order, rates, out):
+    """What one update by each row of an order adds to its own margin, padding aside."""
+    for i in range(order.size):
+        out[i] = square(rows, order[i], rates)

@@ -39,8 +39,7 @@ def infinity_of(words):
 @kernel
 def exponent_of(words, top):
     """The bits of the exponent of a number that is given without its sign."""
-    infinite = infinity_of(words)
-    return words.dtype.type((top & infinite) >> words.dtype.type(1))
+    return words.dtype.type((top & infinity_of(words)) >> words.dtype.type(1))
 
 
 @kernel
@@ -65,25 +64,6 @@ def dense_keys(rows, chosen, multipliers, out, tops):
 
 
 @kernel
-def csr_survey(rows, first, last, multipliers, keys):
-    """Look once at rows `first` to `last`: whether they are finite, and their keys, if wanted."""
-    words, columns, pointers = rows
-    infinite = infinity_of(words)
-    for row in range(first, last):
-        top, h = words.dtype.type(0), words.dtype.type(0)
-        for j in range(pointers[row], pointers[row + 1]):
-            top = max(top, without_sign(words, j))
-        if top >= infinite:
-            return False
-        if multipliers.size > 0:
-            exponent = exponent_of(words, top)
-            for j in range(pointers[row], pointers[row + 1]):
-                h += folded(words, j, exponent) * multipliers[columns[j]]
-            keys[row] = h
-    return True
-
-
-@kernel
 def csr_keys(rows, chosen, multipliers, out, tops):
     """A number for each chosen sparse row that tells rows apart, as for dense rows."""
     words, columns, pointers = rows
@@ -100,27 +80,6 @@ def csr_keys(rows, chosen, multipliers, out, tops):
 
 keys = by_layout("keys", Dense=dense_keys, Csr=csr_keys)
 """Keys of rows whose numbers are given as unsigned words; dense ones as one flat array."""
-
-
-@kernel
-def bad_pointer(pointers, entries):
-    """The first row whose pointers do not rise or leave the entries; the number of rows if none."""
-    n = pointers.size - 1
-    if pointers[0] != 0:
-        return 0
-    for row in range(n):
-        if pointers[row + 1] < pointers[row] or pointers[row + 1] > entries:
-            return row
-    return n
-
-
-@kernel
-def largest(columns):
-    """The largest of some columns, as an unsigned number; 0 of none."""
-    top = np.uint32(0)
-    for j in range(columns.size):
-        top = max(top, columns[j])
-    return top
 
 
 @kernel

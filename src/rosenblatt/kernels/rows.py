@@ -289,17 +289,9 @@ def packed_add(rows, row, w, tau, rates):
 @kernel
 def dense_add_each(rows, row, W, taus, moved, rates):
     """``W[c] += taus[c]·rates·x`` for all problems c, of which `moved` have a tau."""
-    X = rows.X
     for c in range(taus.size):
-        if taus[c] == 0.0:
-            continue
-        t = W.dtype.type(taus[c])
-        if rates.size == 1:
-            for j in range(X.shape[1]):
-                W[c, j] += t * (X[row, j] * rates[0])
-        else:
-            for j in range(X.shape[1]):
-                W[c, j] += t * (X[row, j] * rate_of(rates, np.uint32(j)))
+        if taus[c] != 0.0:
+            dense_add(rows, row, W[c], taus[c], rates)
 
 
 @kernel
@@ -315,27 +307,11 @@ def csr_add_each(rows, row, W, taus, moved, rates):
     data, columns, pointers = rows
     if FEW * moved <= taus.size:
         for c in range(taus.size):
-            t = W.dtype.type(taus[c])
             if taus[c] != 0.0:
-                for j in range(pointers[row], pointers[row + np.uint64(1)]):
-                    W[columns[j], c] += t * (data[j] * rate_of(rates, columns[j]))
+                csr_add(rows, row, W[:, c], taus[c], rates)
         return
     for j in range(pointers[row], pointers[row + np.uint64(1)]):
         add_entry(W, columns[j], taus, data[j] * rate_of(rates, columns[j]))
-
-
-@kernel
-def packed_add_one(rows, row, W, c, tau, rates):
-    """``W[:, c] += tau·rates·x`` for one problem c of a packed row."""
-    near, far, columns, values, bases, pointers = rows
-    end, t, base = row + np.uint64(1), W.dtype.type(tau), bases[row]
-    for j in range(pointers[row, 0], pointers[end, 0]):
-        at = np.uint32(near[j])
-        W[at, c] += t * (base * rate_of(rates, at))
-    for j in range(pointers[row, 1], pointers[end, 1]):
-        W[far[j], c] += t * (base * rate_of(rates, far[j]))
-    for j in range(pointers[row, 2], pointers[end, 2]):
-        W[columns[j], c] += t * (values[j] * rate_of(rates, columns[j]))
 
 
 @kernel
@@ -344,7 +320,7 @@ def packed_add_each(rows, row, W, taus, moved, rates):
     if FEW * moved <= taus.size:
         for c in range(taus.size):
             if taus[c] != 0.0:
-                packed_add_one(rows, row, W, c, taus[c], rates)
+                packed_add(rows, row, W[:, c], taus[c], rates)
         return
     near, far, columns, values, bases, pointers = rows
     end, base = row + np.uint64(1), bases[row]

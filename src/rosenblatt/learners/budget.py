@@ -271,6 +271,9 @@ class Budget(CountedByScores):
         coefficients = log.coefficients(len(self.problems), support.size)
         return (coefficients @ self.gram.block(support, rows).astype(np.float64)).T
 
+    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
+        return self.scores
+
     def restart_average(self) -> None:
         """Not offered: an average needs all updates there ever were."""
         raise NotImplementedError("a budget forgets what an average is made of")

@@ -88,6 +88,11 @@ class Examples:
         """How many rows a kernel call may visit before Python is asked for interrupts."""
         return max(1024, _ENTRIES_PER_CALL // max(1, self.stored // max(1, len(self.codes))))
 
+    def truth_of(self, order: Array) -> Array:
+        """The class number of each row of an order; where it may have several labels, which."""
+        codes = self.codes[order]
+        return codes if self.sets is None else np.asarray(self.sets[codes])
+
     def weights_of(self, order: Array) -> Array:
         """The weight of each row of an order."""
         return self.omega[order] if self.omega.size > 1 else np.full(len(order), self.omega[0])
@@ -202,8 +207,10 @@ def _check_compressed(X: Any) -> None:
         )
     if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
         raise ValueError(f"{wrong}: its indices are not whole numbers.")
-    at = row_keys.bad_pointer(X.indptr.astype(np.uint64), np.uint64(entries))
-    if at < major:
+    starts, ends = X.indptr[:-1], X.indptr[1:]
+    outside = (ends < starts) | (ends > entries)
+    if outside.any() or X.indptr[0] != 0:
+        at = 0 if X.indptr[0] != 0 else int(outside.argmax())
         raise ValueError(f"{wrong}: the pointers of {of_major} {at} lead outside.")
     if not _lie_below(X.indices[: int(X.indptr[-1])], minor):
         raise ValueError(f"{wrong}: a {of_minor} lies outside of its {minor} {of_minor}s.")
@@ -214,7 +221,7 @@ def _lie_below(numbers: Array, limit: int) -> bool:
     if not numbers.size:
         return True
     if numbers.dtype.itemsize == 4 and numbers.flags.c_contiguous:
-        return int(row_keys.largest(numbers.view(np.uint32))) < min(limit, 1 << 31)
+        return int(numbers.view(np.uint32).max()) < min(limit, 1 << 31)
     return int(numbers.min()) >= 0 and int(numbers.max()) < limit
 
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from rosenblatt.kernels import learn
-from rosenblatt.kernels._memory import zeros
-from rosenblatt.learners.averaging import Unsettled
-from rosenblatt.learners.batch import walk_batch
-from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.parts import Part, taller, tally_of
-from rosenblatt.learners.problems import Problems, groups_of, rows_of_pairs, weight_where
+from rosenblatt.learners.examples import ONE, Examples
+from rosenblatt.learners.parts import ONE_RATE, Part, scored, tally_of
+from rosenblatt.learners.problems import (
+    CountedByScores,
+    Problems,
+    differ,
+    groups_of,
+    rows_of_pairs,
+)  # fmt: skip
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
-from rosenblatt.learners.walks import WALKS, scorer
 from rosenblatt.learners.weights import State, Weights
 
-ONE_RATE = np.ones(1, np.float32)
 _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
 # Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
 # cache line. 20 classes are twice as fast with one thread as with two.
@@ -29,7 +31,7 @@ WORTH_STARTING = 1 << 20  # products that take longer than threads to start
 _MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
 
 
-class Linear:
+class Linear(CountedByScores):
     """Perceptrons with their weights written down.
 
     The averaging sums are lazy: a walk keeps its scores, and what its visits add to the sums is
@@ -43,9 +45,11 @@ class Linear:
         Two classes have one problem, for class 1.
     n_features : int
         More may be reserved later if rows are sparse.
-    multiclass : {"ovr", "ovo", "joint"}
+    multiclass : {"ovr", "ovo", "joint", "labels"}
         With three classes or more: one problem per class against the rest, one per pair, or all
-        classes jointly.
+        classes jointly. Or rows that may have several labels, with a problem for each: the class
+        numbers of examples are those of their sets of labels
+        (:attr:`~rosenblatt.learners.examples.Examples.sets`).
     thresholds : (float, float)
         The largest margin that is still corrected, for y = -1 and y = +1.
     padding : float
@@ -74,6 +78,9 @@ class Linear:
     (array([[3., 0.]]), array([0.]))
     """
 
+    is_perceptron = True  # else a member of the family, whose kernels count no mistakes
+    _own: ClassVar[tuple[str, ...]] = ("thresholds", "batch")  # options of no other learner
+
     def __init__(
         self,
         n_classes: int,
@@ -89,33 +96,46 @@ class Linear:
         batch: bool = False,
         threads: int = 1,
     ) -> None:
-        self.n_features, self.multiclass = n_features, multiclass
-        self.thresholds, self.rule = thresholds, np.array([*thresholds, padding * padding])
+        self.n_classes, self.n_features, self.multiclass = n_classes, n_features, multiclass
         self.averaging, self.batch, self.threads = averaging, batch, threads
         self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
+        Linear.change(self, thresholds, padding)
         self.restart(n_classes)
+
+    def change(self, thresholds: tuple[float, float], padding: float) -> None:
+        """Go on with other thresholds and another padding, once the average is settled."""
+        self.thresholds, self.padding = thresholds, padding
+        self.rule = np.array([*thresholds, padding * padding])
+        self.problems = Problems(self.n_classes, self.multiclass, thresholds)
 
     def restart(self, n_classes: int) -> None:
         """Forget all weights, to tell so many classes apart from now on."""
         self.n_classes = n_classes
         self.problems = Problems(n_classes, self.multiclass, self.thresholds)
-        threads = self.threads
-        if not self.dense and self.multiclass != "ovo":
-            threads = min(threads, max(1, n_classes // _WORTH_A_THREAD))
-        groups = groups_of(n_classes, self.multiclass, threads)
-        self.kind = {"ovr": "each", "ovo": "one"}.get(self.multiclass, "joint")
-        if n_classes <= 2:
-            self.kind = "one"
-        self.parts = [self._new_part(*group) for group in groups]
-        self._reads_all = False  # whether a copy of the rows in 8 bits told too little
-        self._unsettled = Unsettled()
+        self.kind = "one"
+        if n_classes > 2 and self.multiclass in ("ovr", "joint"):
+            self.kind = "joint" if self.problems.joint else "each"
+        self.is_pairwise = self.multiclass == "ovo" and n_classes > 2
+        self.parts = [self._new_part(*group) for group in self._groups()]
+        # Whether a copy of the rows in 8 bits tells too little.
+        self._reads_all = self.multiclass == "labels" or not self.is_perceptron
         self._average: tuple[list[Any], Weights] | None = None  # with the clock it is of
+
+    def _groups(self) -> list[tuple[tuple[int, int], int]]:
+        """The classes and the number of problems of each part."""
+        threads = self.threads
+        if not self.dense:
+            threads = min(threads, max(1, self.n_classes // _WORTH_A_THREAD))
+        return groups_of(self.n_classes, self.multiclass, threads)
+
+    def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
+        return Part(self, classes, problems)
 
     def walk(
         self,
         examples: Examples,
         order: Array,
-        etas: Array = np.ones(1),  # noqa: B008 - never written to
+        etas: Array = ONE,
         limits: Limits = Limits(),  # noqa: B008 - immutable
         foresee: bool = False,
     ) -> Tally:
@@ -123,143 +143,167 @@ class Linear:
 
         `foresee` asks for the predictions on the way. With one problem per pair they need the
         scores of every pair on every row, k/2 times the work, so that else not even the mistakes
-        are counted; limits are not looked at.
+        are counted. Limits are looked at where one kernel call is all there is. A mistake on a row
+        of several labels is a set that is not predicted; updated rows count per label.
         """
-        if self.batch:
-            return walk_batch(self, examples, order, float(etas[0]))
-        kernel, rows = WALKS[self.kind][0], cast(Any, examples.rows)
-        own = [(order, etas)] * len(self.parts)
-        if self.is_pairwise and not foresee:
-            pairs = (part.classes for part in self.parts)
-            own = rows_of_pairs(pairs, examples.codes, order, etas)
-        screened = None
+        foresee |= self.batch
+        own, screened = self._visits(examples, order, etas, foresee), None
         if self.kind == "one" and not (foresee or self._reads_all) and examples.screened:
-            rows = screened = examples.screened
-        seen = [
-            np.empty((len(o), part.problems), self.dtype)
-            for part, (o, _) in zip(self.parts, own, strict=True)
-        ]
-        times = [float(part.book[learn.CLOCK, 0]) for part in self.parts]
-        if self.is_pairwise:
-            limits = Limits()
-        elif self.n_classes > 2:  # a look at many classes costs as much as an epoch
-            limits = limits._replace(longest=UNLIMITED)
+            screened = replace(examples, rows=cast(Any, examples.screened))
+        seen = [part.room_for(len(o)) for part, (_, o, _) in zip(self.parts, own, strict=True)]
+        times = [part.clock for part in self.parts]
+        limits = self._limits(limits)
         tallies = [tally_of(part.classes, limits) for part in self.parts]
         calls = [
-            (rows, *examples.arrays[1:], o, e, part.W, self.rates, part.book, self.rule, tally, s,
-             *part.scratch)
-            for part, (o, e), s, tally in zip(self.parts, own, seen, tallies, strict=True)
-        ]  # fmt: skip
+            (part.kernel, part.arguments(screened or e, o, rates, tally, s))
+            for part, (e, o, rates), tally, s in zip(self.parts, own, tallies, seen, strict=True)
+        ]
         numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
         if self.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
-            for call in calls:
-                kernel(*call)
+            for kernel, arguments in calls:
+                kernel(*arguments)
         else:
             with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(lambda call: kernel(*call), calls))
+                list(pool.map(lambda call: call[0](*call[1]), calls))
         if screened:
             read = sum(int(tally[learn.READ]) for tally in tallies)
-            self._reads_all = read > _MOST_READ * sum(len(o) for o, _ in own)
+            self._reads_all = read > _MOST_READ * sum(len(o) for _, o, _ in own)
+        if self.batch:
+            return self._corrected_together(examples, order, float(etas[0]), seen, times)
         if self.averaging:
-            self._unsettled.add(examples, own, seen, times, tallies)
-            if self._unsettled.nbytes > _MOST_UNSETTLED:
+            for i, part in enumerate(self.parts):
+                part.owe(*own[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
+            if sum(part.owed_bytes for part in self.parts) > _MOST_UNSETTLED:
                 self.settle()
         return self._told(examples, order, seen, tallies, foresee)
 
-    @property
-    def is_pairwise(self) -> bool:
-        """Whether each problem is of two classes among more."""
-        return self.kind == "one" and len(self.parts) > 1
+    def _visits(
+        self, examples: Examples, order: Array, etas: Array, foresee: bool
+    ) -> list[tuple[Examples, Array, Array]]:
+        """The examples, the order and the rates of each part."""
+        if self.multiclass == "labels":
+            truth = examples.truth_of(np.arange(len(examples))).astype(np.int32)
+            return [
+                (examples.relabelled(np.ascontiguousarray(codes), examples.omega), order, etas)
+                for codes in truth.T
+            ]
+        if self.is_pairwise and not foresee:
+            pairs = (part.classes for part in self.parts)
+            return [(examples, *own) for own in rows_of_pairs(pairs, examples.codes, order, etas)]
+        return [(examples, order, etas)] * len(self.parts)
+
+    def _limits(self, limits: Limits) -> Limits:
+        """The limits of a kernel call."""
+        if len(self.parts) > 1:
+            return Limits()
+        # A look at many classes costs as much as an epoch.
+        return limits if self.kind == "one" else limits._replace(longest=UNLIMITED)
 
     def _told(
         self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],
         foresee: bool,
     ) -> Tally:  # fmt: skip
         """What came of a walk over all parts."""
-        pairs = self.is_pairwise
-        visits = len(order) if pairs else int(tallies[0][learn.VISITED])
+        alone, first = len(tallies) == 1, tallies[0]
+        visits = int(first[learn.VISITED]) if alone else len(order)
         visited, updates = order[:visits], sum(int(t[learn.UPDATES]) for t in tallies)
-        predictions, mistakes, updated = None, math.nan, updates
-        if len(tallies) == 1:
-            mistakes, updated = int(tallies[0][learn.MISTAKES]), int(tallies[0][learn.UPDATED])
-        if foresee or (len(tallies) > 1 and not pairs):
-            own = [s[:visits, : p.problems] for s, p in zip(seen, self.parts, strict=True)]
-            scores, codes = own[0] if len(own) == 1 else np.hstack(own), examples.codes[visited]
+        updated = updates if self.is_pairwise else sum(int(t[learn.UPDATED]) for t in tallies)
+        predictions, mistakes = None, int(first[learn.MISTAKES]) if alone else math.nan
+        if foresee or not (self.is_pairwise or (alone and self.is_perceptron)):
+            scores, truth = self.scores_in([s[:visits] for s in seen]), examples.truth_of(visited)
             predictions = self.problems.decide(scores)
-            mistakes = int(np.count_nonzero(predictions != codes))
-            if len(tallies) > 1 and not pairs:
-                updated = int(self.problems.is_corrected(scores, codes).sum())
-        run = 0 if pairs else int(tallies[0][learn.RUN])
+            mistakes = int(np.count_nonzero(differ(predictions, truth)))
+            if not alone and self.multiclass in ("ovr", "joint"):
+                updated = int(np.count_nonzero(self._is_updated(scores, truth, seen)))
+        run = int(first[learn.RUN]) if alone else 0
         weight = examples.weight_of(visited)
         return Tally(visits, weight, updates, updated, mistakes, run, predictions)
+
+    def _is_updated(self, scores: Array, truth: Array, seen: list[Array]) -> Array:
+        """Which rows were corrected in any of several parts."""
+        return self.problems.is_corrected(scores, truth)
+
+    def _corrected_together(
+        self, examples: Examples, order: Array, eta: float, seen: list[Array], times: list[float]
+    ) -> Tally:
+        """Correct all mistakes of a walk that only scored: one iteration of the batch rule."""
+        scores, truth = self.scores_in(seen), examples.truth_of(order)
+        weight, first = examples.weights_of(order), 0
+        directions = self.problems.directions(scores, truth)
+        coefficients = directions * weight[:, None]
+        for part, clock in zip(self.parts, times, strict=True):
+            mine = np.ascontiguousarray(coefficients[:, first : first + part.problems])
+            own = weight[np.isin(truth, part.classes)] if self.is_pairwise else weight
+            part.correct(examples, order, mine, eta, clock)
+            part.clock = clock + own.sum()
+            first += part.problems
+        updates = self.problems.updates_of(directions, weight)
+        by_row = coefficients if self.multiclass == "labels" else coefficients.any(axis=1)
+        updated = updates if self.is_pairwise else int(np.count_nonzero(by_row))
+        predictions, total = self.problems.decide(scores), float(weight.sum())
+        mistakes = int(np.count_nonzero(differ(predictions, truth)))
+        return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
+
+    def scores_in(self, seen: list[Array]) -> Array:
+        """The scores (rows, problems) that the walks of all parts have left there."""
+        return _joined([p.scores(s) for p, s in zip(self.parts, seen, strict=True)], axis=1)
 
     # Scores and errors
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
-        return scorer(self, examples, averaged)(order)
+        return self._scorer(examples, averaged)(order)
 
-    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong."""
-        scores = scorer(self, examples, averaged)
-        wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
-        return wrong / examples.weight_of(rows)
+    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
+        """What scores rows with the present weights or their average: a walk that never learns."""
+        held = [layer for part in self.parts for layer in part.scored_by(averaged)]
+        return lambda order: _joined([scored(*layer, examples, order) for layer in held], axis=1)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        if len(self.parts) == 1:
+        if self.is_perceptron and self.kind == "one" and len(self.parts) == 1:
             return self.parts[0].missed(examples, rows, enough)
-        scores = scorer(self, examples)
-        return weight_where(self.problems.is_wrong, scores, examples, rows, enough)
-
-    def is_separating(self, examples: Examples, rows: Array) -> bool:
-        """Whether none of the rows would be corrected."""
-        scores = scorer(self, examples)
-        return weight_where(self.problems.is_corrected, scores, examples, rows, 0.0) == 0.0
+        return super().misclassified(examples, rows, enough)
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
         """How often each row is corrected in the epochs to come (two classes, online)."""
-        if self.n_classes > 2 or self.batch:
+        if self.n_classes > 2 or self.multiclass == "labels" or self.batch:
             return None
         twin = self.like(self.n_features, self.dense, averaging=True)
         twin.restore(self.state())
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
             twin.walk(examples, order, etas)
-            (seen,) = twin._unsettled.pop().seen
-            corrected = self.problems.is_corrected(seen[:, :1], examples.codes[order])
+            seen = twin.parts[0].owed.pop()[3]
+            corrected = self.problems.is_corrected(seen, examples.codes[order])
             np.add.at(counts, order[corrected], 1)
         return counts
 
-    def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Linear:
+    def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Self:
         """A learner of the same rule that knows nothing yet."""
-        twin = Linear(
-            self.n_classes, n_features, multiclass=self.multiclass, thresholds=self.thresholds,
-            averaging=self.averaging if averaging is None else averaging, rates=self.rates,
-            dtype=self.dtype, dense=dense, batch=self.batch, threads=self.threads,
+        options = {
+            name: getattr(self, name)
+            for name in ("multiclass", "padding", "rates", "dtype", "threads", *self._own)
+        }
+        options["averaging"] = self.averaging if averaging is None else averaging
+        return type(self)(
+            n_classes=self.n_classes, n_features=n_features, dense=dense, **options
         )  # fmt: skip
-        twin.rule = self.rule
-        return twin
-
-    def change(self, thresholds: tuple[float, float], padding: float) -> None:
-        """Go on with other thresholds and another padding, once the average is settled."""
-        self.thresholds, self.rule = thresholds, np.array([*thresholds, padding * padding])
-        self.problems = Problems(self.n_classes, self.multiclass, thresholds)
 
     # Weights
 
     def weights(self, averaged: bool = False) -> Weights:
-        """The present weights where they lie, or their average, kept until the next step."""
-        if averaged:
-            clock = [self.n_features, *(part.book[learn.CLOCK, 0] for part in self.parts)]
-            if self._average is None or self._average[0] != clock:
-                means, biases = zip(*self.means(), strict=True)
-                self._average = clock, Weights(self._shown(means), np.concatenate(biases))
+        """The present weights where they lie if possible, or their average until the next step."""
+        clock = [self.n_features, *(part.clock for part in self.parts)]
+        if averaged and self._average is not None and self._average[0] == clock:
             return self._average[1]
-        bias = np.concatenate([part.book[learn.BIAS] for part in self.parts])
-        return Weights(self._shown([part.W for part in self.parts]), bias)
+        shown, biases = zip(*(part.present(averaged) for part in self.parts), strict=True)
+        found = Weights(_joined(shown), np.concatenate(biases))
+        if averaged:
+            self._average = clock, found
+        return found
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the present weights, or of their average."""
@@ -279,104 +323,78 @@ class Linear:
     def unmark(self) -> None:
         """Forget the weights that were remembered, when nothing is measured any more."""
         for part in self.parts:
-            part.before = part.before_bias = np.empty(0)
+            part.unmark()
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        padding = math.sqrt(self.rule[2])
-        squares = [part.measure(self.n_features, padding) for part in self.parts]
+        squares = [part.measure(self.padding) for part in self.parts]
         norm, change = np.concatenate(squares).sum(axis=0)
         return math.sqrt(norm), math.sqrt(change)
 
     def reserve(self, n_features: int) -> None:
         """Make room for more features of sparse rows; new ones weigh nothing."""
-        if n_features <= self.n_features:
-            return
-        for part in self.parts:
-            if n_features > len(part.W):
-                # Zeros cost memory when touched: ample room saves copying as features turn up.
-                part.W = taller(part.W, max(n_features, 2 * len(part.W)))
-        self.n_features = n_features
+        if n_features > self.n_features:
+            self.n_features = n_features
+            for part in self.parts:
+                part.reserve()
 
     def state(self) -> State:
         """What was learned, as arrays (problems, features); views where they lie, if possible."""
         self.settle()
-        parts = self.parts
-        sums = self._shown([part.sums() for part in parts]) if self.averaging else np.zeros((0, 0))
-        before = None
+        parts, before = self.parts, None
+        sums = _joined([p.shown_sums() for p in parts]) if self.averaging else np.zeros((0, 0))
         if all(part.before_bias.size for part in parts):
             before = Weights(
-                self._shown([part.before for part in parts]),
+                _joined([part.shown(part.before) for part in parts]),
                 np.concatenate([part.before_bias for part in parts]),
             )
-        weights, bias = self.weights()
+        cells, books = zip(*(part.kept() for part in parts), strict=True)
         return State(
-            weights, bias, sums,
+            *self.weights(), sums,
             np.concatenate([part.book[learn.BIAS_SUM] for part in parts]),
-            np.concatenate([np.full(p.problems, p.book[learn.CLOCK, 0]) for p in parts]),
-            before,
+            np.concatenate([np.full(part.problems, part.clock) for part in parts]),
+            before, np.concatenate(cells), np.concatenate(books, axis=1),
         )  # fmt: skip
 
     def restore(self, state: State) -> None:
         """Take up what a state holds; its arrays are copied."""
-        self._unsettled.clear()
         self._average = None
         self.n_features, first = state.weights.shape[1], 0
         for part in self.parts:
-            part.restore(state, slice(first, first + part.problems), self.averaging)
+            part.restore(state, slice(first, first + part.problems))
             first += part.problems
 
     # Averages
 
     def restart_average(self) -> None:
         """Let the average begin with the next step."""
-        self._unsettled.clear()
         self._average = None
         for part in self.parts:
-            part.U = np.empty(0)
-            part.book[learn.BIAS_SUM] = 0.0
-            part.book[learn.CLOCK] = 0.0
+            part.forget()
 
     def idle(self, weight: float) -> None:
         """Let time pass without learning: with one class known there is nothing to learn."""
         for part in self.parts:
-            part.book[learn.CLOCK, 0] += weight
+            part.clock += weight
 
-    def on_host(self) -> Linear:
+    def settle(self) -> None:
+        """Bring the averaging sums up to date."""
+        if self.threads == 1 or len(self.parts) == 1:
+            for part in self.parts:
+                part.settle()
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                list(pool.map(lambda part: part.settle(), self.parts))
+
+    def on_host(self) -> Self:
         """A learner on the processor that goes on from here: this one."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         self.settle()
-        left = ("problems", "_unsettled", "_average")
-        state = {name: value for name, value in self.__dict__.items() if name not in left}
-        rates = None if self.rates is ONE_RATE else self.rates
-        return {**state, "rule": self.rule.tolist(), "dtype": self.dtype.char, "rates": rates}
+        problems = Problems(self.n_classes, self.multiclass, self.thresholds)  # without its cache
+        return {**self.__dict__, "_average": None, "problems": problems}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.rule, self.dtype = np.array(state["rule"]), np.dtype(state["dtype"])
-        self.rates = ONE_RATE if state["rates"] is None else state["rates"]
-        self.problems = Problems(self.n_classes, self.multiclass, self.thresholds)
-        self._unsettled, self._average = Unsettled(), None
 
-    def settle(self) -> None:
-        """Bring the averaging sums up to date."""
-        self._unsettled.settle(WALKS[self.kind][1], self.parts, self.rates, self.rule)
-
-    def means(self) -> list[tuple[Array, Array]]:
-        """The mean of the weights after each step, and of the biases, of each part."""
-        self.settle()
-        return [part.mean(self.n_features) for part in self.parts]
-
-    def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
-        shape: tuple[int, ...] = (self.n_features,)
-        if self.kind != "one":
-            shape = (problems, *shape) if self.dense else (*shape, problems)
-        W, book, moves = zeros(shape, self.dtype), np.zeros((4, problems)), np.empty((3, problems))
-        return Part(classes, problems, self.dense, W, np.empty(0), book, moves)
-
-    def _shown(self, arrays: Iterable[Array]) -> Array:
-        """The kernels' weights as (problems, features), without the room for more."""
-        shown = [p.shown(W, self.n_features) for p, W in zip(self.parts, arrays, strict=True)]
-        return shown[0] if len(shown) == 1 else np.concatenate(shown)
+def _joined(arrays: Sequence[Array], axis: int = 0) -> Array:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis)

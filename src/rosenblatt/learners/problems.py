@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,16 +18,25 @@ from rosenblatt.learners.protocol import Array
 _CHUNK = 4096  # rows scored at a time when errors are counted
 
 
+def module_of(array: Any) -> Any:
+    """The module that makes arrays of this kind: CuPy for those on a device, else NumPy."""
+    name = type(array).__module__.partition(".")[0]
+    return np if isinstance(array, np.ndarray) else sys.modules[name]
+
+
 @dataclass(frozen=True)
 class Problems:
     """The problems that some classes pose, and when a row is corrected in them.
 
+    Scores and truth may be arrays of NumPy or, both of them, of CuPy.
+
     Parameters
     ----------
     n_classes : int
-    multiclass : {"ovr", "ovo", "joint"}
+    multiclass : {"ovr", "ovo", "joint", "labels"}
         With three classes or more: one problem per class against the rest, one per pair, or all
-        classes jointly.
+        classes jointly. Or one per label, of which rows may have several: the truth of a row is
+        then a bool per label, else its class number.
     thresholds : (float, float)
         The largest margin that is still corrected, for y = -1 and y = +1.
     """
@@ -68,40 +78,67 @@ class Problems:
         return max(self.thresholds) if max(self.thresholds) > 0 else 1.0
 
     def decide(self, scores: Array) -> Array:
-        """The class numbers that (rows, problems) scores stand for."""
+        """The class numbers, or labels, that (rows, problems) scores stand for."""
+        if self.multiclass == "labels":
+            return scores > 0
         if self.n_classes <= 2:
             return (scores[:, 0] > 0).astype(np.int32)
         if self.multiclass == "ovo":
             scores = votes(scores, self)
         return scores.argmax(axis=1).astype(np.int32)
 
-    def is_mistaken(self, scores: Array, codes: Array) -> Array:
+    def is_mistaken(self, scores: Array, truth: Array) -> Array:
         """Which rows are predicted wrong."""
-        return self.decide(scores) != codes
+        return differ(self.decide(scores), truth)
 
-    def is_wrong(self, scores: Array, codes: Array) -> Array:
+    def is_wrong(self, scores: Array, truth: Array) -> Array:
         """Which rows are on the wrong side; for two classes the notes' set ``y·s <= 0``."""
-        if self.n_classes <= 2:
-            return (2 * codes - 1) * scores[:, 0] <= 0
-        return self.is_mistaken(scores, codes)
+        if self.n_classes <= 2 or self.multiclass == "labels":
+            return cast(Array, (self.sides(truth) * scores <= 0).any(axis=1))
+        return self.is_mistaken(scores, truth)
 
-    def is_corrected(self, scores: Array, codes: Array) -> Array:
+    def is_corrected(self, scores: Array, truth: Array) -> Array:
         """Which rows with these scores would be corrected in any problem."""
-        below, above = self.thresholds
-        if not self.joint:
-            signs = self.signs[codes]
-            limits = np.where(signs > 0, above, below)
-            return ((signs != 0) & (signs * scores <= limits)).any(axis=1)
-        here, rivals = np.arange(len(codes)), self.rivals(scores, codes)
-        limits = np.where(codes > rivals, above, below)
-        return scores[here, codes] - scores[here, rivals] <= limits
+        return (self.directions(scores, truth) != 0).any(axis=1)
 
-    @staticmethod
-    def rivals(scores: Array, codes: Array) -> Array:
-        """The class of the largest score other than the right one, the first of equals."""
-        others = np.array(scores)
-        others[np.arange(len(codes)), codes] = -np.inf
-        return others.argmax(axis=1)
+    def sides(self, truth: Array) -> Array:
+        """What each row is to each problem (rows, problems): -1, +1 or 0."""
+        if self.multiclass == "labels":
+            return 2 * truth.astype(np.int8) - 1
+        return cast(Array, module_of(truth).asarray(self.signs)[truth])
+
+    def directions(self, scores: Array, truth: Array) -> Array:
+        """The sign by which each row corrects each problem (rows, problems): -1, 0 or +1.
+
+        >>> Problems(2).directions(np.array([[0.5], [0.5]]), np.array([0, 1])).tolist()
+        [[-1], [0]]
+        """
+        xp, (below, above) = module_of(scores), self.thresholds
+        if not self.joint:
+            sides = self.sides(truth)
+            limits = xp.where(sides > 0, above, below)
+            return cast(Array, xp.where(sides * scores <= limits, sides, 0))
+        here, others = xp.arange(len(truth)), scores.copy()
+        others[here, truth] = -np.inf
+        rivals = others.argmax(axis=1)  # the first of equals
+        limits = xp.where(truth > rivals, above, below)
+        wrong = scores[here, truth] - scores[here, rivals] <= limits
+        found: Array = xp.zeros(scores.shape, np.int8)
+        found[here[wrong], truth[wrong]], found[here[wrong], rivals[wrong]] = 1, -1
+        return found
+
+    def updates_of(self, directions: Array, weights: Array) -> int:
+        """The updates that a batch of corrections stands for: one per copy of a row."""
+        if self.joint:
+            return int((directions > 0).sum())
+        copies = np.maximum(1, np.ceil(weights)).astype(np.int64)
+        return int(((directions != 0) * copies[:, None]).sum())
+
+
+def differ(predictions: Array, truth: Array) -> Array:
+    """Which rows are not predicted as they are."""
+    wrong = predictions != truth
+    return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 
 
 def weight_where(
@@ -118,7 +155,7 @@ def weight_where(
     total = 0.0
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
-        passed = test(scores(chunk), examples.codes[chunk])
+        passed = test(scores(chunk), examples.truth_of(chunk))
         total += float(examples.weights_of(chunk)[passed].sum())
         if total > enough:
             break
@@ -143,29 +180,43 @@ def rows_of_pairs(
 
 
 class CountedByScores:
-    """The counts of a learner whose scores are all there is to ask for."""
+    """The counts of a learner, by the scores of rows."""
 
     problems: Problems
 
-    def scores(self, rows: Array) -> Array:
-        """The (rows, problems) scores of some rows."""
+    def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
+        """What makes (rows, problems) scores with the present weights or their average."""
         raise NotImplementedError
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class the last weights predict wrong."""
-        wrong = weight_where(self.problems.is_mistaken, self.scores, examples, rows)
+        """The share of the rows, by weight, whose class is predicted wrong.
+
+        Of several labels: one minus the F1 of all labels of all rows together (micro F1).
+        """
+        scores = self._scorer(examples, averaged)
+        if self.problems.multiclass == "labels":
+            truth, weights = examples.truth_of(rows), examples.weights_of(rows)
+            said = scores(rows) > 0
+            hits, total = weights @ (said & truth), weights @ (said.astype(np.int8) + truth)
+            return 1.0 - 2.0 * float(hits.sum()) / max(1e-300, float(total.sum()))
+        wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        return weight_where(self.problems.is_wrong, self.scores, examples, rows, enough)
+        scores = self._scorer(examples)
+        return weight_where(self.problems.is_wrong, scores, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        return weight_where(self.problems.is_corrected, self.scores, examples, rows, 0.0) == 0.0
+        scores = self._scorer(examples)
+        return weight_where(self.problems.is_corrected, scores, examples, rows, 0.0) == 0.0
 
-    def row_updates(self, examples: Examples, order: Array, etas: Array, epochs: int) -> None:
-        """Not counted: no certificate asks for the updates of a kernel's cycle."""
+    def row_updates(
+        self, examples: Examples, order: Array, etas: Array, epochs: int
+    ) -> Array | None:
+        """How often each row is corrected in the epochs to come, where that can be told."""
+        return None
 
 
 class Moves(NamedTuple):
@@ -209,16 +260,16 @@ def votes(scores: Array, problems: Problems) -> Array:
     >>> votes(np.array([[1.0, -2.0, 3.0]]), Problems(3, "ovo")).round(2)
     array([[1.17, 0.78, 1.17]])
     """
-    n_classes = problems.n_classes
-    votes = np.zeros((scores.shape[0], n_classes))
-    sums = np.zeros_like(votes)
+    xp, n_classes = module_of(scores), problems.n_classes
+    votes = xp.zeros((scores.shape[0], n_classes))
+    sums = xp.zeros_like(votes)
     for column, (negative, positive) in enumerate(combinations(range(n_classes), 2)):
         score = scores[:, column].astype(np.float64)
         votes[:, positive] += score > 0
         votes[:, negative] += score <= 0
         sums[:, positive] += score
         sums[:, negative] -= score
-    return votes + sums / (3 * (np.abs(sums) + problems.unit))
+    return cast(Array, votes + sums / (3 * (xp.abs(sums) + problems.unit)))
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:
@@ -236,6 +287,8 @@ def n_problems(n_classes: int, multiclass: str) -> int:
 
 def groups_of(n_classes: int, multiclass: str, threads: int) -> list[tuple[tuple[int, int], int]]:
     """The classes and the number of problems of each part."""
+    if multiclass == "labels":
+        return [((0, 1), 1)] * n_classes
     if n_classes <= 2:
         return [((0, 1), 1)]
     if multiclass == "ovo":

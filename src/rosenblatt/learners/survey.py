@@ -73,8 +73,12 @@ def survey(
 
     def look(first: int, last: int) -> bool:
         if isinstance(rows, Csr):
-            told = rows._replace(data=words)
-            return bool(row_keys.csr_survey(told, first, last, multipliers, found))
+            part = values[int(rows.pointers[first]) : int(rows.pointers[last])]
+            if keys:
+                chosen, out = np.arange(first, last, dtype=np.uint64), found[first:last]
+                tops = np.empty(last - first, word)
+                row_keys.keys(rows._replace(data=words), chosen, multipliers, out, tops)
+            return bool(np.isfinite(part).all())
         peak = np.empty(1, values.dtype)
         small, errors = (screened.small, screened.errors) if screened else _NO_COPIES
         return bool(

@@ -29,18 +29,8 @@ class Calibration:
     of the classes stays that of their scores. ``"isotonic"`` puts a rising step function after it,
     one for all classes, and divides by the sum (Zadrozny and Elkan 2002).
 
-    Attributes
-    ----------
-    method : {"sigmoid", "isotonic"}
-    n_classes : int
-    rows : int
-        How many held-out rows it was fitted to.
-    scale, offset, power : float
-    several : bool
-        Whether a row may have several of the classes: each has a probability of its own, by one
-        sigmoid for all.
-    knots : two tuples of float
-        The step function of ``"isotonic"``, linear between the knots.
+    Where a row may have several of the classes, each has a probability of its own, by one sigmoid
+    for all.
 
     Examples
     --------
@@ -52,12 +42,12 @@ class Calibration:
 
     method: str
     n_classes: int
-    rows: int
+    rows: int  # held out, that it was fitted to
     scale: float
     offset: float = 0.0
     power: float = 1.0
-    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    several: bool = False
+    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # linear between them
+    several: bool = False  # whether a row may have several of the classes
 
     @classmethod
     def fit(
@@ -70,14 +60,8 @@ class Calibration:
     ) -> Calibration | None:
         """The map that fits rows held out from training; None where they are too few.
 
-        Parameters
-        ----------
-        scores : array (rows,) or (rows, 1) for two classes, else (rows, classes)
-        codes : int array (rows,)
-        n_classes : int
-        method : {"sigmoid", "isotonic"}
-        weights : array (rows,), optional
-            How many rows each stands for.
+        Scores are (rows,) or (rows, 1) for two classes, else (rows, classes); a row stands for as
+        many as its weight says.
         """
         if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
             return None
@@ -144,9 +128,7 @@ class Calibration:
         steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
         steps.fit(given, is_right.astype(np.float64), weight)
         knots = tuple(steps.X_thresholds_.tolist()), tuple(steps.y_thresholds_.tolist())
-        return Calibration(
-            self.method, k, self.rows, self.scale, self.offset, self.power, knots
-        )  # fmt: skip
+        return replace(self, knots=knots)
 
     def to_json(self) -> dict[str, Any]:
         """The map as plain data."""
@@ -180,9 +162,7 @@ class Calibration:
         if not sound:
             raise ValueError(f"the calibration makes no sense: {plain!r:.200}")
         scale, offset, power = numbers
-        return cls(
-            made.method, made.n_classes, made.rows, scale, offset, power, (xs, ys), made.several
-        )
+        return replace(made, scale=scale, offset=offset, power=power, knots=(xs, ys))
 
 
 def _logistic(z: Array) -> Array:
@@ -213,16 +193,14 @@ def _fit_sigmoid(scores: Array, positive: Array, weights: Array) -> tuple[float,
         z = X @ ab
         return float(weights @ (np.logaddexp(0.0, z) - target * z))
 
-    ab = np.array([1.0, math.log((n1 + 1) / (n0 + 1))])
-    for _ in range(_STEPS):
+    def derivatives(ab: Array) -> tuple[Array, Array]:
         p = _logistic(X @ ab)
-        gradient = X.T @ (weights * (p - target))
-        hessian = (X * (weights * p * (1 - p))[:, None]).T @ X
-        ab, moved = _descended(loss, ab, gradient, hessian, (1e3, 1e3))
-        if moved < _SMALLEST_STEP:
-            break
+        return X.T @ (weights * (p - target)), (X * (weights * p * (1 - p))[:, None]).T @ X
+
+    start = np.array([1.0, math.log((n1 + 1) / (n0 + 1))])
+    slope, offset = _minimized(loss, derivatives, start, (1e3, 1e3))
     # A falling curve would contradict the predictions: then the scores tell nothing.
-    return max(0.0, float(ab[0])) / unit, float(ab[1])
+    return max(0.0, slope) / unit, offset
 
 
 def _fit_softmax(scores: Array, codes: Array, weights: Array) -> tuple[float, float]:
@@ -241,8 +219,7 @@ def _fit_softmax(scores: Array, codes: Array, weights: Array) -> tuple[float, fl
         whole = top + np.log(np.exp(Z - top[:, None]).sum(axis=1))
         return float(weights @ (whole - (target * Z).sum(axis=1)))
 
-    ab = np.zeros(2)
-    for _ in range(_STEPS):
+    def derivatives(ab: Array) -> tuple[Array, Array]:
         power = float(np.exp(ab[1]))
         Z = np.exp(ab[0]) * _powers(S, power)
         P = _softmax(Z)
@@ -252,21 +229,29 @@ def _fit_softmax(scores: Array, codes: Array, weights: Array) -> tuple[float, fl
         squares = [(P * moves[:, :, i] * moves[:, :, j]).sum(axis=1) for i, j in _PAIRS]
         products = [means[:, i] * means[:, j] for i, j in _PAIRS]
         sums = [weights @ (s - p) for s, p in zip(squares, products, strict=True)]
-        hessian = np.array([[sums[0], sums[1]], [sums[1], sums[2]]])
-        ab, moved = _descended(loss, ab, gradient, hessian, (20.0, 2.0))
+        return gradient, np.array([[sums[0], sums[1]], [sums[1], sums[2]]])
+
+    log_scale, log_power = _minimized(loss, derivatives, np.zeros(2), (20.0, 2.0))
+    power = float(np.exp(log_power))
+    return float(np.exp(log_scale)) / unit**power, power
+
+
+def _minimized(
+    loss: Any, derivatives: Any, at: Array, limits: tuple[float, float]
+) -> tuple[float, float]:
+    """Where a loss of two numbers is least, by Newton's method; neither goes beyond its limit."""
+    for _ in range(_STEPS):
+        gradient, hessian = derivatives(at)
+        at, moved = _descended(loss, at, gradient, hessian, limits)
         if moved < _SMALLEST_STEP:
             break
-    power = float(np.exp(ab[1]))
-    return float(np.exp(ab[0])) / unit**power, power
+    return float(at[0]), float(at[1])
 
 
 def _descended(
     loss: Any, at: Array, gradient: Array, hessian: Array, limits: tuple[float, float]
 ) -> tuple[Array, float]:
-    """One step of Newton's method for two numbers, halved until the loss falls; how far it went.
-
-    Neither goes beyond its limit.
-    """
+    """One step of Newton's method, halved until the loss falls; how far it went."""
     damping = 1e-9 * float(np.trace(hessian)) + _TINY
     (a, b), (_, d) = hessian + damping * np.eye(2)
     # Two equations by hand: BLAS is not loaded for this.

@@ -18,20 +18,11 @@ _SHRINK = 0.7  # of the weights are left from one step to the next
 
 @dataclass(frozen=True)
 class Size:
-    """A form of a model: how large its file is, and how well it does.
-
-    Attributes
-    ----------
-    model : Model
-    bytes : int
-        The size of its file.
-    accuracy : float
-        On the rows given; NaN without any.
-    """
+    """A form of a model: how large its file is, and how well it does."""
 
     model: Model
-    bytes: int
-    accuracy: float
+    bytes: int  # of its file
+    accuracy: float  # on the rows given; NaN without any
 
     @property
     def weights(self) -> int:
@@ -52,25 +43,11 @@ def compress(
     weights are rounded to float16 and to int8, and then those are left out that change the scores
     of rows the least: by size times the root of how many rows have the feature.
 
-    Parameters
-    ----------
-    model : Model
-    size : float, optional
-        The most bytes the file may have: the first form that is small enough.
-    loss : float, optional
-        The accuracy on `rows` that may be lost, as a share: the smallest form that keeps it.
-        Without both, int8 and nothing left out.
-    rows : Source, optional
-        Rows with labels, opened with the model's features and classes, to measure on. They decide,
-        if `loss` is given: use others to test the result.
+    `size` is the most bytes the file may have: the first form that is small enough. `loss` is the
+    accuracy on `rows` that may be lost, as a share: the smallest form that keeps it. Without both,
+    int8 and nothing left out. The rows have labels and were opened with the model's features and
+    classes; if they decide, use others to test the result.
 
-    Raises
-    ------
-    OptionError
-        If `loss` is given without rows, or no form is small enough.
-
-    Examples
-    --------
     >>> from rosenblatt import train
     >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
     >>> forms = compress(train(frame, text="text", epochs=3))

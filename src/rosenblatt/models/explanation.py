@@ -113,22 +113,18 @@ class Explanation:
             raise OptionError(f"{label!r} is not a class of the model: {listed(self.classes)}")
         return 0 if len(self.bias) == 1 else self.classes.index(label or self.explained)
 
-    def _parts(self) -> tuple[float, float]:
-        problem = self._problem(None)
-        return float(self.scores[problem]), float(self.bias[problem])
-
     def __repr__(self) -> str:
-        score, bias = self._parts()
-        parts = [f"{name} {value:+.2f}" for name, value in self.top(_SHOWN)]
+        top, _, bias, score = self.sum_of(_SHOWN)
+        parts = [f"{name} {value:+.2f}" for name, value in top]
         more = ["..."] if len(self.top()) > _SHOWN else []
         listed = ", ".join([*parts, *more, f"bias {bias:+.2f}"])
         return f"<Explanation: {self.predicted!r}, score {score:+.2f} = {listed}>"
 
     def _repr_html_(self) -> str:
-        score, bias = self._parts()
+        top, _, bias, score = self.sum_of(20)
         rows = "".join(
             f"<tr><td>{html.escape(str(name))}</td><td>{value:+.3f}</td></tr>"
-            for name, value in [*self.top(20), ("bias", bias)]
+            for name, value in [*top, ("bias", bias)]
         )
         head = "<tr><th>feature</th><th>contribution</th></tr>"
         return (

@@ -109,10 +109,9 @@ def damage_is_named(name: str) -> Iterator[None]:
         raise
     except (
         ValueError,
-        KeyError,
+        LookupError,
         TypeError,
         AttributeError,
-        IndexError,
         OverflowError,
         RecursionError,
     ) as error:

@@ -16,9 +16,9 @@ from rosenblatt import __version__
 from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import Block
+from rosenblatt.data.cells import make_strings
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.data.strings import make_strings
 from rosenblatt.errors import DataError, NoRowsError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
@@ -273,7 +273,8 @@ class Model:
         return compress(self, size=size, loss=may_lose, rows=rows)[-1].model
 
     def __repr__(self) -> str:
-        return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{self._more()}>"
+        more = ", ..." if len(self.classes) > 5 else ""
+        return f"<Model of {self._size()}: {', '.join(self.classes[:5])}{more}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -291,9 +292,6 @@ class Model:
     def _size(self) -> str:
         classes = counted(len(self.classes), "class", "classes")
         return f"{classes}, {counted(len(self.columns), 'feature')}"
-
-    def _more(self) -> str:
-        return ", ..." if len(self.classes) > 5 else ""
 
     def _table(self, X: Any) -> Any:
         import pyarrow as pa

@@ -26,11 +26,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rosenblatt.kernels.family_cells import BOOK
+from rosenblatt.learners.weights import State
+
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 
 PRECISIONS = ("float32", "float16", "int8")
 _BITS = {4: np.uint32, 8: np.uint64}
+_STATE, _OF_FAMILY = ("weights", "bias", "sums", "bias_sums", "clock"), ("cells", "book")
 
 
 def size_of(arrays: Arrays) -> int:
@@ -143,9 +147,13 @@ class PackedState(Mapping[str, Array]):
 
 
 def expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
-    """Refuse an array of another type or shape, or with numbers that are not finite."""
-    if array.dtype != kind or array.shape != shape:
-        raise ValueError(f"{name} is {array.dtype}{array.shape}, not {np.dtype(kind)}{shape}")
+    """Refuse an array of another type or shape, or with numbers that are not finite.
+
+    The type may be an abstract one, such as `np.floating`.
+    """
+    if not np.issubdtype(array.dtype, kind) or array.shape != shape:
+        kind = getattr(kind, "__name__", kind)
+        raise ValueError(f"{name} is {array.dtype}{array.shape}, not {kind}{shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name} holds numbers that are not finite")
 
@@ -269,3 +277,35 @@ def rounded(weights: Array, precision: str) -> Array:
     if precision == "float32":
         return weights
     return unpack_weights(pack_weights(weights, precision), weights.shape)
+
+
+def state_arrays(state: State, prefix: str) -> Arrays:
+    """What a linear learner has learned, as arrays of a file."""
+    names = (*_STATE, *(_OF_FAMILY if state.book.size else ()))
+    return {prefix + name: getattr(state, name) for name in names}
+
+
+def state_from(arrays: Arrays, prefix: str, problems: int, full: bool = False) -> State:
+    """What :func:`state_arrays` wrote of so many problems; what does not fit is refused.
+
+    With `full`, members of the family may have kept a whole covariance matrix.
+
+    >>> found = state_from(state_arrays(State.zero(1, 2), "s."), "s.", problems=1)
+    >>> found.weights
+    array([[0., 0.]])
+    """
+    own = _OF_FAMILY if f"{prefix}book" in arrays else ()
+    found: dict[str, Any] = {name: arrays[prefix + name] for name in (*_STATE, *own)}
+    sums, shape = found["sums"], (problems, found["weights"].shape[1])
+    averages = sums.size > 0 or sums.shape == shape
+    wanted: dict[str, Any] = {
+        "weights": shape, "sums": shape if averages else (0, 0), "book": (BOOK, problems)
+    }  # fmt: skip
+    if own:
+        n, depth = found["cells"].shape[1:]
+        wanted["cells"] = (problems, n, depth)
+        if found["cells"].size and not shape[1] <= n <= shape[1] + full:
+            raise ValueError(f"cells is {found['cells'].shape}, for {shape[1]} features")
+    for name, array in found.items():
+        expect(name, array, np.floating, wanted.get(name, (problems,)))
+    return State(**found)

@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from rosenblatt.theory.checker.input_data import check_matrix
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.problem import BinaryProblem
 
 numbers = st.one_of(
@@ -27,13 +26,13 @@ def tables(kind):
 def test_exact_signs_are_the_same_for_sparse_and_dense_rows(kind, data, padded):
     X = data.draw(tables(kind))
     y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)
-    dense = BinaryProblem(ExactTable(check_matrix(X), padded), y)
-    thin = BinaryProblem(ExactTable(check_matrix(sparse.csr_array(X)), padded), y)
+    dense = BinaryProblem(check_matrix(X), y, padded)
+    thin = BinaryProblem(check_matrix(sparse.csr_array(X)), y, padded)
     width = X.shape[1] + padded
     weights = data.draw(st.lists(st.integers(-(2**70), 2**70), min_size=width, max_size=width))
     rows = np.arange(len(X))
-    expected = np.sign(np.array(dense.exact_dots(weights, rows), dtype=object)).tolist()
-    assert np.sign(np.array(thin.exact_dots(weights, rows), dtype=object)).tolist() == expected
+    expected = np.sign(np.array(dense.exact_dots(weights, rows)[0], dtype=object)).tolist()
+    assert np.sign(np.array(thin.exact_dots(weights, rows)[0], dtype=object)).tolist() == expected
     assert thin.exact_signs(weights).tolist() == expected
 
 
@@ -41,8 +40,8 @@ def test_exact_signs_are_the_same_for_sparse_and_dense_rows(kind, data, padded):
 @given(X=tables(np.float64), padded=st.booleans(), data=st.data())
 def test_blocks_and_scales_are_the_same_for_sparse_and_dense_rows(X, padded, data):
     dense, thin = (
-        ExactTable(check_matrix(X), padded),
-        ExactTable(check_matrix(sparse.csr_array(X)), padded),
+        BinaryProblem(check_matrix(layout(X)), np.ones(len(X)), padded)
+        for layout in (np.asarray, sparse.csr_array)
     )
     np.testing.assert_array_equal(thin.column_exponent, dense.column_exponent)
     np.testing.assert_array_equal(thin.column_top, dense.column_top)

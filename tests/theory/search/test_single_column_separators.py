@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
 
@@ -21,7 +20,7 @@ matrices = st.tuples(st.integers(2, 9), st.integers(1, 4)).flatmap(
 
 
 def found(X, y, padded=True):
-    return list(column_separators(BinaryProblem(ExactTable(X, padded), y)))
+    return list(column_separators(BinaryProblem(X, y, padded)))
 
 
 @settings(max_examples=200, deadline=None)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rosenblatt import certify, verify
+from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.decision import Contradiction, Decision
+from rosenblatt.theory.search.decision import Decision
 from rosenblatt.theory.search.decision_ladder import decide
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import column_separators
 from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
@@ -34,18 +34,18 @@ def with_weak_column(X, y, generator, threshold=0.0):
 def test_only_the_rows_on_the_threshold_and_the_other_columns_are_left(threshold):
     X, y, generator = noisy(200, 3, 0)
     X, beyond = with_weak_column(X, y, generator, threshold)
-    problem = BinaryProblem(ExactTable(X, True), y)
+    problem = BinaryProblem(X, y, True)
     on = ThresholdReduction(problem, list(column_separators(problem)))
     assert on.rows.tolist() == np.flatnonzero(~beyond).tolist()
     assert on.problem is not None
-    np.testing.assert_array_equal(on.problem.table.values, X[~beyond, :3])
+    np.testing.assert_array_equal(on.problem.values, X[~beyond, :3])
 
 
 def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
     X, y, generator = noisy(200, 3, 1)
     X, beyond = with_weak_column(X, y, generator)
     y[~beyond] = np.where(X[~beyond, 0] > 1e-9, 1.0, -1.0)
-    problem = BinaryProblem(ExactTable(X, True), y)
+    problem = BinaryProblem(X, y, True)
     on = ThresholdReduction(problem, list(column_separators(problem)))
     found = on.lifted(Decision("separable", (10**9, 0, 0, -1)))
     assert found.verdict == "separable"
@@ -55,9 +55,9 @@ def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
 def test_a_contradiction_on_the_threshold_makes_a_quasi_separable_verdict_with_the_rows_by_name():
     X, y, generator = noisy(200, 3, 2)
     X, beyond = with_weak_column(X, y, generator)
-    problem = BinaryProblem(ExactTable(X, True), y)
+    problem = BinaryProblem(X, y, True)
     on = ThresholdReduction(problem, list(column_separators(problem)))
-    inner = Decision("undecided", contradiction=Contradiction((0, 5), (1, 1)))
+    inner = Decision("undecided", contradiction=Combination((0, 5), (-1, 1), (1, 1)))
     found = on.lifted(inner)
     assert found.verdict == "quasi-separable"
     assert found.contradiction.rows == tuple(np.flatnonzero(~beyond)[[0, 5]].tolist())
@@ -72,7 +72,7 @@ NO_ROW = [[1, 0], [0, 1]], [[0, -1], [-1, 0]]
 @pytest.mark.parametrize(("positive", "negative"), [ONE_CLASS, NO_ROW])
 def test_rows_of_one_class_or_none_on_the_thresholds_are_separated_at_once(positive, negative):
     X = np.array([*positive, *negative], dtype=float)
-    problem = BinaryProblem(ExactTable(X, True), np.array([1.0, 1.0, -1.0, -1.0]))
+    problem = BinaryProblem(X, np.array([1.0, 1.0, -1.0, -1.0]), True)
     on = ThresholdReduction(problem, list(column_separators(problem)))
     assert on.problem is None
     found = on.without_problem()
@@ -105,12 +105,11 @@ def test_verdicts_are_those_of_the_columns_in_other_directions(seed, padded, min
     turned = X.copy()
     turned[:, 0], turned[:, 1] = X[:, 0] + 5 * X[:, 1], X[:, 1] - 5 * X[:, 0]
     found, other = (
-        decide(BinaryProblem(ExactTable(values, padded), y), Clock(None), minimal)
-        for values in (X, turned)
+        decide(BinaryProblem(values, y, padded), Clock(None), minimal) for values in (X, turned)
     )
     assert found.verdict == other.verdict
     for values, decision in ((X, found), (turned, other)):
-        problem = BinaryProblem(ExactTable(values, padded), y)
+        problem = BinaryProblem(values, y, padded)
         if decision.weights is not None:
             signs = problem.exact_signs(decision.weights)
             assert (signs > 0).all() if decision.verdict == "separable" else (signs >= 0).all()

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.working_set_search import explore, nnls_contradiction
 
@@ -15,7 +14,7 @@ def problem(seed, n, d, noise, layout=np.asarray):
     X = generator.normal(size=(n, d))
     y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
     y[generator.random(n) < noise] *= -1
-    return BinaryProblem(ExactTable(layout(X), True), y)
+    return BinaryProblem(layout(X), y, True)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
@@ -47,7 +46,5 @@ def test_a_vertex_has_as_many_rows_as_columns_and_one_and_adds_up_to_nothing():
 
 def test_rows_of_extreme_size_are_left_to_the_exact_methods():
     X = np.array([[1e-300, 1e300], [1e300, 1e-300], [1.0, 1.0], [2.0, 3.0]])
-    found = explore(
-        BinaryProblem(ExactTable(X, True), np.array([1.0, -1.0, 1.0, -1.0])), Clock(None)
-    )
+    found = explore(BinaryProblem(X, np.array([1.0, -1.0, 1.0, -1.0]), True), Clock(None))
     assert not found.balanced

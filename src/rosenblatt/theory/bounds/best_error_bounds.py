@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
 from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.decision import Contradiction
+from rosenblatt.theory.search.decision import renumbered
 from rosenblatt.theory.search.exact_alternatives import separate
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
@@ -99,8 +97,7 @@ def error_bracket(
     >>> bracket.lower, bracket.upper
     (1, 1)
     """
-    values = check_matrix(X)
-    problem = BinaryProblem(ExactTable(values, fit_intercept), binary_signs(y, values.shape[0]))
+    problem = BinaryProblem.of(X, y, fit_intercept)
     search = _Search(problem, Clock(time_limit))
     try:
         search.peel()
@@ -110,7 +107,7 @@ def error_bracket(
         search.peel_around()
     except OutOfTimeError:
         pass
-    d = values.shape[1]
+    d = problem.d
     return ErrorBracket(
         lower=len(search.sets),
         upper=len(search.mistaken),
@@ -144,10 +141,10 @@ class _Search:
         if len(mistaken) < len(self.mistaken):
             self.weights, self.mistaken = weights, mistaken
 
-    def separate(self, rows: Indices) -> list[int] | Contradiction:
+    def separate(self, rows: Indices) -> list[int] | Combination:
         """Exact weights for some rows, or rows among them that contradict each other."""
-        part = BinaryProblem(self.problem.table.part(rows), self.problem.y[rows])
-        return separate(part, self.clock)
+        answer = separate(self.problem.part(rows), self.clock)
+        return answer if isinstance(answer, list) else renumbered(answer, rows)
 
     def peel(self) -> None:
         """Remove contradicting sets until a hyperplane separates the rest."""
@@ -157,8 +154,8 @@ class _Search:
             if isinstance(answer, list):
                 self.offer(answer)
                 return
-            self.sets.append(self._combination(rest, answer))
-            rest = np.setdiff1d(rest, self.sets[-1].rows)
+            self.sets.append(answer)
+            rest = np.setdiff1d(rest, answer.rows)
 
     def peel_around(self) -> None:
         """Look for sets that each hold one mistaken row of the best hyperplane."""
@@ -170,15 +167,10 @@ class _Search:
             rest = np.append(rest, i)
             answer = self.separate(rest)
             if not isinstance(answer, list):
-                found.append(self._combination(rest, answer))
-                rest = np.setdiff1d(rest, found[-1].rows)
+                found.append(answer)
+                rest = np.setdiff1d(rest, answer.rows)
         if len(found) > len(self.sets):
             self.sets = found
-
-    def _combination(self, rows: Indices, found: Contradiction) -> Combination:
-        numbers = rows[list(found.rows)]
-        signs = tuple(1 if self.problem.y[i] > 0 else -1 for i in numbers)
-        return Combination(tuple(numbers.tolist()), signs, found.coefficients)
 
     def put_back(self) -> None:
         """Add mistaken rows to the others, one by one, where they stay separable."""

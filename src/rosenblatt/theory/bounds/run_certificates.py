@@ -19,9 +19,9 @@ from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.search.certify import assemble
 from rosenblatt.theory.search.clock import ENDLESS, Clock
 from rosenblatt.theory.search.exact_alternatives import minimal, settle
-from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators
+from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.integer_linear_algebra import vanishes
-from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import column_separators
 
 _HEADLINES = {
@@ -156,10 +156,7 @@ def run_certificate(
 
 def _separates(X: Any, y: Any, w: Any, bias: float, fit_intercept: bool) -> bool:
     """Whether the weights have every row strictly on its side, exactly."""
-    values = input_data.check_matrix(X)
-    problem = BinaryProblem(
-        ExactTable(values, fit_intercept), input_data.binary_signs(y, values.shape[0])
-    )
+    problem = BinaryProblem.of(X, y, fit_intercept)
     exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
     return any(exact) and bool((problem.exact_signs(exact) > 0).all())
 
@@ -197,19 +194,16 @@ def cycle_certificate(
     >>> cycle_certificate([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0], [3, 3, 3, 3]).verdict
     'inseparable'
     """
-    values = input_data.check_matrix(X)
-    classes, codes = input_data.check_labels(y, values.shape[0])
-    problem = BinaryProblem(
-        ExactTable(values, fit_intercept), input_data.binary_signs(y, values.shape[0])
-    )
+    problem = BinaryProblem.of(X, y, fit_intercept)
+    classes, codes = input_data.check_labels(y, problem.n)
     counts = np.asarray(row_updates)
     if counts.shape != (problem.n,) or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ValueError("row_updates must be one nonnegative integer per row")
     rows = np.flatnonzero(counts)
-    factors = problem.table.row_factors(rows)
-    ratios = [Fraction(int(k)) / f for k, f in zip(counts[rows], factors, strict=True)]
+    matrix, factors = problem.integers(rows)
+    ratios = [Fraction(int(k), f) for k, f in zip(counts[rows], factors, strict=True)]
     weights = primitive(clear_denominators(ratios))
-    if len(rows) == 0 or not vanishes(problem.integers(rows), weights):
+    if len(rows) == 0 or not vanishes(matrix, weights):
         raise ValueError("the updates do not add up to zero: this is not a cycle")
     contradiction = minimal(problem, rows, weights, ENDLESS)
     decision = settle(problem, Clock(time_limit), contradiction, list(column_separators(problem)))
@@ -217,10 +211,7 @@ def cycle_certificate(
         problem,
         decision,
         np.arange(problem.n),
-        intervals=None,
-        columns=None,
-        n_columns=problem.table.d,
-        fingerprint=fingerprint(values, classes, codes),
+        fingerprint=fingerprint(problem.values, classes, codes),
         n_rows=problem.n,
         exact=True,
         negative=(input_data.label_name(classes[0]),),

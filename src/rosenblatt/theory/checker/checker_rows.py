@@ -12,6 +12,7 @@ from math import lcm
 from operator import mul
 from typing import Any
 
+import flint
 import numpy as np
 from scipy import sparse
 
@@ -58,6 +59,24 @@ class SignedRows:
         if self.padded:
             whole = np.hstack([whole, scales[:, None]])
         return whole * self.sides[list(rows)].astype(object)[:, None], scales.tolist()
+
+    def scale(self, i: int) -> int:
+        """The denominator of a row."""
+        return lcm(*(q.denominator for q in self._row(i).values()))
+
+    def combination(self, rows: Sequence[int], coefficients: Sequence[int]) -> list[int]:
+        """The sum of the `signed` rows times whole numbers, without empty columns; the pad last."""
+        if not sparse.issparse(self.values):
+            total = flint.fmpz_mat([list(coefficients)]) * flint.fmpz_mat(self.signed(rows)[0])
+            return [int(x) for x in total.entries()]
+        sums: dict[int, int] = {}
+        pad = 0
+        for i, c in zip(rows, coefficients, strict=True):
+            entries, scale, factor = self._row(i), self.scale(i), c * int(self.sides[i])
+            for j, q in entries.items():
+                sums[j] = sums.get(j, 0) + factor * q.numerator * (scale // q.denominator)
+            pad += factor * scale
+        return [*sums.values(), *([pad] if self.padded else [])]
 
     def occurs(self, columns: Any) -> bool:
         """Whether any row has a number but zero in one of these columns."""
@@ -139,20 +158,20 @@ class SignedRows:
         found: dict[int, tuple[int, Fraction, Fraction]] = {}
         plus, minus = (self.values[np.flatnonzero(self.sides == s)] for s in (1, -1))
         (low_p, high_p), (low_n, high_n) = _ends(plus), _ends(minus)
-        for j in range(self.d):
-            for direction, lower, upper in ((1, high_n[j], low_p[j]), (-1, high_p[j], low_n[j])):
-                inside = lower < upper if self.padded else lower < 0 < upper
-                if inside:
-                    a, b = (Fraction(*x.as_integer_ratio()) for x in (lower, upper))
-                    found[j] = (direction, a, b)
+        for direction, lower, upper in ((1, high_n, low_p), (-1, high_p, low_n)):
+            inside = lower < upper if self.padded else (lower < 0) & (upper > 0)
+            for j in np.flatnonzero(inside).tolist():
+                ends = (*lower[[j]].tolist(), *upper[[j]].tolist())
+                a, b = (Fraction(*x.as_integer_ratio()) for x in ends)
+                found[j] = (direction, a, b)
         return found
 
 
-def _ends(part: Any) -> tuple[list[Any], list[Any]]:
+def _ends(part: Any) -> tuple[Any, Any]:
     low, high = part.min(axis=0), part.max(axis=0)
     if sparse.issparse(part):
         low, high = low.toarray().ravel(), high.toarray().ravel()
-    return low.tolist(), high.tolist()
+    return low, high
 
 
 def _whole(part: Any, total: int) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 from rosenblatt.theory.checker.certificate import Certificate, CertificateSet, Combination, Margin
 from rosenblatt.theory.checker.checker_rows import RefutedError, SignedRows, require
 from rosenblatt.theory.checker.domain import check_fields
+from rosenblatt.theory.checker.empty_columns import without_empty_columns
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
 from rosenblatt.theory.checker.verify_balance import check_balance
@@ -120,6 +121,8 @@ def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
     sides = np.isin(names, list(c.positive)).astype(int) - np.isin(names, list(c.negative))
     require((sides > 0).any() and (sides < 0).any(), "a side has no rows")
     require(not c.replaced or c.balance is not None, "replaced columns without a balance")
+    _check_columns(c, SignedRows(values, sides, c.fit_intercept))
+    c, values = without_empty_columns(c, values)
     data = SignedRows(values, sides, c.fit_intercept)
     if c.verdict == "separable":
         _check_separable(c, data)
@@ -127,7 +130,6 @@ def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
         _check_balanced(c, c.balance, data)
     else:
         _check_contradicted(c, data)
-    _check_columns(c, data)
     _check_radius(c, data)
 
 
@@ -253,7 +255,7 @@ def _check_margin(m: Margin, data: SignedRows, kind: str) -> None:
 
 def _squared_length(support: Combination, data: SignedRows, kind: str) -> Fraction:
     """Of the convex combination (augmented), or of half the classes' difference (geometric)."""
-    matrix, scales = data.signed(support.rows)
+    scales = [data.scale(i) for i in support.rows]
     halves = {
         s: sum(c for c, t in zip(support.coefficients, support.signs, strict=True) if t == s)
         for s in (1, -1)
@@ -268,10 +270,10 @@ def _squared_length(support: Combination, data: SignedRows, kind: str) -> Fracti
     ]
     denominator = lcm(*(w.denominator for w in weights))
     numerators = [w.numerator * (denominator // w.denominator) for w in weights]
-    width = data.d if by_class else data.d + int(data.padded)
-    rows = [row[:width] for row in matrix]
-    total = (flint.fmpz_mat([numerators]) * flint.fmpz_mat(rows)).entries()
-    return Fraction(sum(int(x) ** 2 for x in total), denominator**2)
+    total = data.combination(support.rows, numerators)
+    if by_class:
+        total.pop()
+    return Fraction(sum(x * x for x in total), denominator**2)
 
 
 def _check_columns(c: Certificate, data: SignedRows) -> None:

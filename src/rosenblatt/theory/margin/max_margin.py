@@ -9,30 +9,27 @@ witnesses and rounded outwards (`rounded_bounds`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ldexp
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
-from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
 from rosenblatt.theory.checker.report import as_html, counted
 from rosenblatt.theory.margin.min_norm_point import shortest
 from rosenblatt.theory.margin.rounded_bounds import lower_end, upper_end
+from rosenblatt.theory.margin.row_blocks import row_block
 from rosenblatt.theory.search.blas_threads import few_threads
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators, scaled_double
+from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive, scaled_double
 from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices, column_top
-from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.problem import BinaryProblem
 
 # Numbers in a working set of rows, at most.
 _BLOCK = 20_000_000
-# From this many sparse rows on, fewer than their columns, they are rotated.
-_MANY_ROWS = 128
 
 KINDS = ("augmented", "geometric")
 
@@ -132,15 +129,13 @@ def max_margin(
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
     if not rtol > 0:
         raise ValueError(f"rtol must be positive, got {rtol}")
-    values = check_matrix(X)
-    signs = binary_signs(y, values.shape[0])
-    problem = BinaryProblem(ExactTable(values, fit_intercept), signs)
+    problem = BinaryProblem.of(X, y, fit_intercept)
     clock = Clock(time_limit)
     try:
         v = propose(problem, clock).v
     except OutOfTimeError:
         v = problem.combine(1.0 / np.maximum(problem.norms, 1e-300))
-    with few_threads(problem.n, problem.width, problem.table.is_sparse):
+    with few_threads(problem.n, problem.width, problem.is_sparse):
         return enclose(problem, kind, problem.exact_weights(v), rtol, clock)
 
 
@@ -148,7 +143,7 @@ def enclose(
     problem: BinaryProblem, kind: str, start: list[int], rtol: float, clock: Clock
 ) -> MarginInterval:
     """The interval for a problem; the search starts from exact weights."""
-    if not problem.table.padded:
+    if not problem.padded:
         kind = "augmented"
     plane = _Plane(problem, kind)
     w, b = plane.doubles(start)
@@ -183,45 +178,10 @@ def enclose(
             break
         used = int(np.count_nonzero(coefficients))
         fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2, used)), rows)
-        if len(fresh) == 0 or _out_of_time(clock):
+        if len(fresh) == 0 or clock.passed:
             break
         rows = np.concatenate([rows[coefficients > 0], fresh])
     return _certified(problem, kind, start, plane.whole(*best), best_rows, weights)
-
-
-def _out_of_time(clock: Clock) -> bool:
-    try:
-        clock.left()
-    except OutOfTimeError:
-        return True
-    return False
-
-
-class _Block(NamedTuple):
-    """Some rows in coordinates that keep all products, and weights to and from these."""
-
-    y: Floats
-    values: Floats
-    spread: Callable[[Floats], Floats]
-    gather: Callable[[Floats], Floats]
-
-
-def _rotated(y: Floats, part: Any) -> _Block:
-    """Fewer sparse rows than columns: as many columns as rows, by a Cholesky factor.
-
-    ``part = LQ'`` with orthonormal columns of Q, for ``LL' = part·part'``. Nothing of the size of
-    the columns squared, or of rows times columns, is made.
-    """
-    K = (part @ part.T).toarray()
-    # Equal rows make K singular; what this adds is below the roundings of K itself.
-    K[np.diag_indices_from(K)] += 4e-16 * len(K) * K.diagonal().max()
-    L = linalg.cholesky(K, lower=True, check_finite=False)
-    return _Block(
-        y,
-        L,
-        lambda v: np.asarray(part.T @ linalg.solve_triangular(L, v, lower=True, trans="T")),
-        lambda w: np.asarray(linalg.solve_triangular(L, part @ w, lower=True)),
-    )
 
 
 class _Plane:
@@ -229,14 +189,13 @@ class _Plane:
 
     def __init__(self, problem: BinaryProblem, kind: str) -> None:
         self.problem, self.kind = problem, kind
-        table = problem.table
-        self.d, self.padded = table.d, table.padded
+        self.d, self.padded = problem.d, problem.padded
         self.exponent = 0
-        if table.row_exponent is None:
-            self.X = table.approx
+        if problem.row_exponent is None:
+            self.X = problem.approx
         else:
-            floor = 0 if table.padded and kind == "augmented" else -900
-            self.exponent, self.X = _common_scale(table, floor)
+            floor = 0 if problem.padded and kind == "augmented" else -900
+            self.exponent, self.X = _common_scale(problem, floor)
         self.pad = ldexp(1.0, -self.exponent) if self.exponent < 1000 else 0.0
         top = float(column_top(self.X).max(initial=0.0))
         self.radius = max(top, self.pad) if self.padded and kind == "augmented" else top
@@ -244,9 +203,9 @@ class _Plane:
     def doubles(self, exact: list[int]) -> tuple[Floats, float]:
         """Exact weights as (w, b) for the doubles kept here, the largest of w about one."""
         top = max((abs(x).bit_length() for x in exact[: self.d]), default=0)
-        w = np.array([scaled_double(Fraction(x), top) for x in exact[: self.d]])
+        w = np.array([scaled_double(x, top) for x in exact[: self.d]])
         try:
-            b = scaled_double(Fraction(exact[self.d]), top + self.exponent) if self.padded else 0.0
+            b = scaled_double(exact[self.d], top + self.exponent) if self.padded else 0.0
         except OverflowError:
             b = 0.0
         return w, b
@@ -272,24 +231,9 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def _block(self, rows: Indices) -> _Block:
-        y, part = self.problem.y[rows], self.X[rows]
-        if not sparse.issparse(part):
-            return _Block(y, part, lambda v: v, lambda w: w)
-        columns = np.unique(part.indices)
-        if len(columns) > len(rows) >= _MANY_ROWS:
-            return _rotated(y, part)
-
-        def spread(v: Floats) -> Floats:
-            w = np.zeros(self.d)
-            w[columns] = v
-            return w
-
-        return _Block(y, part[:, columns].toarray(), spread, lambda w: w[columns])
-
     def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
         """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
-        y, part, spread, _ = self._block(rows)
+        y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
         free = self.kind == "geometric"
         pad, mean = self.pad, np.zeros(part.shape[1])
         if free:
@@ -323,7 +267,7 @@ class _Plane:
 
     def level(self, rows: Indices) -> tuple[Floats, float]:
         """The shortest weights under which all these rows have the same margin."""
-        y, part, spread, _ = self._block(rows)
+        y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
         if self.kind == "geometric":
             v = _lstsq(part[1:] - part[0], y[1:] - y[0])
             return spread(v), float(y[0] - part[0] @ v)
@@ -333,7 +277,7 @@ class _Plane:
 
     def weigh(self, rows: Indices, w: Floats, b: float) -> Floats:
         """λ >= 0 whose combination of these rows is nearest to the weights that level them."""
-        y, part, _, gather = self._block(rows)
+        y, (part, _, gather) = self.problem.y[rows], row_block(self.X[rows])
         size = float(np.abs(part).max(initial=0.0)) or 1.0
         A, right = (part * y[:, None]).T / size, gather(w) / size
         if self.kind == "geometric":
@@ -358,24 +302,24 @@ def _lstsq(A: Floats, right: Floats) -> Floats:
     return np.asarray(found[0] if found is not None else np.zeros(A.shape[1]))
 
 
-def _common_scale(table: ExactTable, floor: int) -> tuple[int, Any]:
+def _common_scale(problem: BinaryProblem, floor: int) -> tuple[int, Any]:
     """All values times one power of two that brings the largest to about one.
 
     The power is at most ``2**-floor``, so that the pad stays representable.
     """
-    assert table.row_exponent is not None
-    X = table.approx.copy()
-    if table.is_sparse:
+    assert problem.row_exponent is not None
+    X = problem.approx.copy()
+    if problem.is_sparse:
         data = X.data
-        rows = np.repeat(table.row_exponent, np.diff(X.indptr))
-        exponents = rows + table.column_exponent[X.indices]
+        rows = np.repeat(problem.row_exponent, np.diff(X.indptr))
+        exponents = rows + problem.column_exponent[X.indices]
     else:
         data = X
-        exponents = table.row_exponent[:, None] + table.column_exponent
+        exponents = problem.row_exponent[:, None] + problem.column_exponent
     top = max(floor, int(exponents[data != 0].max(initial=floor)))
     with np.errstate(under="ignore"):
         scaled = np.ldexp(data, np.clip(exponents - top, -3000, 3000).astype(np.int32))
-    if table.is_sparse:
+    if problem.is_sparse:
         X.data = scaled
         return top, X
     return top, scaled
@@ -400,7 +344,7 @@ def _certified(
     weights: Floats,
 ) -> MarginInterval:
     """The interval that the witnesses prove in integers, with the better of two hyperplanes."""
-    d = problem.table.d
+    d = problem.d
     lower, plane = 0.0, [0] * problem.width
     for candidate in (start, found):
         size = sum(x * x for x in (candidate if kind == "augmented" else candidate[:d]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from math import inf, isqrt, lcm, nextafter
 
 import numpy as np
@@ -18,30 +17,13 @@ def lower_end(problem: BinaryProblem, exact: list[int], size: int) -> float:
     """min z·v/√size, rounded down; rows that may attain the minimum are computed exactly."""
     v = problem.scaled_weights(exact)
     s, slack = problem.scores(v), problem.slack(v)
-    if problem.table.row_exponent is not None:
+    if problem.row_exponent is not None:
         candidates = np.arange(problem.n)
     else:
         candidates = np.flatnonzero(s - slack <= (s + slack).min())
-    dots = problem.exact_dots(exact, candidates)
-    factors = _factors(problem, candidates, exact)
-    least = min(Fraction(p) / f for p, f in zip(dots, factors, strict=True))
+    least = min(map(Fraction, *problem.exact_dots(exact, candidates)))
     end = root(least * least / size, up=least < 0)
     return -end if least < 0 else end
-
-
-def _factors(problem: BinaryProblem, rows: Indices, exact: list[int]) -> list[Fraction]:
-    """The factor by which `exact_dots` multiplies each of these rows."""
-    table = problem.table
-    if table.values.dtype.kind in "iu":
-        return [Fraction(1)] * len(rows)
-    columns = np.array([j for j, x in enumerate(exact[: table.d]) if x], dtype=np.intp)
-    part = table.values[rows][:, columns]
-    if table.is_sparse:
-        entries = part.data.tolist()
-        lines = [entries[a:b] for a, b in pairwise(part.indptr.tolist())]
-    else:
-        lines = part.tolist()
-    return [Fraction(lcm(*(x.as_integer_ratio()[1] for x in line))) for line in lines]
 
 
 def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: list[int]) -> float:
@@ -51,14 +33,12 @@ def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: li
     halves = {s: sum(c for c, t in zip(coefficients, signs, strict=True) if t == s) for s in signs}
     both = sum(halves.values())
     # By class, each has the weight 1/2 in all, and there is no pad.
-    weights = [
-        Fraction(c, 2 * halves[s] if by_class else both) / f
-        for c, s, f in zip(coefficients, signs, problem.table.row_factors(rows), strict=True)
+    shares = [
+        Fraction(c, 2 * halves[s] if by_class else both)
+        for c, s in zip(coefficients, signs, strict=True)
     ]
-    common = lcm(*(w.denominator for w in weights))
-    whole = [w.numerator * (common // w.denominator) for w in weights]
-    total = problem.exact_combination(rows, whole)
-    if by_class and problem.table.padded:
+    total, common = problem.exact_combination(rows, shares)
+    if by_class and problem.padded:
         total.pop()
     return root(Fraction(sum(x * x for x in total), common**2), up=True)
 
@@ -82,7 +62,7 @@ def root(square: Fraction, up: bool) -> float:
 def radius_end(problem: BinaryProblem) -> float:
     """The length of the longest row with its pad, too large by a few roundings at most."""
     rows = np.arange(problem.n)
-    if problem.table.row_exponent is None:
+    if problem.row_exponent is None:
         slack = 1.0 + (problem.width + 8) * 2.0**-52
         rows = np.flatnonzero(problem.norms * slack >= problem.norms.max())
         if len(rows) > _FEW:
@@ -91,12 +71,12 @@ def radius_end(problem: BinaryProblem) -> float:
 
 
 def _square(problem: BinaryProblem, i: int) -> Fraction:
-    values = problem.table.values
-    if problem.table.is_sparse:
+    values = problem.values
+    if problem.is_sparse:
         entries = values.data[values.indptr[i] : values.indptr[i + 1]].tolist()
     else:
         entries = values[i].tolist()
     parts = [x.as_integer_ratio() for x in entries]
     common = lcm(*(q for _, q in parts))
     total = Fraction(sum((p * (common // q)) ** 2 for p, q in parts), common**2)
-    return total + 1 if problem.table.padded else total
+    return total + 1 if problem.padded else total

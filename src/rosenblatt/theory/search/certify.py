@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,23 +16,19 @@ from rosenblatt.theory.checker.certificate import (
     Certificate,
     CertificateSet,
     CertificateSource,
-    ColumnRule,
     Combination,
     Margin,
-    Replacement,
 )
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
-from rosenblatt.theory.margin.max_margin import MarginInterval, enclose
+from rosenblatt.theory.margin.max_margin import KINDS, MarginInterval, enclose
 from rosenblatt.theory.margin.rounded_bounds import radius_end
 from rosenblatt.theory.search.blas_threads import few_threads
-from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.decision import Contradiction, Decision
+from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.decision import Decision, combination, renumbered
 from rosenblatt.theory.search.decision_ladder import decide, suggest
-from rosenblatt.theory.search.exact_table import ExactTable
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.rounded_dependencies import NullVector
 
 STRATEGIES = ("ovr", "ovo")
 # A minimal set has up to two rows more than there are columns; longer lists are not readable.
@@ -93,8 +90,10 @@ def certify(
     # Doubles only propose: where they overflow, integers decide.
     with ThreadPoolExecutor(1) as beside, np.errstate(all="ignore"):
         mark = beside.submit(fingerprint, values, classes, codes)
-        data = _Data(values, classes, codes, mark, _source(X, y))
-        call = _Call(data, fit_intercept, exact, margin_rtol, minimal, Clock(time_limit))
+        call = _Call(
+            values, classes, codes, mark, _source(X, y),
+            fit_intercept, exact, margin_rtol, minimal, Clock(time_limit),
+        )  # fmt: skip
         return call.certificates(strategy)
 
 
@@ -107,20 +106,14 @@ def _source(X: Any, y: Any) -> CertificateSource | None:
     return CertificateSource(label if isinstance(label, str) else "", True, tuple(names))
 
 
-class _Data(NamedTuple):
-    """The checked input of a call."""
+class _Call(NamedTuple):
+    """The checked data and the options that the certificates of one call share."""
 
     values: Any
     classes: list[Any]
     codes: Indices
     fingerprint: Future[str]
     source: CertificateSource | None
-
-
-class _Call(NamedTuple):
-    """The data and the options that the certificates of one call share."""
-
-    data: _Data
     fit_intercept: bool
     exact: bool
     margin_rtol: float | None
@@ -131,7 +124,7 @@ class _Call(NamedTuple):
         """One certificate for two classes; for more, one per class or per pair."""
         if strategy not in STRATEGIES:
             raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
-        classes, every = self.data.classes, range(len(self.data.classes))
+        classes, every = self.classes, range(len(self.classes))
         if len(classes) == 2:
             return self.certificate([0], [1])
         if strategy == "ovo":
@@ -145,58 +138,35 @@ class _Call(NamedTuple):
 
     def certificate(self, negative: list[int], positive: list[int]) -> Certificate:
         """The certificate of some classes against others."""
-        data, clock = self.data, self.clock
-        side = np.zeros(len(data.classes))
+        side = np.zeros(len(self.classes))
         side[positive], side[negative] = 1.0, -1.0
-        y = side[data.codes]
+        y = side[self.codes]
         rows = np.flatnonzero(y)
-        values = data.values if len(rows) == len(y) else data.values[rows]
+        values = self.values if len(rows) == len(y) else self.values[rows]
         columns = _filled_columns(values)
         values = values if columns is None else values[:, columns]
-        problem = BinaryProblem(ExactTable(values, self.fit_intercept), y[rows])
-        with few_threads(problem.n, problem.width, problem.table.is_sparse):
+        problem = BinaryProblem(values, y[rows], self.fit_intercept)
+        with few_threads(problem.n, problem.width, problem.is_sparse):
             if self.exact:
-                decision = decide(problem, clock, self.minimal)
+                decision = decide(problem, self.clock, self.minimal)
             else:
-                decision = suggest(problem, clock)
-            intervals = margins(problem, decision, self.margin_rtol, clock)
-        return assemble(
+                decision = suggest(problem, self.clock)
+            intervals = _margins(problem, decision, self.margin_rtol, self.clock)
+        certificate = assemble(
             problem,
             decision,
             rows,
             intervals,
-            columns,
-            n_columns=data.values.shape[1],
-            fingerprint=data.fingerprint.result(),
-            source=data.source,
-            n_rows=data.values.shape[0],
+            fingerprint=self.fingerprint.result(),
+            source=self.source,
+            n_rows=self.values.shape[0],
             exact=self.exact,
-            negative=tuple(label_name(data.classes[k]) for k in negative),
-            positive=tuple(label_name(data.classes[k]) for k in positive),
+            negative=tuple(label_name(self.classes[k]) for k in negative),
+            positive=tuple(label_name(self.classes[k]) for k in positive),
         )
-
-
-def margins(
-    problem: BinaryProblem, decision: Decision, rtol: float | None, clock: Clock
-) -> tuple[MarginInterval, MarginInterval] | None:
-    """The augmented and the geometric margin of separable rows, if asked for and in time.
-
-    None if they are beyond the range of doubles.
-    """
-    if decision.verdict != "separable" or decision.weights is None or rtol is None:
-        return None
-    try:
-        clock.left()
-    except OutOfTimeError:
-        return None
-    start = list(decision.weights)
-    try:
-        augmented = enclose(problem, "augmented", start, rtol, clock)
-        if not problem.table.padded:
-            return augmented, augmented
-        return augmented, enclose(problem, "geometric", start, rtol, clock)
-    except OverflowError:
-        return None
+        if columns is None:
+            return certificate
+        return _widened(certificate, columns.tolist(), self.values.shape[1])
 
 
 def _filled_columns(values: Any) -> Indices | None:
@@ -210,70 +180,96 @@ def _filled_columns(values: Any) -> Indices | None:
     return filled if 0 < len(filled) < values.shape[1] else None
 
 
-def _replacement(b: NullVector, places: Sequence[int]) -> Replacement:
-    columns = [j for j, x in enumerate(b.vector) if x]
-    weights = tuple(b.vector[j] for j in columns)
-    return Replacement(places[b.lead], tuple(places[j] for j in columns), weights)
+def _widened(c: Certificate, places: list[int], width: int) -> Certificate:
+    """A certificate about some columns of the data as one about all of them."""
+
+    def spread(weights: Sequence[int]) -> tuple[int, ...]:
+        whole = [0] * width
+        for place, weight in zip(places, weights, strict=True):
+            whole[place] = weight
+        return tuple(whole)
+
+    def wide(margin: Margin | None) -> Margin | None:
+        return None if margin is None else replace(margin, weights=spread(margin.weights))
+
+    places_and_pad = [*places, width]
+    return replace(
+        c,
+        n_columns=width,
+        weights=None if c.weights is None else spread(c.weights),
+        augmented=wide(c.augmented),
+        geometric=wide(c.geometric),
+        columns=tuple(replace(rule, column=places[rule.column]) for rule in c.columns),
+        replaced=tuple(
+            replace(
+                r,
+                column=places_and_pad[r.column],
+                columns=tuple(places_and_pad[j] for j in r.columns),
+            )
+            for r in c.replaced
+        ),
+    )
+
+
+def _margins(
+    problem: BinaryProblem, decision: Decision, rtol: float | None, clock: Clock
+) -> list[MarginInterval]:
+    """The augmented and the geometric margin of separable rows, if asked for and in time.
+
+    Empty if they are beyond the range of doubles.
+    """
+    if decision.verdict != "separable" or decision.weights is None or rtol is None or clock.passed:
+        return []
+    try:
+        # Without an offset the two are the same.
+        kinds = KINDS if problem.padded else KINDS[:1] * 2
+        return [enclose(problem, kind, list(decision.weights), rtol, clock) for kind in kinds]
+    except OverflowError:
+        return []
 
 
 def assemble(
     problem: BinaryProblem,
     decision: Decision,
     rows: Indices,
-    intervals: tuple[MarginInterval, MarginInterval] | None,
-    columns: Indices | None,
+    intervals: Sequence[MarginInterval] = (),
     **data: Any,
 ) -> Certificate:
-    """A decision about some rows and columns as a certificate about the data."""
-    # The pad has a place behind the columns.
-    inner = range(data["n_columns"]) if columns is None else columns.tolist()
-    places = [*inner, data["n_columns"]]
+    """A decision about a problem, which has these `rows` of the data, as a certificate."""
 
-    def spread(weights: Sequence[int]) -> tuple[int, ...]:
-        if columns is None:
-            return tuple(weights)
-        whole = [0] * data["n_columns"]
-        for place, weight in zip(inner, weights, strict=True):
-            whole[place] = weight
-        return tuple(whole)
+    def in_data(found: Combination | None) -> Combination | None:
+        return None if found is None else renumbered(found, rows)
 
-    def combination(found: Contradiction | MarginInterval | None) -> Combination | None:
-        if found is None:
-            return None
-        listed = np.array(found.rows, dtype=np.intp)
-        signs = problem.y[listed].astype(np.int64)
-        return Combination(tuple(rows[listed].tolist()), tuple(signs.tolist()), found.coefficients)
-
-    def margin(found: MarginInterval) -> Margin:
-        support = combination(found)
-        assert support is not None
-        return Margin(found.lower, found.upper, spread(found.weights), found.bias, support)
-
-    d, padded = problem.table.d, problem.table.padded
-    v = decision.weights
+    margins = [
+        Margin(
+            m.lower, m.upper, m.weights, m.bias,
+            renumbered(combination(problem, np.array(m.rows), m.coefficients), rows),
+        )
+        for m in intervals
+    ]  # fmt: skip
+    d, padded, v = problem.d, problem.padded, decision.weights
     try:
         radius = radius_end(problem)
     except OverflowError:
         radius = None
-    augmented = margin(intervals[0]) if intervals else None
     bound = None
-    if augmented is not None and augmented.lower > 0 and radius is not None:
-        bound = int(Fraction(radius) ** 2 / Fraction(augmented.lower) ** 2)
+    if margins and margins[0].lower > 0 and radius is not None:
+        bound = int(Fraction(radius) ** 2 / Fraction(margins[0].lower) ** 2)
+    augmented, geometric = margins or (None, None)
     return Certificate(
         verdict=decision.verdict,
+        n_columns=d,
         fit_intercept=padded,
-        weights=None if v is None else spread(v[:d]),
+        weights=None if v is None else tuple(v[:d]),
         bias=0 if v is None or not padded else v[d],
-        contradiction=combination(decision.contradiction),
-        spanning=combination(decision.spanning),
-        balance=combination(decision.balance),
-        replaced=tuple(_replacement(b, places) for b in decision.null_vectors),
-        columns=tuple(
-            ColumnRule(places[c.column], c.direction, c.threshold) for c in decision.columns
-        ),
+        contradiction=in_data(decision.contradiction),
+        spanning=in_data(decision.spanning),
+        balance=in_data(decision.balance),
+        replaced=tuple(b.replacement() for b in decision.null_vectors),
+        columns=tuple(c.rule() for c in decision.columns),
         radius=radius,
         augmented=augmented,
-        geometric=margin(intervals[1]) if intervals else None,
+        geometric=geometric,
         mistake_bound=bound,
         **data,
-    )  # fmt: skip
+    )

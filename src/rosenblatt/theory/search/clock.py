@@ -35,12 +35,14 @@ class Clock:
 
     def left(self) -> float | None:
         """Seconds left, or None; raises when there are none."""
-        if self.end is None:
-            return None
-        left = self.end - time.monotonic()
-        if left <= 0:
+        if self.passed:
             raise OutOfTimeError
-        return left
+        return None if self.end is None else self.end - time.monotonic()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the limit has passed."""
+        return self.end is not None and self.end <= time.monotonic()
 
     def allow(self, seconds: float) -> None:
         """Raise unless uninterruptible work of about this many seconds would end in time."""

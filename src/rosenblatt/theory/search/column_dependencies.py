@@ -23,9 +23,9 @@ from scipy.optimize import linprog
 from rosenblatt.theory.search import rounded_dependencies as rounded
 from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS
 from rosenblatt.theory.search.clock import ENDLESS, Clock
-from rosenblatt.theory.search.exact_table import ExactTable, clear_denominators
+from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate, gram, scale_columns
-from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.rounded_dependencies import NullVector, Residual
 
 # The largest denominator of a coefficient, and how closely a double must match it.
@@ -38,14 +38,14 @@ _SECONDS = 3e-7
 _SAMPLE = 2048
 
 
-class _Columns:
+class ColumnBasis:
     """A basis of the columns of some rows, as far as doubles tell; the offset is always in it."""
 
     def __init__(self, problem: BinaryProblem, rows: Indices) -> None:
         Z, self.columns, self.scale, rows_scale = equilibrate(problem.block(rows))
-        if problem.table.padded:
+        if problem.padded:
             # The longest column is the first pivot.
-            first = np.where(self.columns == problem.table.d, 2.0**20, 1.0)
+            first = np.where(self.columns == problem.d, 2.0**20, 1.0)
             Z, self.scale = scale_columns(Z, first), self.scale * first
         H = gram(Z)
         floor = _RANK * float(np.median(H.diagonal()))
@@ -67,12 +67,12 @@ class _Columns:
         return inner * self.scale[self.basis], left / max(float(np.linalg.norm(wanted)), 1e-300)
 
 
-def _null_vectors(problem: BinaryProblem, some: _Columns) -> list[NullVector]:
+def _null_vectors(problem: BinaryProblem, some: ColumnBasis) -> list[NullVector]:
     """A basis of the null space of the rows, as far as doubles can tell.
 
     The lead of one is zero in all others, and never the offset.
     """
-    missing = np.setdiff1d(np.flatnonzero(problem.table.column_top), some.columns)
+    missing = np.setdiff1d(np.flatnonzero(problem.column_top), some.columns)
     found = [_vector(int(j), {}, problem.width) for j in missing]
     shares = some.shares()
     for k, c in enumerate(some.columns[some.rest].tolist()):
@@ -104,13 +104,13 @@ def null_space_of(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     """A basis of the null space of these rows, exactly; empty where that is not certain."""
     if not _tractable(problem, rows):
         return []
-    found = _null_vectors(problem, _Columns(problem, rows))
+    found = _null_vectors(problem, ColumnBasis(problem, rows))
     exact = all(not problem.signs(b.vector, rows).any() for b in found)
     return found if exact else []
 
 
 def _tractable(problem: BinaryProblem, rows: Indices) -> bool:
-    known = problem.width <= MOST_COLUMNS and problem.table.row_exponent is None
+    known = problem.width <= MOST_COLUMNS and problem.row_exponent is None
     return known and bool(problem.norms[rows].any())
 
 
@@ -125,18 +125,18 @@ class Reduced:
         self, problem: BinaryProblem, vectors: Sequence[NullVector], residuals: dict[int, Residual]
     ) -> None:
         self.vectors, self.width, self.residuals = tuple(vectors), problem.width, residuals
-        held = problem.table.values.dtype.kind == "f" or problem.table.integral
+        held = problem.values.dtype.kind == "f" or problem.integral
         self.rounded = bool(residuals) and not (held and all(r.exact for r in residuals.values()))
-        d, padded = problem.table.d, problem.table.padded
+        d, padded = problem.d, problem.padded
         kept = np.setdiff1d(np.arange(d), [b.lead for b in vectors])
-        values: Any = problem.table.values[:, kept]
+        values: Any = problem.values[:, kept]
         if residuals:
             new = np.column_stack([r.column for r in residuals.values()])
             both = [values.astype(np.float64), new]
             thin = sparse.issparse(values)
             values = sparse.csr_array(sparse.hstack(both)) if thin else np.hstack(both)
         self.columns = [*kept.tolist(), *residuals, *([d] if padded else [])]
-        self.problem = BinaryProblem(ExactTable(values, padded), problem.y, rounded=self.rounded)
+        self.problem = BinaryProblem(values, problem.y, padded, self.rounded)
 
     def spread(self, vector: Sequence[int]) -> list[int]:
         """A vector over the remaining columns as one over all columns, after the replacement."""
@@ -171,8 +171,7 @@ def reduce_columns(
     rows = np.arange(0, problem.n, max(1, problem.n // max(4 * problem.width, _SAMPLE)))
     if problem.rounded or not _tractable(problem, rows):
         return None
-    some = _Columns(problem, rows)
-    basis = some.columns[some.basis].tolist()
+    some = ColumnBasis(problem, rows)
     vectors: list[NullVector] = []
     residuals: dict[int, Residual] = {}
     for b in _null_vectors(problem, some):
@@ -183,11 +182,11 @@ def reduce_columns(
             if work > rounded.EXACT_WORK:
                 return None
             clock.allow(_SECONDS * work)
-            b, residual = rounded.refine(problem, b, basis, some.rows, some.fit, tries, clear)
+            b, residual = rounded.refine(problem, b, some, tries, clear)
             if residual.column.any():
                 residuals[b.lead] = residual
         vectors.append(b)
-    left = problem.table.d - len(vectors) + len(residuals)
+    left = problem.d - len(vectors) + len(residuals)
     return Reduced(problem, vectors, residuals) if vectors and left else None
 
 
@@ -195,7 +194,7 @@ def _nearly_vanishes(problem: BinaryProblem, b: NullVector) -> bool:
     """Whether all rows are nearly orthogonal to a vector, in doubles; a sample of them is."""
     largest = max(map(abs, b.vector))
     vector = np.array([x / largest for x in b.vector])
-    terms = np.abs(vector[: problem.table.d]) * problem.table.column_top
+    terms = np.abs(vector[: problem.d]) * problem.column_top
     return float(np.abs(problem.scores(vector)).max()) <= _PRECISION * float(terms.max())
 
 
@@ -204,12 +203,12 @@ def _vanishes(problem: BinaryProblem, b: NullVector) -> bool:
     if problem.doubles_are_exact(b.vector):
         return not problem.scores(np.array(b.vector, dtype=float)).any()
     terms = [(j, x) for j, x in enumerate(b.vector) if x]
-    if len(terms) != 2 or terms[1][0] == problem.table.d or problem.table.values.dtype.kind != "f":
+    if len(terms) != 2 or terms[1][0] == problem.d or problem.values.dtype.kind != "f":
         return False
     if any(abs(x) & (abs(x) - 1) for _, x in terms):
         return False
     # Multiplying by powers of two is exact.
-    one, other = (problem.table.values[:, [j]] * float(x) for j, x in terms)
+    one, other = (problem.values[:, [j]] * float(x) for j, x in terms)
     return bool(((one + other) != 0).sum() == 0)
 
 

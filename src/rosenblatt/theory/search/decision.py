@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.search.column_dependencies import Reduced
+from rosenblatt.theory.search.exact_numbers import primitive
 from rosenblatt.theory.search.matrices import Floats, Indices
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.rounded_dependencies import NullVector
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 
@@ -31,17 +37,6 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Contradiction:
-    """Rows and positive integers c with ``Σ c_i·y_i·(x_i, 1) = 0`` for the original values.
-
-    (In a balance, nearly zero.)
-    """
-
-    rows: tuple[int, ...]
-    coefficients: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Decision:
     """A verdict and its proof, as in a certificate but numbered within the problem.
 
@@ -51,8 +46,22 @@ class Decision:
 
     verdict: str
     weights: tuple[int, ...] | None = None
-    contradiction: Contradiction | None = None
-    spanning: Contradiction | None = None
+    contradiction: Combination | None = None
+    spanning: Combination | None = None
     columns: tuple[ColumnSeparator, ...] = ()
-    balance: Contradiction | None = None
+    balance: Combination | None = None
     null_vectors: tuple[NullVector, ...] = ()
+
+
+def combination(problem: BinaryProblem, rows: Indices, coefficients: Sequence[int]) -> Combination:
+    """Rows of a problem in rising order, with their sides and their coefficients."""
+    order = np.argsort(rows, kind="stable")
+    weights = primitive([coefficients[k] for k in order.tolist()])
+    rows = rows[order]
+    signs = problem.y[rows].astype(int).tolist()
+    return Combination(tuple(rows.tolist()), tuple(signs), tuple(weights))
+
+
+def renumbered(found: Combination, rows: Indices) -> Combination:
+    """A combination of rows that are some `rows` of a larger problem, numbered there."""
+    return replace(found, rows=tuple(rows[list(found.rows)].tolist()))

@@ -5,7 +5,7 @@
 2. Descent on a growing working set (`working_set_search`): it ends with a separator, with rows in
    balance (`approximate_gordan`), or with neither.
 3. Columns that are combinations of others are left out (`column_dependencies`), and the ladder
-   starts again; misclassified rows are weighted more (`reweighted_newton`).
+   starts again; misclassified rows are weighted more (`squared_hinge_newton`).
 4. Exact solving (`exact_alternatives`): least squares or a linear program propose contradicting
    rows, integers confirm them, and exact simplex decides what is left.
 
@@ -17,12 +17,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
-
 from rosenblatt.theory.search.approximate_gordan import integer_weights
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError, TooSlowError
 from rosenblatt.theory.search.column_dependencies import Reduced
-from rosenblatt.theory.search.decision import Contradiction, Decision, Proposal
+from rosenblatt.theory.search.decision import Decision, Proposal, combination
 from rosenblatt.theory.search.exact_alternatives import separate, settle
 from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.problem import BinaryProblem
@@ -44,7 +42,7 @@ def decide(
     columns = list(column_separators(problem))
     strict = tuple(c for c in columns if c.strict)
     if strict:
-        v = strict[0].exact_weights(problem.width, problem.table.padded)
+        v = strict[0].exact_weights(problem.width, problem.padded)
         return Decision("separable", tuple(v), columns=strict)
     try:
         found = _by_thresholds(problem, clock, columns, minimal) if columns else None
@@ -58,7 +56,7 @@ def decide(
         hint = explore(problem, clock, thorough=not minimal)
         found = _by_fewer_columns(problem, clock, hint, minimal, weakly)
         if found is None and not minimal:
-            found = _by_balance(hint)
+            found = _by_balance(problem, hint)
         if found is None and problem.rounded and not hint.clear:
             # Exact solving would decide about the rounded values, not about the exact ones.
             raise TooSlowError
@@ -95,17 +93,17 @@ def _exactly(
     return Decision("undecided", contradiction=answer)
 
 
-def _by_balance(hint: Proposal) -> Decision | None:
+def _by_balance(problem: BinaryProblem, hint: Proposal) -> Decision | None:
     """Decide by rows in balance, even if they have null vectors."""
     if hint.clear:
         return None
+    if not hint.balanced and hint.weak is None:
+        return None
+    balance = combination(problem, hint.rows, integer_weights(hint.weights))
     if hint.balanced:
-        return Decision("inseparable", balance=_listed(hint))
-    if hint.weak is not None:
-        return Decision(
-            "quasi-separable", hint.weak, balance=_listed(hint), null_vectors=hint.null_vectors
-        )
-    return None
+        return Decision("inseparable", balance=balance)
+    vectors = hint.null_vectors
+    return Decision("quasi-separable", hint.weak, balance=balance, null_vectors=vectors)
 
 
 def _by_fewer_columns(
@@ -119,12 +117,6 @@ def _by_fewer_columns(
         inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
         return _in_original_columns(problem, inner, changed)
     return None
-
-
-def _listed(hint: Proposal) -> Contradiction:
-    order = np.argsort(hint.rows)
-    weights = integer_weights(hint.weights[order])
-    return Contradiction(tuple(hint.rows[order].tolist()), tuple(weights))
 
 
 def _in_original_columns(
@@ -157,8 +149,4 @@ def suggest(problem: BinaryProblem, clock: Clock) -> Decision:
     if proposal.clear:
         return Decision("separable", tuple(problem.exact_weights(proposal.v)), columns=columns)
     weights = [max(1, round(x * 2**40)) for x in proposal.weights.tolist()]
-    order = np.argsort(proposal.rows).tolist()
-    found = Contradiction(
-        tuple(int(proposal.rows[k]) for k in order), tuple(weights[k] for k in order)
-    )
-    return Decision("inseparable", contradiction=found)
+    return Decision("inseparable", contradiction=combination(problem, proposal.rows, weights))

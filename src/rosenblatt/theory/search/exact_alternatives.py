@@ -10,14 +10,16 @@ Zv >= 0 only where Zv = 0 (inseparable).
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.decision import Contradiction, Decision, Proposal
+from rosenblatt.theory.search.decision import Decision, Proposal, combination
+from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.exact_simplex import decide_exactly
-from rosenblatt.theory.search.exact_table import clear_denominators
 from rosenblatt.theory.search.integer_linear_algebra import (
     minimal_combination,
     null_space,
@@ -26,7 +28,7 @@ from rosenblatt.theory.search.integer_linear_algebra import (
 )
 from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices
-from rosenblatt.theory.search.problem import BinaryProblem, active_columns, primitive
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 from rosenblatt.theory.search.working_set_search import explore, nnls_contradiction
 
@@ -34,12 +36,12 @@ from rosenblatt.theory.search.working_set_search import explore, nnls_contradict
 def settle(
     problem: BinaryProblem,
     clock: Clock,
-    contradiction: Contradiction,
+    contradiction: Combination,
     columns: list[ColumnSeparator],
 ) -> Decision:
     """Decide between quasi-separable and inseparable, given a contradiction."""
     if columns:
-        v = columns[0].exact_weights(problem.width, problem.table.padded)
+        v = columns[0].exact_weights(problem.width, problem.padded)
         return Decision("quasi-separable", tuple(v), contradiction)
     try:
         answer = _weak_stage(problem, clock, contradiction)
@@ -52,16 +54,14 @@ def settle(
 
 def separate(
     problem: BinaryProblem, clock: Clock, hint: Proposal | None = None
-) -> list[int] | Contradiction:
+) -> list[int] | Combination:
     """Exact weights that separate every row, or a minimal set of rows that contradict.
 
     `hint` is the result of `explore`, if it is known.
     """
-    zero = np.flatnonzero(problem.norms == 0)
+    zero = np.flatnonzero(problem.norms == 0)[:1]
     if len(zero):
-        dots = problem.integers(zero[:1])[0]
-        if not any(dots):
-            return Contradiction((int(zero[0]),), (1,))
+        return combination(problem, zero, [1])
     hint = explore(problem, clock) if hint is None else hint
     if hint.clear:
         return short_separator(problem, hint.v)
@@ -87,14 +87,14 @@ def separate(
 
 def _confirm(
     problem: BinaryProblem, rows: Indices, weights: Floats, clock: Clock
-) -> Contradiction | None:
+) -> Combination | None:
     """An exact minimal contradiction among the proposed rows, if they hold one."""
     if len(rows) == 0 or weights.max() <= 0:
         return None
     for threshold in (1e-9, 1e-6, 1e-4):
         kept = weights > threshold * weights.max()
         part = rows[kept]
-        matrix = problem.integers(part, active_columns(problem, part))
+        matrix, _ = problem.integers(part, problem.active_columns(part))
         coefficients = positive_combination(matrix, weights[kept].tolist(), clock)
         if coefficients is not None:
             return minimal(problem, part, coefficients, clock)
@@ -103,20 +103,13 @@ def _confirm(
 
 def minimal(
     problem: BinaryProblem, rows: Indices, coefficients: list[int], clock: Clock
-) -> Contradiction:
+) -> Combination:
     """A contradiction reduced until every row of it is needed."""
-    matrix = problem.integers(rows, active_columns(problem, rows))
+    matrix, factors = problem.integers(rows, problem.active_columns(rows))
     kept, weights = minimal_combination(matrix, coefficients, clock)
-    return as_given(problem, rows[kept], weights)
-
-
-def as_given(problem: BinaryProblem, rows: Indices, coefficients: list[int]) -> Contradiction:
-    """Coefficients of integer rows as coefficients of the original rows."""
-    factors = problem.table.row_factors(rows)
-    weights = [c * f for c, f in zip(coefficients, factors, strict=True)]
-    order = np.argsort(rows, kind="stable").tolist()
-    whole = primitive(clear_denominators([weights[k] for k in order]))
-    return Contradiction(tuple(int(rows[k]) for k in order), tuple(whole))
+    # Coefficients of the original rows, not of their multiples.
+    given = [w * factors[k] for k, w in zip(kept, weights, strict=True)]
+    return combination(problem, rows[kept], given)
 
 
 def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
@@ -127,7 +120,7 @@ def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
     for bits in (1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 32, 40):
         rounded = np.ldexp(np.rint(np.ldexp(v, bits)), -bits)
         exact = problem.exact_weights(rounded)
-        if not any(exact) or min(problem.exact_dots(exact, rows)) <= 0:
+        if not any(exact) or min(problem.exact_dots(exact, rows)[0]) <= 0:
             continue
         if (problem.exact_signs(exact) > 0).all():
             return exact
@@ -135,19 +128,18 @@ def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
 
 
 def _weak_stage(
-    problem: BinaryProblem, clock: Clock, contradiction: Contradiction
-) -> list[int] | Contradiction:
+    problem: BinaryProblem, clock: Clock, contradiction: Combination
+) -> list[int] | Combination:
     """A weak separator, or contradicting rows that span every row."""
     rows = np.array(contradiction.rows, dtype=np.intp)
-    factors = problem.table.row_factors(rows)
-    weights = clear_denominators(
-        [Fraction(c) / f for c, f in zip(contradiction.coefficients, factors, strict=True)]
-    )
+    factors = problem.integers(rows)[1]
+    weights = clear_denominators(list(map(Fraction, contradiction.coefficients, factors)))
     while True:
         clock.left()
         outside = _outside_span(problem, rows, clock)
         if not outside.any():
-            return as_given(problem, rows, weights)
+            given = list(map(mul, weights, problem.integers(rows)[1]))
+            return combination(problem, rows, given)
         answer = _widen(problem, clock, rows, weights, outside)
         if isinstance(answer, list):
             return answer
@@ -157,14 +149,14 @@ def _weak_stage(
 def _outside_span(problem: BinaryProblem, rows: Indices, clock: Clock) -> NDArray[np.bool_]:
     """The rows of the problem that are not linear combinations of these rows, exactly."""
     outside = np.zeros(problem.n, dtype=bool)
-    if problem.table.is_sparse:
-        known = active_columns(problem, rows)
-        extra = np.setdiff1d(active_columns(problem, np.arange(problem.n)), known)
-        beyond = problem.table.values[:, extra] != 0
+    if problem.is_sparse:
+        known = problem.active_columns(rows)
+        extra = np.setdiff1d(problem.active_columns(np.arange(problem.n)), known)
+        beyond = problem.values[:, extra] != 0
         outside |= np.asarray(beyond.sum(axis=1)).ravel() > 0
     else:
         known = np.arange(problem.width)
-    for normal in null_space(problem.integers(rows, known), len(known), clock):
+    for normal in null_space(problem.integers(rows, known)[0], len(known), clock):
         clock.left()
         full = [0] * problem.width
         for j, x in zip(known.tolist(), normal, strict=True):
@@ -192,11 +184,10 @@ def _widen(
     for lift in (1.0, 1e2, 1e4, 1e-2):
         total = guess[more] / max(guess.max(), 1e-300)
         total[: len(rows)] += lift * known
-        combination = positive_combination(
-            problem.integers(more, active_columns(problem, more)), total.tolist(), clock
-        )
-        if combination is not None and len(more) > len(rows):
-            return more, combination
+        matrix, _ = problem.integers(more, problem.active_columns(more))
+        found = positive_combination(matrix, total.tolist(), clock)
+        if found is not None and len(more) > len(rows):
+            return more, found
     answer = decide_exactly(problem, clock, proposal.rows, rows, outside)
     if answer.v is not None:
         return primitive(answer.v)
@@ -212,7 +203,7 @@ def _confirm_weak(
         guess = problem.exact_weights(rounded)
         if not any(guess):
             continue
-        v = orthogonal_vector(problem.integers(rows), guess, clock)
+        v = orthogonal_vector(problem.integers(rows)[0], guess, clock)
         if v is not None and any(v) and problem.is_weak_separator(v):
             return v
     return None

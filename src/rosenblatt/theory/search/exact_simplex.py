@@ -1,40 +1,42 @@
 """The exact simplex method that decides when doubles cannot.
 
 Phase one of the revised simplex method on ``A·x = e``, ``x >= 0``, where e is the last unit vector
-and A has a column ``(z_i, 1)`` for each row that needs a positive score and the columns
+and A has a column ``(z_i, ‖z_i‖₁)`` for each row that needs a positive score and the columns
 ``(±z_h, 0)`` for each row held to the hyperplane. If the sum of the artificial variables falls to
-zero, x is a contradiction: Σλ_i·z_i + Σμ_h·z_h = 0, λ >= 0, Σλ = 1. If some multipliers price out
-every column, they are a separator. All numbers are whole: the inverse of the basis is kept as an
-integer matrix over one common denominator (J. Edmonds (1967), Systems of distinct representatives
-and linear algebra). The lexicographic rule for the leaving variable makes cycling impossible
-(G. Dantzig, A. Orden, P. Wolfe (1955)), so the method always ends with one of the two answers.
+zero, x is a contradiction: Σλ_i·z_i + Σμ_h·z_h = 0, λ >= 0, not zero. If some multipliers price out
+every column, they are a separator. At each step FLINT solves with the basis in integers.
 
-With many columns each step is slow. So the first basis is the last one of the same method in
-doubles (`float_simplex`), inverted exactly.
+The first basis is that of HiGHS for the same program in doubles, so that few steps are left. Nearly
+all values are zero, which would leave the sum as it is for many steps; so e is perturbed
+(A. Charnes (1952), Optimality and degeneracy in linear programming). And if the sum still stands
+for long, the first column enters, and of those tied the first leaves (R. Bland (1977), New finite
+pivoting rules for the simplex method): no basis returns, so the method always ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
 
 import flint
 import numpy as np
 from scipy import sparse
+from scipy.optimize import linprog
 
 from rosenblatt.theory.search.clock import Clock
-from rosenblatt.theory.search.float_simplex import likely_basis
-from rosenblatt.theory.search.integer_linear_algebra import inverting_seconds
-from rosenblatt.theory.search.matrices import Floats, Indices
+from rosenblatt.theory.search.integer_linear_algebra import pivots, solving_seconds
+from rosenblatt.theory.search.linear_program import solver_options
+from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
 # With fewer columns no first basis is computed; the numbers it is computed from, at most.
 _FEW_COLUMNS, _NUMBERS = 8, 1 << 21
-
-
-Guess = Callable[[Floats, Floats], list[int | None]]
+# The bits by which e exceeds its perturbation.
+_BITS = 256
+# Steps without progress, per row of the basis, after which Bland's rule chooses.
+_STALLED = 4
 
 
 @dataclass(frozen=True)
@@ -49,79 +51,137 @@ class ExactAnswer:
     coefficients: list[int]
 
 
+class _Column(NamedTuple):
+    """A column of A: its row of the problem (-1 if it is artificial), its sign, its entries."""
+
+    row: int
+    sign: int
+    entries: list[int]
+
+
 def decide_exactly(
     problem: BinaryProblem,
     clock: Clock,
     prefer: Indices,
     held: Indices | None = None,
     outside: Any = None,
-    guess: Guess | None = likely_basis,
 ) -> ExactAnswer:
     """Decide whether a v has ``z_i·v > 0`` outside and ``z_h·v = 0`` on the held rows.
 
-    `prefer` are rows to try first; `guess` proposes the first basis from the rows in doubles.
+    `prefer` are rows for the first basis.
     """
     clock.need_patience()
     held = np.empty(0, dtype=np.intp) if held is None else held
-    pool = _Pool(problem, held, prefer)
-    basis = _Basis(problem.width + 1)
-    if guess is not None and problem.width >= _FEW_COLUMNS and problem.table.row_exponent is None:
-        basis = _first_basis(problem, pool, held, outside, guess, clock) or basis
+    pool, bits = _Pool(problem, held, prefer), _BITS
+    if problem.width >= _FEW_COLUMNS and problem.row_exponent is None:
+        prefer = _likely_rows(pool, held, outside, clock)
+    known = [pool.column(i) for i in (*pool.held, *prefer.tolist())]
+    basis: list[_Column] = []
+    e, stalled = _unit(problem.width, bits), 0
     while True:
-        clock.left()
-        y = basis.multipliers()
-        if y[-1] == 0:
-            return _contradiction(basis)
-        v = [-x for x in y[:-1]]
-        column = pool.entering(v) or pool.entering_anywhere(v, outside)
+        basis = basis or _first_basis(known, e, clock)
+        # The prices of artificial columns are one, those of the others zero.
+        wanted = [int(column.row < 0) for column in basis]
+        (prices,) = _solve([column.entries for column in basis], [wanted], clock)
+        if prices[-1] <= 0:
+            answer = _contradiction(basis, clock)
+            if answer is not None:
+                return answer
+            # The perturbation was too large.
+            bits, known = 2 * bits, [column for column in basis if column.row >= 0]
+            e, basis = _unit(problem.width, bits), []
+            continue
+        v = [-x for x in prices[:-1]]
+        bland = stalled > _STALLED * len(e)
+        column = pool.entering(v, bland) or pool.entering_anywhere(v, outside)
         if column is None:
             return ExactAnswer(v, [], [])
-        basis.enter(*column, clock)
+        values, direction = _in_basis(basis, [e, column.entries], clock)
+        leaving = min(
+            (r for r, d in enumerate(direction) if d > 0),
+            key=lambda r: (flint.fmpq(values[r], direction[r]), basis[r]),
+        )
+        stalled = 0 if values[leaving] else stalled + 1
+        basis[leaving] = column
 
 
-def _first_basis(
-    problem: BinaryProblem, pool: _Pool, held: Indices, outside: Any, guess: Guess, clock: Clock
-) -> _Basis | None:
-    """The basis that was guessed, inverted; None if it is singular."""
-    basis = _Basis(problem.width + 1)
+def _unit(width: int, bits: int) -> list[int]:
+    """The last unit vector times ``2**bits``, plus small numbers."""
+    e = np.random.default_rng(0).integers(1, 1 << 40, width + 1).tolist()
+    e[-1] += 1 << bits
+    return e
+
+
+def _solve(rows: list[list[int]], right: list[list[int]], clock: Clock) -> list[list[int]]:
+    """Solve a square system for some right-hand sides: solutions times one positive integer."""
+    clock.allow(solving_seconds(rows))
+    found: Any = flint.fmpz_mat(rows).solve(flint.fmpz_mat(right).transpose())
+    return [[int(x) for x in row] for row in found.numer_denom()[0].transpose().tolist()]
+
+
+def _in_basis(basis: list[_Column], vectors: list[list[int]], clock: Clock) -> list[list[int]]:
+    """The coefficients of vectors in the basis, times a common positive integer."""
+    rows = [list(row) for row in zip(*(column.entries for column in basis), strict=True)]
+    return _solve(rows, vectors, clock)
+
+
+def _likely_rows(pool: _Pool, held: Indices, outside: Any, clock: Clock) -> Indices:
+    """The rows in the solution of the same program in doubles, by HiGHS."""
+    problem = pool.problem
     rows = np.arange(problem.n) if outside is None else np.flatnonzero(outside)
     few = max(4 * problem.width, _NUMBERS // problem.width)
-    known = np.array(list(pool.strict), dtype=np.intp)
-    rows = np.union1d(rows[:: len(rows) // few + 1], known)
-    try:
-        found = guess(_padded(problem, rows, 1.0), _padded(problem, held, 0.0))
-    except np.linalg.LinAlgError:
+    rows = np.union1d(rows[:: len(rows) // few + 1], np.array(list(pool.strict), dtype=np.intp))
+    A = problem.block(np.concatenate([rows, held]))
+    A = A.toarray() if sparse.issparse(A) else A
+    A = np.hstack([A, np.abs(A).sum(axis=1, keepdims=True)])
+    A[len(rows) :, -1] = 0.0
+    A /= np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300)
+    top = np.abs(A).max(axis=0)
+    A /= np.where(top > 0, top, 1.0)
+    k = A.shape[1]
+    costs = np.repeat([0.0, 0.0, 1.0], [len(rows), len(held), k])
+    bounds = [(0, None)] * len(rows) + [(None, None)] * len(held) + [(0, None)] * k
+    e = np.append(np.zeros(k - 1), 1.0)
+    result = linprog(
+        costs, A_eq=np.hstack([A.T, np.eye(k)]), b_eq=e, bounds=bounds, method="highs-ds",
+        options=solver_options(clock),
+    )  # fmt: skip
+    found = rows[result.x[: len(rows)] > 0] if result.x is not None else rows[:0]
+    pool.admit(found)
+    return found
+
+
+def _first_basis(known: list[_Column], e: list[int], clock: Clock) -> list[_Column]:
+    """Independent columns whose values are not negative, of those given; the rest is artificial."""
+    while True:
+        chosen, places = pivots([column.entries for column in known], clock=clock)
+        basis = [known[k] for k in chosen]
+        for j in sorted(set(range(len(e))) - set(places)):
+            basis.append(_Column(-1, j, [int(i == j) for i in range(len(e))]))
+        (values,) = _in_basis(basis, [e], clock)
+        wrong = [k for k, x in enumerate(values) if x < 0]
+        # Only artificial columns and those of held rows, whose last entry is zero, have opposites.
+        dropped = {k for k in wrong if k < len(chosen) and basis[k].entries[-1]}
+        if not dropped:
+            break
+        known = [column for k, column in enumerate(basis[: len(chosen)]) if k not in dropped]
+    for k in wrong:
+        row, sign, entries = basis[k]
+        basis[k] = _Column(row, -sign, [-x for x in entries])
+    return basis
+
+
+def _contradiction(basis: list[_Column], clock: Clock) -> ExactAnswer | None:
+    """The values of the basis for e itself, if they are a contradiction."""
+    e = [0] * (len(basis) - 1) + [1]
+    (values,) = _in_basis(basis, [e], clock)
+    if min(values) < 0 or any(x for x, column in zip(values, basis, strict=True) if column.row < 0):
         return None
-    pool.admit(rows[[j for j in found if j is not None and j < len(rows)]])
-    for place, j in enumerate(found):
-        if j is not None and j < len(rows):
-            basis.put(place, pool.strict_column(int(rows[j])))
-        elif j is not None:
-            opposite = (j - len(rows)) % 2
-            basis.put(place, pool.held_column(int(held[(j - len(rows)) // 2]), 1 - 2 * opposite))
-    return basis if basis.invert(clock) else None
-
-
-def _padded(problem: BinaryProblem, rows: Indices, last: float) -> Floats:
-    """The doubles of rows in the proportions of `BinaryProblem.integers`, and a last number."""
-    Z = problem.block(rows)
-    Z = Z.toarray() if sparse.issparse(Z) else Z
-    factors = np.array([float(f) for f in problem.table.row_factors(rows)])
-    return np.hstack([Z * factors[:, None], np.full((len(rows), 1), last)])
-
-
-def _contradiction(basis: _Basis) -> ExactAnswer:
     coefficients: dict[int, int] = {}
-    for label, row in zip(basis.labels, basis.inverse, strict=True):
-        if label is not None and row[-1]:
-            i, sign = label
-            coefficients[i] = coefficients.get(i, 0) + sign * int(row[-1])
+    for column, value in zip(basis, values, strict=True):
+        coefficients[column.row] = coefficients.get(column.row, 0) + column.sign * value
     rows = [i for i, c in coefficients.items() if c]
     return ExactAnswer(None, rows, [coefficients[i] for i in rows])
-
-
-Label = tuple[int, int]
-Column = tuple[Label, list[int]]
 
 
 class _Pool:
@@ -130,37 +190,38 @@ class _Pool:
     def __init__(self, problem: BinaryProblem, held: Indices, prefer: Indices) -> None:
         self.problem = problem
         self.strict: dict[int, list[int]] = {}
-        self.held = dict(zip(held.tolist(), problem.integers(held), strict=True))
+        self.held = dict(zip(held.tolist(), problem.integers(held)[0], strict=True))
         self.admit(prefer)
 
     def admit(self, rows: Indices) -> None:
         """Generate the columns of some rows."""
         fresh = np.array([i for i in rows.tolist() if i not in self.strict], dtype=np.intp)
         if len(fresh):
-            self.strict.update(zip(fresh.tolist(), self.problem.integers(fresh), strict=True))
+            self.strict.update(zip(fresh.tolist(), self.problem.integers(fresh)[0], strict=True))
 
-    def entering(self, v: Sequence[int]) -> Column | None:
-        """A known column that v gets wrong, or None."""
-        for i, z in self.held.items():
-            score = sum(map(mul, z, v))
-            if score:
-                return self.held_column(i, 1 if score < 0 else -1)
-        worst, found = 1, None
-        for i, z in self.strict.items():
-            score = sum(map(mul, z, v))
-            if score < worst:
-                worst, found = score, i
-        return None if found is None else self.strict_column(found)
+    def column(self, i: int, sign: int = 1) -> _Column:
+        """The column of a known row; of a held one, perhaps its opposite."""
+        if i in self.held:
+            return _Column(i, sign, [*(sign * x for x in self.held[i]), 0])
+        z = self.strict[i]
+        return _Column(i, 1, [*z, sum(map(abs, z)) or 1])
 
-    def strict_column(self, i: int) -> Column:
-        """The column of a known row that needs a positive score."""
-        return (i, 1), [*self.strict[i], 1]
+    def entering(self, v: Sequence[int], bland: bool = False) -> _Column | None:
+        """A known column that v gets wrong, the worst or the first, or None."""
+        held = {i: sum(map(mul, z, v)) for i, z in self.held.items()}
+        scores = {i: sum(map(mul, z, v)) for i, z in self.strict.items()}
+        moved = [i for i, score in held.items() if score]
+        wrong = [i for i, score in scores.items() if score <= 0]
+        if not moved and not wrong:
+            return None
+        if bland:
+            i = min([*moved, *wrong])
+        else:
+            sizes = {i: sum(map(abs, self.strict[i])) or 1 for i in wrong}
+            i = (moved or sorted(wrong, key=lambda i: flint.fmpq(scores[i], sizes[i])))[0]
+        return self.column(i, -1 if held.get(i, 0) > 0 else 1)
 
-    def held_column(self, i: int, sign: int) -> Column:
-        """The column of a held row, or of its opposite."""
-        return (i, sign), [*(sign * x for x in self.held[i]), 0]
-
-    def entering_anywhere(self, v: Sequence[int], outside: Any) -> Column | None:
+    def entering_anywhere(self, v: Sequence[int], outside: Any) -> _Column | None:
         """A column of any row that v gets wrong, or None when v separates all."""
         wrong = self.problem.exact_signs(v) <= 0
         if outside is not None:
@@ -176,112 +237,3 @@ class _Pool:
             rows = rows[:: max(1, len(rows) // 32)][:32]
         self.admit(rows)
         return self.entering(v)
-
-
-class _Basis:
-    """The inverse of the basis as integers over `denominator`, one row per basic variable.
-
-    The integers grow long, where FLINT's are several times faster than Python's.
-
-    The right-hand side is the last unit vector, so the last column of the inverse holds the values
-    of the basic variables. Ties are broken by the products of rows with the first basis (any basis
-    with nonnegative values).
-    """
-
-    def __init__(self, size: int) -> None:
-        one, zero = flint.fmpz(1), flint.fmpz(0)
-        self.inverse = [[one if i == j else zero for j in range(size)] for i in range(size)]
-        self.labels: list[Label | None] = [None] * size
-        self.columns: list[Sequence[Any]] = [row.copy() for row in self.inverse]
-        self.first: list[Sequence[Any]] | None = None
-        self.denominator = one
-
-    def put(self, place: int, column: Column) -> None:
-        """Choose a column, before the basis is inverted."""
-        self.labels[place], self.columns[place] = column
-
-    def invert(self, clock: Clock) -> bool:
-        """Compute the inverse from the columns and make the values nonnegative; False if singular.
-
-        A negative artificial variable changes its sign; any other is replaced by an artificial one.
-        """
-        columns = [[int(x) for x in column] for column in self.columns]
-        clock.allow(inverting_seconds(columns))
-        matrix = flint.fmpz_mat(columns)
-        determinant = matrix.det()
-        if determinant == 0:
-            return False
-        inverse: Any = matrix.transpose().inv()
-        numerators, denominator = inverse.numer_denom()
-        self.denominator = abs(determinant)
-        scale = self.denominator // denominator
-        self.inverse = [[x * scale for x in row] for row in numerators.tolist()]
-        while negative := [r for r, row in enumerate(self.inverse) if row[-1] < 0]:
-            place = negative[0]
-            if self.labels[place] is not None:
-                self._spare(place, clock)
-            self.inverse[place] = [-x for x in self.inverse[place]]
-            self.columns[place] = [-x for x in self.columns[place]]
-        self.first = list(self.columns)
-        return True
-
-    def _spare(self, place: int, clock: Clock) -> None:
-        """Replace a basic variable by an artificial one, which is as negative."""
-        row = self.inverse[place]
-        j = max(range(len(row)), key=lambda j: abs(row[j]))
-        sign = 1 if row[j] > 0 else -1
-        direction = [sign * r[j] for r in self.inverse]
-        unit = [sign * int(i == j) for i in range(len(row))]
-        self._pivot(place, direction, None, unit, clock)
-
-    def multipliers(self) -> list[int]:
-        """Σ of the inverse's rows of artificial variables: the prices y, times denominator."""
-        rows = [r for r, label in zip(self.inverse, self.labels, strict=True) if label is None]
-        return [int(sum(column)) for column in zip(*rows, strict=True)] or [0] * len(self.inverse)
-
-    def enter(self, label: Label, column: Sequence[int], clock: Clock) -> None:
-        """Bring a column into the basis; the lexicographic rule says which variable leaves."""
-        entering = [flint.fmpz(x) for x in column]
-        direction = [sum(map(mul, row, entering)) for row in self.inverse]
-        self._pivot(self._leaving(direction), direction, label, column, clock)
-
-    def _pivot(
-        self,
-        leaving: int,
-        direction: Sequence[Any],
-        label: Label | None,
-        column: Sequence[Any],
-        clock: Clock,
-    ) -> None:
-        pivot, row = direction[leaving], self.inverse[leaving]
-        old = self.denominator
-        for i, d in enumerate(direction):
-            clock.left()
-            if i != leaving:
-                self.inverse[i] = [
-                    (pivot * x - d * p) // old for x, p in zip(self.inverse[i], row, strict=True)
-                ]
-        self.denominator = pivot
-        self.labels[leaving], self.columns[leaving] = label, column
-
-    def _leaving(self, direction: Sequence[Any]) -> int:
-        """The lexicographically smallest row, each divided by its entry of the direction."""
-        tied = [r for r, d in enumerate(direction) if d > 0]
-        for j in range(-1, len(self.inverse)):
-            if len(tied) == 1:
-                break
-            numbers = {r: self._coordinate(r, j) for r in tied}
-            least = tied[0]
-            for r in tied:
-                if numbers[r] * direction[least] < numbers[least] * direction[r]:
-                    least = r
-            share, whole = numbers[least], direction[least]
-            tied = [r for r in tied if numbers[r] * whole == share * direction[r]]
-        return tied[0]
-
-    def _coordinate(self, r: int, j: int) -> Any:
-        """The value of a row, for j = -1, or its product with column j of the first basis."""
-        row = self.inverse[r]
-        if j < 0 or self.first is None:
-            return row[j]
-        return sum(map(mul, row, self.first[j]))

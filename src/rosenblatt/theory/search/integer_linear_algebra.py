@@ -13,7 +13,7 @@ from typing import Any
 import flint
 
 from rosenblatt.theory.search.clock import ENDLESS, Clock
-from rosenblatt.theory.search.problem import primitive
+from rosenblatt.theory.search.exact_numbers import primitive
 
 PRIMES = (2**61 - 1, 2**62 - 57, 2**63 - 25)
 
@@ -28,13 +28,9 @@ def _cost(rows: Matrix, bits: int) -> float:
     return _SECONDS * len(rows) * len(rows[0]) * min(len(rows), len(rows[0])) * bits
 
 
-def inverting_seconds(rows: Matrix) -> float:
-    """The estimated seconds to invert a square matrix of integers."""
-    return 0.7 * len(rows) * _cost(rows, _bits(rows))
-
-
-def _bits(rows: Matrix) -> int:
-    return max((abs(x) for row in rows for x in row), default=0).bit_length() + 8
+def solving_seconds(rows: Matrix) -> float:
+    """The estimated seconds to solve with a matrix of integers."""
+    return _cost(rows, max((abs(x) for row in rows for x in row), default=0).bit_length() + 8)
 
 
 def pivots(
@@ -77,7 +73,7 @@ def solve(
     """The solution x/q of a square integer system, q > 0, or None where it is singular."""
     if not rows:
         return [], 1
-    clock.allow(_cost(rows, _bits(rows)))
+    clock.allow(solving_seconds(rows))
     try:
         x: Any = flint.fmpz_mat(rows).solve(flint.fmpz_mat([[b] for b in right]))
     except ZeroDivisionError:
@@ -98,7 +94,7 @@ def null_space(rows: Matrix, width: int, clock: Clock = ENDLESS) -> Matrix:
     """A basis of the vectors orthogonal to all rows, in whole numbers, exactly."""
     if not rows:
         return [[int(i == j) for j in range(width)] for i in range(width)]
-    clock.allow(2 * _cost(rows, _bits(rows)))
+    clock.allow(2 * solving_seconds(rows))
     basis, nullity = flint.fmpz_mat(rows).nullspace()
     columns = basis.transpose().tolist()[:nullity]
     return [primitive([int(x) for x in column]) for column in columns]

@@ -121,17 +121,20 @@ def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
     k, held = Z.shape[1], Z.shape[0] - m
     A = _with_column(-Z[:m], 1.0)
     E = _with_column(Z[m:], 0.0) if held else None
-    options = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
-    left = clock.left()
-    if left is not None:
-        options["time_limit"] = left
     goal, bounds = np.append(np.zeros(k), -1.0), [(-1.0, 1.0)] * k + [(0.0, None)]
-    zeros = np.zeros(m), np.zeros(held) if held else None
-    result = linprog(goal, A, zeros[0], E, zeros[1], bounds, "highs-ds", options=options)
+    zeros, options = np.zeros(held) if held else None, solver_options(clock)
+    result = linprog(goal, A, np.zeros(m), E, zeros, bounds, "highs-ds", options=options)
     if result.x is None:
         clock.left()
         return np.zeros(k), 0.0, np.ones(m)
     return result.x[:-1], float(result.x[-1]), np.maximum(-result.ineqlin.marginals, 0.0)
+
+
+def solver_options(clock: Clock) -> dict[str, float]:
+    """The options of HiGHS: the smallest tolerances, and the time that is left."""
+    options = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
+    left = clock.left()
+    return options if left is None else options | {"time_limit": left}
 
 
 def _with_column(Z: Any, value: float) -> Any:

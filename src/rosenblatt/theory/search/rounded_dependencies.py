@@ -10,7 +10,6 @@ doubles, a decision about the changed problem is confirmed for the exact values 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,13 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.search.exact_table import clear_denominators
+from rosenblatt.theory.checker.certificate import Replacement
+from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.integer_linear_algebra import null_space
-from rosenblatt.theory.search.matrices import Floats, Indices
-from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.matrices import CHUNK, Floats, Indices
+from rosenblatt.theory.search.problem import BinaryProblem
 
 if TYPE_CHECKING:
-    from rosenblatt.theory.search.column_dependencies import Reduced
+    from rosenblatt.theory.search.column_dependencies import ColumnBasis, Reduced
     from rosenblatt.theory.search.decision import Decision
 
 # Exact multiplications for one vector, at most.
@@ -46,6 +46,11 @@ class NullVector:
     lead: int
     vector: tuple[int, ...]
 
+    def replacement(self) -> Replacement:
+        """The column `lead` replaced by the combination of columns that the vector is."""
+        columns = tuple(j for j, x in enumerate(self.vector) if x)
+        return Replacement(self.lead, columns, tuple(self.vector[j] for j in columns))
+
 
 class Residual(NamedTuple):
     """The products of rows with a vector: ``column * 2**exponent``, `exact` or rounded."""
@@ -58,26 +63,24 @@ class Residual(NamedTuple):
 def refine(
     problem: BinaryProblem,
     b: NullVector,
-    basis: list[int],
-    rows: Indices,
-    fit: Callable[[Floats], tuple[Floats, float]],
+    some: ColumnBasis,
     tries: int = REFINEMENTS,
     clear: float = CLEAR,
 ) -> tuple[NullVector, Residual]:
-    """Adjust a vector until its residual is nearly independent of the other columns.
+    """Adjust a vector until its residual is nearly independent of a basis of the columns.
 
-    `basis` are independent columns, judged by `rows`; `fit` expands a column in them and says what
-    share of it remains. Returns the vector and its residual.
+    Returns the vector and its residual.
     """
+    basis = some.columns[some.basis].tolist()
     for left_to_try in reversed(range(tries)):
-        found = _residual(*problem.exact_products(b.vector))
+        found = _residual(problem, b)
         if not found.column.any() or left_to_try == 0:
             break
-        exact = _exact_dependency(problem, b, rows) if left_to_try == tries - 1 else None
+        exact = _exact_dependency(problem, b, some.rows) if left_to_try == tries - 1 else None
         if exact is not None:
             b = exact
             continue
-        shares, left = fit(found.column)
+        shares, left = some.fit(found.column)
         if left > clear or problem.n * len(basis) > EXACT_WORK:
             break
         unit = Fraction(2) ** found.exponent
@@ -87,27 +90,37 @@ def refine(
     return b, found
 
 
-def _residual(products: list[int], exponent: int) -> Residual:
-    """Integers times a power of two as doubles below one."""
+def _residual(problem: BinaryProblem, b: NullVector) -> Residual:
+    """The products of all rows with a vector, as doubles below one."""
+    dots: list[int] = []
+    factors: list[int] = []
+    for start in range(0, problem.n, CHUNK):
+        rows = np.arange(start, min(start + CHUNK, problem.n))
+        found = problem.exact_dots(b.vector, rows)
+        dots, factors = dots + found[0], factors + found[1]
+    # The factors are powers of two.
+    top, signs = max(factors), problem.y.astype(int).tolist()
+    products = [s * x * (top // f) for s, x, f in zip(signs, dots, factors, strict=True)]
     bits = max(map(abs, products)).bit_length()
     exact = bits < _RANGE and all((x // (x & -x)).bit_length() <= 53 for x in products if x)
-    return Residual(np.array([x / (1 << bits) for x in products]), exponent + bits, exact)
+    column = np.array([x / (1 << bits) for x in products])
+    return Residual(column, bits + 1 - top.bit_length(), exact)
 
 
 def _exact_dependency(problem: BinaryProblem, b: NullVector, rows: Indices) -> NullVector | None:
     """The integer vector, however long, that the vector approximates, if there is one."""
-    d, padded = problem.table.d, problem.table.padded
+    d, padded = problem.d, problem.padded
     largest = max(map(abs, b.vector))
-    sizes = np.array([abs(x) / largest for x in b.vector[:d]]) * problem.table.column_top
+    sizes = np.array([abs(x) / largest for x in b.vector[:d]]) * problem.column_top
     inner = np.flatnonzero(sizes > _PRECISION * sizes.max())
     # In centred columns the share of the offset is rounding only.
     columns = np.append(inner, d) if padded else inner
     if len(columns) > _TIED:
         return None
-    part = problem.table.values[rows][:, inner]
+    part = problem.values[rows][:, inner]
     part = part.toarray() if sparse.issparse(part) else part
     distinct = np.unique(part, axis=0, return_index=True)[1]
-    some = problem.integers(rows[np.sort(distinct)[: 4 * _TIED]], columns)
+    some, _ = problem.integers(rows[np.sort(distinct)[: 4 * _TIED]], columns)
     normals = null_space(some, len(columns))
     if len(normals) != 1:
         return None

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from rosenblatt.theory.checker.certificate import ColumnRule
 from rosenblatt.theory.checker.input_data import fraction
-from rosenblatt.theory.search.exact_table import clear_denominators
+from rosenblatt.theory.search.exact_numbers import clear_denominators
 from rosenblatt.theory.search.matrices import CHUNK, column_extremes
 from rosenblatt.theory.search.problem import BinaryProblem
 
@@ -31,6 +32,10 @@ class ColumnSeparator:
     threshold: Fraction
     strict: bool
 
+    def rule(self) -> ColumnRule:
+        """This separator in a certificate."""
+        return ColumnRule(self.column, self.direction, self.threshold)
+
     def exact_weights(self, width: int, padded: bool) -> list[int]:
         """The hyperplane of this rule in whole numbers."""
         scale, offset = clear_denominators([Fraction(1), -self.threshold])
@@ -43,7 +48,7 @@ class ColumnSeparator:
 
 def column_separators(problem: BinaryProblem) -> Iterator[ColumnSeparator]:
     """The columns that separate the classes alone, at least weakly."""
-    values, y, padded = problem.table.values, problem.y, problem.table.padded
+    values, y, padded = problem.values, problem.y, problem.padded
     columns = _candidates(values, y, padded)
     if len(columns) == 0:
         return

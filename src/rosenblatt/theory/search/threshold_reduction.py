@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rosenblatt.theory.search.decision import Contradiction, Decision
-from rosenblatt.theory.search.exact_table import ExactTable
-from rosenblatt.theory.search.problem import BinaryProblem, primitive
+from rosenblatt.theory.search.decision import Decision, renumbered
+from rosenblatt.theory.search.exact_numbers import primitive
+from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.rounded_dependencies import NullVector
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 
@@ -27,7 +27,7 @@ class ThresholdReduction:
     """
 
     def __init__(self, whole: BinaryProblem, columns: Sequence[ColumnSeparator]) -> None:
-        d, padded = whole.table.d, whole.table.padded
+        d, padded = whole.d, whole.padded
         self.whole, self.columns = whole, {c.column: c for c in columns}
         self.hyperplanes = {
             j: c.exact_weights(whole.width, padded) for j, c in self.columns.items()
@@ -38,13 +38,13 @@ class ThresholdReduction:
         self.problem: BinaryProblem | None = None
         y = whole.y[self.rows]
         if len(self.kept) and len(set(y.tolist())) == 2:
-            part = whole.table.values[self.rows][:, self.kept]
-            self.problem = BinaryProblem(ExactTable(part, padded), y, rounded=whole.rounded)
+            part = whole.values[self.rows][:, self.kept]
+            self.problem = BinaryProblem(part, y, padded, whole.rounded)
 
     def without_problem(self) -> Decision | None:
         """The decision if at most one class is left, where it is easy."""
         sides = set(self.whole.y[self.rows].tolist())
-        if len(sides) == 2 or (sides and not self.whole.table.padded):
+        if len(sides) == 2 or (sides and not self.whole.padded):
             return None
         offset = [0] * (self.whole.width - 1) + [int(sum(sides))]
         return Decision("separable", tuple(self._beyond(offset) if sides else self.v))
@@ -53,17 +53,17 @@ class ThresholdReduction:
         """What a decision about the rows on the thresholds means for all rows."""
         if inner.weights is not None and inner.verdict == "separable":
             return Decision("separable", tuple(self._beyond(self._spread(inner.weights))))
-        contradiction, balance = self._named(inner.contradiction), self._named(inner.balance)
-        if contradiction is None and balance is None:
-            return Decision("undecided")
-        found = Decision("quasi-separable", tuple(self.v), contradiction)
-        if balance is None:
-            return found
-        return replace(found, balance=balance, null_vectors=self._null_vectors(inner))
+        weak = Decision("quasi-separable", tuple(self.v))
+        if inner.contradiction is not None:
+            return replace(weak, contradiction=renumbered(inner.contradiction, self.rows))
+        if inner.balance is not None:
+            balance, vectors = renumbered(inner.balance, self.rows), self._null_vectors(inner)
+            return replace(weak, balance=balance, null_vectors=vectors)
+        return Decision("undecided")
 
     def _spread(self, vector: Sequence[int]) -> list[int]:
         full = [0] * self.whole.width
-        for j, x in zip([*self.kept.tolist(), self.whole.table.d], vector, strict=False):
+        for j, x in zip([*self.kept.tolist(), self.whole.d], vector, strict=False):
             full[j] = x
         return full
 
@@ -76,13 +76,6 @@ class ThresholdReduction:
                 return primitive(found)
             bits *= 2
 
-    def _named(self, found: Contradiction | None) -> Contradiction | None:
-        """The same rows, numbered among all rows."""
-        if found is None:
-            return None
-        rows = self.rows[np.array(found.rows, dtype=np.intp)]
-        return Contradiction(tuple(rows.tolist()), found.coefficients)
-
     def _null_vectors(self, inner: Decision) -> tuple[NullVector, ...]:
         """The null vectors of a balance among all columns, with those of the columns left out.
 
@@ -93,7 +86,7 @@ class ThresholdReduction:
             for j, c in self.columns.items()
             if c.threshold
         ]
-        places = [*self.kept.tolist(), self.whole.table.d]
+        places = [*self.kept.tolist(), self.whole.d]
         rest = [
             NullVector(places[b.lead], tuple(self._spread(b.vector))) for b in inner.null_vectors
         ]

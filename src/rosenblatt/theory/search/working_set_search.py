@@ -23,9 +23,8 @@ from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.descent import MOST_STEPS, descend
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.reweighted_newton import reweighted_newton
 from rosenblatt.theory.search.rounded_dependencies import NullVector
-from rosenblatt.theory.search.squared_hinge_newton import Descent
+from rosenblatt.theory.search.squared_hinge_newton import Descent, reweighted_newton
 
 # Numbers in the first working set; it has at least four rows per column.
 _FIRST = 1 << 13
@@ -50,8 +49,7 @@ def explore(
     v = np.zeros(problem.width)
     if not problem.norms.any():
         return Proposal(v, False, np.empty(0, dtype=np.intp), np.empty(0))
-    table = problem.table
-    numbers = table.values.nnz if table.is_sparse else problem.n * table.d
+    numbers = problem.values.nnz if problem.is_sparse else problem.n * problem.d
     count = max(_FIRST * problem.n // max(numbers, 1), 4 * problem.width)
     working = np.arange(problem.n)
     if problem.n > 2 * count:
@@ -61,7 +59,7 @@ def explore(
     for _ in range(_ROUNDS):
         part = _WorkingSet(problem, working, clock)
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
-        more = (thorough or table.is_sparse) and len(working) < problem.n
+        more = (thorough or problem.is_sparse) and len(working) < problem.n
         if outcome == "unsure" and (hard or not more):
             better = None if looked else reduce_columns(problem, clock)
             looked = True
@@ -111,12 +109,11 @@ class _WorkingSet:
 
     def __init__(self, problem: BinaryProblem, rows: Indices, clock: Clock) -> None:
         self.problem, self.rows, self.clock = problem, rows, clock
-        table = problem.table
-        found = equilibrate(table.block(rows), problem.y[rows])
+        found = equilibrate(problem.block(rows, signed=False), problem.y[rows])
         self.Z, self.columns, self.scale, self.rows_scale = found
-        self.sure = table.row_exponent is None and (
-            len(self.columns) == table.width
-            or len(self.columns) == np.count_nonzero(table.column_top) + int(table.padded)
+        self.sure = problem.row_exponent is None and (
+            len(self.columns) == problem.width
+            or len(self.columns) == np.count_nonzero(problem.column_top) + int(problem.padded)
         )
 
     def descend(self, v: Floats, *limits: int) -> tuple[str, Proposal]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.data.strings import (
+from rosenblatt.data.cells import (
     MISSING_WORDS,
     as_strings,
     is_utf8,

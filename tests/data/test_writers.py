@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.data.lines import header_of, lines_of
+from rosenblatt.data.writers import header_of, lines_of
 
 # No surrogates, which are not UTF-8, and no zero byte, which Python's csv module does not read.
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)

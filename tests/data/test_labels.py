@@ -1,4 +1,4 @@
-"""Labels in columns of 0 and 1 are read as one column of labels."""
+"""The order of labels; labels in columns of 0 and 1 are read as one column of labels."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,13 @@ import pyarrow as pa
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.indicators import indicator_columns, label_cells, wrong_rows
+from rosenblatt.data.labels import (
+    indicator_columns,
+    label_cells,
+    sorted_labels,
+    split_labels,
+    wrong_rows,
+)
 from rosenblatt.data.report import describe
 from rosenblatt.errors import DataError, OptionError
 
@@ -16,6 +22,12 @@ FRAME = {
     "a": [True, True, False, False],
     "c": ["0", "1", "false", "TRUE"],
 }
+
+
+def test_labels_are_sorted_by_number_where_all_are_numbers_and_named_once_in_a_cell():
+    assert sorted_labels(["10", "9", "-1"]) == ["-1", "9", "10"]
+    assert sorted_labels(["10", "9", "x"]) == ["10", "9", "x"]
+    assert split_labels("red; green;;red", ";") == ["red", "green"]
 
 
 def sets_of(source):

@@ -1,0 +1,189 @@
+"""Tables that are not lines of a file: in memory, in NumPy's files, in folders of text files."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator
+from functools import partial
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.readers import BATCH_ROWS, Piece, Reader, as_it_is, must_differ
+from rosenblatt.errors import DataError, shown
+
+_PIECE = 4 << 20  # bytes of text that make a piece
+
+
+class TableReader(Reader):
+    """A table in memory, in the place of files."""
+
+    def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
+        self.files, self.format = files or ["<table>"], "npz" if files else "table"
+        self.header = True
+        self._table = table
+        must_differ(table.column_names, self.files[0])
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells the table from others: a digest of its first and last rows, or its files'."""
+        if self.format != "table":
+            return super().fingerprint()
+        table, digest = self._table, hashlib.sha256()
+        for start in (0, max(0, table.num_rows - BATCH_ROWS)):
+            digest.update(repr(table.slice(start, BATCH_ROWS).to_pydict()).encode())
+        return {"format": "table", "rows": table.num_rows, "sample": digest.hexdigest()}
+
+    def head(self) -> pa.Table:
+        """The first rows."""
+        if self._table.num_rows == 0:
+            raise DataError("the table has no rows", path=self.files[0])
+        return self._table.slice(0, BATCH_ROWS)
+
+    def pieces(
+        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
+    ) -> Iterator[Piece]:
+        """Slices of the table."""
+        table = self._table if columns is None else self._table.select(columns)
+        # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
+        size = table.get_total_buffer_size()
+        for start in range(0, table.num_rows, BATCH_ROWS):
+            part = table.slice(start, BATCH_ROWS)
+            chunk = Chunk(part, self.files[0], partial(add, start + 1))
+            yield partial(as_it_is, chunk, size * part.num_rows // table.num_rows)
+
+
+def is_numpy_file(path: str, format: str | None = None) -> bool:
+    """Whether a file is one of NumPy's, by its name or by what is said."""
+    return format == "npz" if format is not None else Path(path).suffix.lower() in (".npy", ".npz")
+
+
+def read_numpy(files: list[str]) -> pa.Table:
+    """The arrays of files, one below the other, as one table.
+
+    A vector of an .npz file is a column of its name, and a matrix `X` the columns ``X1``, ``X2``,
+    ...; the columns of an .npy file are called by their places. Objects are never unpickled.
+    """
+    tables = [_table(path) for path in files]
+    for path, table in zip(files, tables, strict=True):
+        if table.column_names != tables[0].column_names:
+            raise DataError("the arrays are not as in the first file", path=path)
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _table(path: str) -> pa.Table:
+    try:
+        with Path(path).open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise DataError(f"cannot be read as a file of NumPy arrays: {error}", path=path) from None
+    if {"indices", "indptr", "data"} <= arrays.keys():
+        message = (
+            "holds a sparse matrix without labels; write it as svmlight "
+            "(sklearn.datasets.dump_svmlight_file), or fit rosenblatt.Perceptron on it"
+        )
+        raise DataError(message, path=path)
+    columns: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.ndim == 2:
+            columns |= {f"{name}{j + 1}": _column(array[:, j]) for j in range(array.shape[1])}
+        elif array.ndim == 1:
+            columns[name or "1"] = _column(array)
+        else:
+            message = f"{name or 'the array'} has {array.ndim} dimensions; 1 or 2 are expected"
+            raise DataError(message, path=path)
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        counts = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
+        raise DataError(f"the arrays differ in length: {counts or 'there are none'}", path=path)
+    return pa.table(columns)
+
+
+def _column(array: np.ndarray) -> pa.Array:
+    return pa.array(np.ascontiguousarray(array))
+
+
+def is_text_folder(path: str) -> bool:
+    """Whether a folder holds folders, and is not one of hashed rows."""
+    folder = Path(path)
+    return (
+        folder.is_dir()
+        and not (folder / "about.json").exists()
+        and any(entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir())
+    )
+
+
+class TextFolderReader(Reader):
+    """The text files of a folder: each folder in it is a class, each file below that a row.
+
+    The rows come in an order that depends on their names alone and mixes the classes, as rows are
+    learned from in their order.
+    """
+
+    def __init__(self, folder: str, skip: bool) -> None:
+        self.files, self.format, self.header = [folder], "folder", True
+        self._skip = skip
+        root = Path(folder)
+        classes = sorted(e for e in root.iterdir() if e.is_dir() and not e.name.startswith("."))
+        found = [
+            (file.relative_to(root).as_posix(), where.name)
+            for where in classes
+            for file in sorted(where.rglob("*"))
+            if file.is_file() and not file.name.startswith(".")
+        ]
+        self._rows = sorted(found, key=lambda row: (zlib.crc32(row[0].encode()), row[0]))
+        if not self._rows:
+            raise DataError("there are no text files in its folders", path=folder)
+
+    def head(self) -> pa.Table:
+        """The first rows."""
+        chunk, _ = next(self.pieces(None, 0))()
+        assert isinstance(chunk, Chunk)
+        if chunk.table.num_rows == 0:
+            raise DataError("no file can be read as UTF-8", path=self.files[0])
+        return chunk.table
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Which files these are: a digest of their names and sizes."""
+        digest, root = hashlib.sha256(), Path(self.files[0])
+        for name, _ in self._rows:
+            digest.update(f"{name} {(root / name).stat().st_size}\n".encode())
+        return {"format": "folder", "rows": len(self._rows), "sample": digest.hexdigest()}
+
+    def pieces(
+        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
+    ) -> Iterator[Piece]:
+        """Some files at a time."""
+        root, start, size = Path(self.files[0]), 0, 0
+        for end, (name, _) in enumerate(self._rows, start=1):
+            size += (root / name).stat().st_size
+            if size >= _PIECE or end == len(self._rows):
+                yield partial(self._read, start, end, columns, size)
+                start, size = end, 0
+
+    def _read(
+        self, start: int, end: int, columns: list[str] | None, size: int
+    ) -> tuple[Chunk, int]:
+        labels, texts, bad = [], [], 0
+        for name, label in self._rows[start:end]:
+            path = Path(self.files[0]) / name
+            try:
+                texts.append(path.read_bytes().decode("utf-8-sig"))
+                labels.append(label)
+            except UnicodeDecodeError as error:
+                if not self._skip:
+                    found = shown(error.object[error.start : error.start + 20])
+                    raise DataError(f"expected UTF-8, found {found}", path=path) from None
+                bad += 1
+            except OSError as error:
+                raise DataError(f"cannot be read: {error.strerror}", path=path) from None
+        texts_column = pa.array(texts, pa.large_string())
+        table = pa.table({"label": pa.array(labels, pa.string()), "text": texts_column})
+        chosen = table if columns is None else table.select(columns)
+        return Chunk(chosen, self.files[0], partial(add, start + 1), bad), size

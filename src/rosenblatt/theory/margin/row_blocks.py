@@ -1,0 +1,60 @@
+"""Some rows as a dense block, in coordinates that keep all products of rows with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from rosenblatt.theory.search.matrices import Floats
+
+# From this many sparse rows on, fewer than their columns, they are rotated.
+_MANY_ROWS = 128
+
+
+class RowBlock(NamedTuple):
+    """The block, and weights from its coordinates to those of the data and back."""
+
+    values: Floats
+    spread: Callable[[Floats], Floats]
+    gather: Callable[[Floats], Floats]
+
+
+def row_block(part: Any) -> RowBlock:
+    """A block of dense rows as they are, of sparse ones without their empty columns.
+
+    >>> block = row_block(sparse.csr_array([[0.0, 3.0, 0.0], [0.0, 0.0, 2.0]]))
+    >>> block.values.tolist(), block.spread(np.array([1.0, 5.0])).tolist()
+    ([[3.0, 0.0], [0.0, 2.0]], [0.0, 1.0, 5.0])
+    """
+    if not sparse.issparse(part):
+        return RowBlock(part, lambda v: v, lambda w: w)
+    columns, width = np.unique(part.indices), part.shape[1]
+    if len(columns) > part.shape[0] >= _MANY_ROWS:
+        return _rotated(part)
+
+    def spread(v: Floats) -> Floats:
+        w = np.zeros(width)
+        w[columns] = v
+        return w
+
+    return RowBlock(part[:, columns].toarray(), spread, lambda w: w[columns])
+
+
+def _rotated(part: Any) -> RowBlock:
+    """Fewer sparse rows than columns: as many columns as rows, by a Cholesky factor.
+
+    ``part = LQ'`` with orthonormal columns of Q, for ``LL' = part·part'``. Nothing of the size of
+    the columns squared, or of rows times columns, is made.
+    """
+    K = (part @ part.T).toarray()
+    # Equal rows make K singular; what this adds is below the roundings of K itself.
+    K[np.diag_indices_from(K)] += 4e-16 * len(K) * K.diagonal().max()
+    L = linalg.cholesky(K, lower=True, check_finite=False)
+    return RowBlock(
+        L,
+        lambda v: np.asarray(part.T @ linalg.solve_triangular(L, v, lower=True, trans="T")),
+        lambda w: np.asarray(linalg.solve_triangular(L, part @ w, lower=True)),
+    )

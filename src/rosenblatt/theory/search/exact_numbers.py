@@ -1,0 +1,71 @@
+"""Numbers as integers: doubles are integers times powers of two, fractions have denominators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.theory.search.matrices import Floats
+
+
+def whole_rows(block: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
+    """Rows of numbers of any type as integers: each row times a positive factor, and these factors.
+
+    >>> whole_rows(np.array([[0.5, -3.0], [4.0, 8.0]]))
+    ([[1, -6], [4, 8]], [2, 1])
+    """
+    ones = [1] * len(block)
+    if block.dtype == object:
+        factors = [math.lcm(*(q.denominator for q in row)) for row in block]
+        return [clear_denominators(row) for row in block], factors
+    if block.dtype.kind in "iu" or block.size == 0:
+        return block.tolist(), ones
+    if float(np.abs(block).max()) < 2.0**53 and np.array_equal(block, np.rint(block)):
+        return block.astype(np.int64).tolist(), ones
+    digits, exponent = odd_digits(block)
+    lowest = np.minimum(exponent.min(axis=1), 0)
+    shift = np.where(digits != 0, exponent - lowest[:, None], 0)
+    rows = [
+        [m << s for m, s in zip(ms, ss, strict=True)]
+        for ms, ss in zip(digits.tolist(), shift.tolist(), strict=True)
+    ]
+    return rows, [1 << -e for e in lowest.tolist()]
+
+
+def odd_digits(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Doubles as odd integers times powers of two; the exponent of zero is very high."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    # Move the trailing zeros of the 53 bits to the exponent.
+    low = digits & -digits
+    zeros = np.frexp(np.maximum(low, 1).astype(np.float64))[1].astype(np.int64) - 1
+    digits >>= zeros
+    return digits, np.where(digits != 0, exponent - 53 + zeros, np.iinfo(np.int32).max)
+
+
+def clear_denominators(row: Sequence[Fraction]) -> list[int]:
+    """Fractions times the least common multiple of their denominators."""
+    common = math.lcm(*(q.denominator for q in row))
+    return [q.numerator * (common // q.denominator) for q in row]
+
+
+def primitive(numbers: Sequence[int]) -> list[int]:
+    """Integers divided by their greatest common divisor.
+
+    >>> primitive([6, -9, 0])
+    [2, -3, 0]
+    """
+    common = math.gcd(*numbers)
+    return [x // common for x in numbers] if common > 1 else list(numbers)
+
+
+def scaled_double(q: Fraction | int, exponent: int) -> float:
+    """The double nearest to ``q * 2**-exponent``."""
+    if exponent >= 0:
+        return float(Fraction(q.numerator, q.denominator << exponent))
+    return float(Fraction(q.numerator << -exponent, q.denominator))
