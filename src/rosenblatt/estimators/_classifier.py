@@ -57,18 +57,18 @@ class Parametrized:
     _fields: ClassVar[dict[str, tuple[Any, Any]]] = {}
 
     def __init_subclass__(cls, kw_only: bool = True) -> None:
-        """Make a constructor of a class's own and the inherited parameters, if it has none."""
+        """Make a constructor of a class's own and the inherited parameters."""
         super().__init_subclass__()
-        if "__init__" in cls.__dict__:
-            return
         own = {
             name: (kind, field(default=cls.__dict__[name], kw_only=kw_only))
             for name, kind in get_annotations(cls).items()
             if not name.startswith("_") and name in cls.__dict__
         }
+        if not own or "__init__" in cls.__dict__:
+            return
         cls._fields = cls._fields | own
         fields = [(name, *rest) for name, rest in cls._fields.items()]
-        made: Any = make_dataclass(cls.__name__, fields)
+        made: Any = make_dataclass(cls.__name__, fields, repr=False, eq=False, match_args=False)
         cls.__init__ = made.__init__  # type: ignore[method-assign]
 
 
