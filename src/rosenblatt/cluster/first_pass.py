@@ -15,12 +15,12 @@ from rosenblatt.cluster.part_reader import Reading
 from rosenblatt.cluster.shard_rows import shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
 from rosenblatt.data.labels import sorted_labels
+from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
 from rosenblatt.estimators.file_rows import rarity_of_model
 from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.learners.rates import rarity_by
 from rosenblatt.models import Model
-
-_MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,8 @@ def _check_classes(
         raise DataError(
             f"at least two classes are needed, but {what}, in all shards", path=path, column=column
         )
-    if len(classes) > _MOST_CLASSES:
-        raise DataError(
-            f"there are {len(classes):,} different labels, more than {_MOST_CLASSES:,}; if this "
-            "column holds names or amounts rather than classes, name another one as the label",
-            path=path, column=column,
-        )  # fmt: skip
+    if len(classes) > MOST_CLASSES:
+        raise DataError(TOO_MANY, path=path, column=column)
     shards = [*manifest.shards, *(valid.shards if valid else ())]
     for one, shard in zip([*own, *other], shards, strict=True):
         if foreign := sorted(set(one.classes) - set(classes)):
@@ -126,20 +122,12 @@ def _united(columns: list[np.ndarray], bits: int) -> np.ndarray:
 
 
 def _rarity(surveys: Sequence[Survey], columns: np.ndarray, bits: int) -> Rarity:
-    """The scales of features by their frequencies in the first rows of all shards.
-
-    The formula is that of :class:`rosenblatt.kernels.packing.Rarity`, in sums that shards give.
-    """
+    """The scales of features by their frequencies in the first rows of all shards."""
     numbering = Numbering(1 << bits, columns)
     frequencies, squares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
-    n = 0
     for one in surveys:
-        rows, met, counts, sums = one.sampled
+        _, met, counts, sums = one.sampled
         places = numbering.places_of(met)
         frequencies[places] += counts
         squares[places] += sums
-        n += rows
-    logs = np.log((2 + n) / (1 + frequencies))
-    total = float((squares * logs**2).sum())
-    unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
-    return Rarity((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))
+    return rarity_by(frequencies, squares, sum(one.sampled[0] for one in surveys))

@@ -31,7 +31,7 @@ class Reading:
     features: Features
     skip: bool = False  # whether bad rows are left out
     labelled: bool = True
-    schema: bytes = b""  # the columns of JSON lines as the first rows have them
+    schema: bytes = b""  # the columns of a table as the first rows have them
     first: Range | None = None  # where the first rows are, which say what the columns are
 
     def to_json(self) -> list[Any]:
@@ -80,8 +80,9 @@ def detect_reading(
     else:
         labelled = fit_features(reader, features)
     schema = b""
-    if manifest.format == "jsonl":
-        schema = without_nulls(reader.head().schema).serialize().to_pybytes()
+    if features.origin == "table":
+        found = without_nulls(reader.head().schema).remove_metadata()
+        schema = found.serialize().to_pybytes()
     return Reading(manifest.format, features, skip, labelled, schema, first)
 
 
@@ -108,6 +109,11 @@ class PartReader(Reader):
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are."""
         return {"format": self.format, "files": [part.file.about for part in self.parts]}
+
+    @property
+    def column_names(self) -> list[str]:
+        """All columns; where they are known, no row is read for them."""
+        return self._fixed_schema.names if self._fixed_schema else super().column_names
 
     def _first_part(self) -> Range:
         return self._first_rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +21,7 @@ from rosenblatt.data import Features, Source
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut, Target, check_target, decided, most_scored
-from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED
@@ -80,7 +79,7 @@ class ClusterRun(FileRun):
         held_out = s.held_out(self.valid is not None)
         self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
         self.held_out_rows = sum(self.rows.held)
-        self.learner = self.mixed_learner()
+        self.learner = self.new_learner(found.rarity)
         few = sum(found.rows) / len(found.rows)
         if few < FEW_ROWS and len(found.rows) > 1:
             warnings.warn(
@@ -90,18 +89,6 @@ class ClusterRun(FileRun):
                 ShardWarning,
                 stacklevel=2,
             )
-
-    def phases(self) -> Iterator[tuple[Any, Plan]]:
-        """The shards and the plan of each phase that is not over."""
-        if len(self.runs) == 1:
-            yield self.visited(), self.plan()
-            self.held_out = self._judged()
-            if not self._is_to_be_refitted():
-                return
-            self.runs[0].kept = None
-            self.runs.append(Progress())
-            self.learner = self.mixed_learner()
-        yield self.visited(), self.plan()
 
     def plan(self) -> Plan:
         """What the present phase is to do."""
@@ -130,7 +117,7 @@ class ClusterRun(FileRun):
         leaves = [leaf for leaf, n in zip(self.found.leaves, counts, strict=True) if n]
         return Shards(shared_out(leaves, [n for n in counts if n]), sum(counts))
 
-    def _judged(self) -> HeldOut:
+    def judged(self) -> HeldOut:
         """What held-out rows say about probabilities and the decision threshold."""
         s, classes = self.settings, self.found.classes
         if s.target is not None:
@@ -145,7 +132,7 @@ class ClusterRun(FileRun):
         scores, codes, weights = (array[: most_scored(len(classes))] for array in found)
         return decided(s, classes, scores, codes, weights) if len(codes) else HeldOut()
 
-    def mixed_learner(self) -> MixedLearner:
+    def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> MixedLearner:
         """A learner of the present phase, where the model to go on from has left it."""
         found, s = self.found, self.settings
         assert s.multiclass is not None, "settings are for the features by now"
@@ -156,7 +143,7 @@ class ClusterRun(FileRun):
             "seed": s.seed, "memory": s.memory, "threshold": s.threshold, "padding": s.padding,
             "average": s.average, "multiclass": s.multiclass,
         }  # fmt: skip
-        rates = ONE_RATE if self.rows.rarity is None else self.rows.rarity.rates
+        rates = ONE_RATE if rarity is None else rarity.rates
         common = Parcel.of({"columns": found.columns, "rates": rates}, about)
         shape = (len(found.columns), n_problems(len(found.classes), s.multiclass))
         weights, bias = np.zeros(shape, np.float32), np.zeros(shape[1])

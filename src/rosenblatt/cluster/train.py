@@ -26,7 +26,6 @@ from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models import Model
-from rosenblatt.models.files import damage_is_named
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
@@ -228,22 +227,13 @@ class ClusterCheckpoint(Checkpoint):
         if about["fingerprint"] != run.manifest.to_json() or about["valid"] != valid:
             raise ModelFormatError(f"{self.file} is of a run on other files, or on other shards")
 
-    def resume(self, run: Any) -> bool:
-        """Begin a run, and put it where the saved one was; False if there is none yet."""
-        found = self._read(run)
-        run.begin()
-        if found is not None:
-            with damage_is_named(str(self.file)):
-                self._restore(run, *found)
-        return found is not None
-
     def _restore(self, run: Any, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         leaves = run.found.leaves + run.found.valid
         for leaf, digest in zip(leaves, about["digests"], strict=True):
             if leaf.digest != digest:
                 raise DataError("was changed since the run began", path=leaf.shard[0].file.path)
         self._restore_progress(run, arrays, about)
-        run.learner = run.mixed_learner()
+        run.learner = run.new_learner(run.found.rarity)
         run.learner.restore(arrays)
         kept = run.progress.kept
         if kept is not None and kept.weights.weights.shape != run.learner.W.T.shape:

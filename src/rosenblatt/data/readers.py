@@ -72,6 +72,11 @@ class Reader:
             raise self._no_rows(self._head.bad)
         return self._head.table
 
+    @property
+    def column_names(self) -> list[str]:
+        """All columns."""
+        return self.head().column_names
+
     def _no_rows(self, bad: int) -> DataError:
         """That there are none, or only bad ones, and what is wrong with the first."""
         if not bad or self._begun is None:

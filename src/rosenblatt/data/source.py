@@ -28,9 +28,9 @@ from rosenblatt.kernels.text import Rows
 
 Made = TypeVar("Made")
 
-_MOST_CLASSES = 1000
-_TOO_MANY = (
-    f"there are more than {_MOST_CLASSES:,} different labels, and a model holds a weight for each "
+MOST_CLASSES = 1000
+TOO_MANY = (
+    f"there are more than {MOST_CLASSES:,} different labels, and a model holds a weight for each "
     "feature and label; if this column holds names or amounts rather than classes, name another "
     "one as the label, else put rare labels together, or train one model per group of labels"
 )
@@ -276,7 +276,7 @@ class Source:
     def column_names(self) -> list[str]:
         """All columns of a table, whether they are features or not; none of hashed rows."""
         has_columns = self.features.origin == "table" and self.format != "cache"
-        return self._reader.head().column_names if has_columns else []
+        return self._reader.column_names if has_columns else []
 
     @property
     def has_header(self) -> bool:
@@ -340,8 +340,8 @@ class Source:
                 continue
             if self._closed:
                 raise self._foreign(name, uncoded, cells[names.index(name)])
-            if len(self.classes) >= _MOST_CLASSES:
-                raise DataError(_TOO_MANY, path=self.files[0], column=self.features.label)
+            if len(self.classes) >= MOST_CLASSES:
+                raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
         return known

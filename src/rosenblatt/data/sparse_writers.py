@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.cells import as_strings, label_strings, string_buffers, to_numbers
+from rosenblatt.data.cells import Words, as_strings, label_strings, string_buffers, to_numbers
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.features import Features
 from rosenblatt.errors import DataError, listed, shown
@@ -51,9 +51,7 @@ def _labels(chunk: Chunk, name: str, format: str) -> pa.Array:
     return labels
 
 
-def _svmlight(
-    chunk: Chunk, columns: tuple[Column, ...], missing: tuple[str, ...]
-) -> list[pa.Array]:
+def _svmlight(chunk: Chunk, columns: tuple[Column, ...], missing: Words) -> list[pa.Array]:
     _refuse_all_but("number", columns, chunk.path)
     parts = []
     for place, column in enumerate(columns, 1):
@@ -65,8 +63,7 @@ def _svmlight(
 
 
 def _vw(chunk: Chunk, columns: tuple[Column, ...], missing: tuple[str, ...]) -> list[pa.Array]:
-    rows = chunk.table.num_rows
-    parts = [_repeated("|", rows)]
+    parts = [pa.repeat("|", chunk.table.num_rows)]
     for column in sorted(columns, key=lambda column: column.kind == "text"):
         cells, name = chunk.table[column.name], re.sub(_MARKS, "_", column.name)
         if column.kind == "number":
@@ -80,9 +77,7 @@ def _vw(chunk: Chunk, columns: tuple[Column, ...], missing: tuple[str, ...]) -> 
     return parts
 
 
-def _fasttext(
-    chunk: Chunk, columns: tuple[Column, ...], missing: tuple[str, ...]
-) -> list[pa.Array]:
+def _fasttext(chunk: Chunk, columns: tuple[Column, ...], missing: Words) -> list[pa.Array]:
     _refuse_all_but("text", columns, chunk.path)
     texts = (as_strings(chunk.table[c.name], missing) for c in columns)
     # A word of a text that looks like a label would be one.
@@ -96,12 +91,6 @@ def _named(lead: str, values: pa.Array, left_out: pa.Array) -> pa.Array:
     """Values behind their name; nothing where they are left out."""
     whole = pc.binary_join_element_wise(lead, values.cast(pa.string()), "")
     return pc.if_else(left_out, pa.nulls(1, pa.string())[0], whole)
-
-
-def _repeated(word: str, rows: int) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([word])).cast(
-        pa.string()
-    )
 
 
 def _refuse_all_but(kind: str, columns: tuple[Column, ...], path: str) -> None:

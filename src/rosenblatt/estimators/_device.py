@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from rosenblatt.gpu.decide import votes
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
 from rosenblatt.gpu.dual import DeviceDual
 from rosenblatt.gpu.gram import DeviceGram
@@ -237,16 +236,11 @@ def device_scores(X: Any, weights: Array, bias: Array) -> Any:
         return scores[:, 0] if len(bias) == 1 else scores
 
 
-def device_votes(scores: Any, problems: Problems) -> Any:
-    """Votes per class from the (rows, pairs) scores of all pairs, on the device."""
-    return votes(current_device().xp, scores.T, problems).T
-
-
 def moved_to_cuda(learner: Linear) -> DeviceLinear:
     """A learner on the current CUDA device that goes on from where one on the processor stands."""
     moved = DeviceLinear(
         current_device(), learner.n_classes, learner.n_features, multiclass=learner.multiclass,
-        thresholds=learner.thresholds, padding=math.sqrt(learner.rule[PADDING]),
+        thresholds=learner.thresholds, padding=learner.padding,
         averaging=learner.averaging, rates=learner.rates, dtype=learner.dtype, batch=learner.batch,
     )  # fmt: skip
     moved.restore(learner.state())

@@ -65,8 +65,7 @@ class DualModel(Classifier):
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
-            there = _device.is_on_cuda(X)
-            scores = (_device.device_votes if there else votes)(scores, self._problems())
+            scores = votes(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def rewound(self, steps: float) -> Self:

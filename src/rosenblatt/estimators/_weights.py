@@ -51,7 +51,7 @@ class LearnedWeights(SparseCoefMixin, Classifier):
         there = _device.is_on_cuda(X)
         scores = (_device.device_scores if there else linear_scores)(X, *self._predicting())
         if self.multiclass_ == "ovo" and len(self.classes_) > 2:
-            return (_device.device_votes if there else votes)(scores, self._learner.problems)
+            return votes(scores, self._learner.problems)
         return scores
 
     @property

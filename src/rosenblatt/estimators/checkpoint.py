@@ -132,6 +132,7 @@ class Checkpoint:
             If the file is damaged, or of a run with other data or other settings.
         """
         found = self._read(run)
+        run.begin()
         if found is not None:
             with damage_is_named(str(self.file)):
                 self._restore(run, *found)

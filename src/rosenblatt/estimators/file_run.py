@@ -101,6 +101,9 @@ class FileRun:
             source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
         )
 
+    def begin(self) -> None:
+        """Get ready for the first epoch, which here reads the rows."""
+
     @property
     def progress(self) -> Progress:
         """Where the present phase stands."""
@@ -143,17 +146,27 @@ class FileRun:
     def phases(self) -> Iterator[tuple[Any, Plan]]:
         """The rows and the plan of each phase that is not over; learner and progress go with it."""
         if len(self.runs) == 1:
-            yield self.rows, self.plan()
-            self.held_out = judged(self)
+            yield self.visited(), self.plan()
+            self.held_out = self.judged()
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
             self.runs.append(Progress())
             self.learner = self.new_learner(self.rows.rarity)
+        yield self.visited(), self.plan()
+
+    def visited(self) -> Any:
+        """What the present phase visits: the rows as they are read, or all of them for a refit."""
+        if self.phase != "refit":
+            return self.rows
         examples = self.rows.examples()
         everything, weights = np.arange(len(examples), dtype=np.uint64), examples.omega
         rows = everything if weights.size == 1 else everything[weights > 0]
-        yield Drawn(examples, rows, "after_first", self.settings.seed), self.plan()
+        return Drawn(examples, rows, "after_first", self.settings.seed)
+
+    def judged(self) -> HeldOut:
+        """What held-out rows decide after the first phase."""
+        return judged(self)
 
     def plan(self) -> Plan:
         """What the present phase is to do."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,14 @@ import numpy as np
 from rosenblatt.gpu.device import NO_POINTER, in_plain_words
 from rosenblatt.gpu.gram import DeviceGram
 from rosenblatt.gpu.table import Settings, table_of
-from rosenblatt.learners.dual import check_finite
+from rosenblatt.learners.dual import Logged, check_finite
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.log import DualState, Log, Moment
-from rosenblatt.learners.problems import CountedByScores, Problems
+from rosenblatt.learners.problems import Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 
-class DeviceDual(CountedByScores):
+class DeviceDual(Logged):
     """Perceptrons in the feature space of a kernel, on a device.
 
     The scores of all rows are kept in double precision. A block of rows is walked through with the
@@ -33,15 +32,11 @@ class DeviceDual(CountedByScores):
         Where to go on from.
     """
 
-    batch = False
-
     def __init__(
         self, problems: Problems, gram: DeviceGram, state: DualState | None = None
     ) -> None:
-        self.problems, self.gram, self.device = problems, gram, gram.device
-        n = len(problems)
-        self._begun = state = DualState.zero(n) if state is None else state
-        self._logs, self._marked = [state.log], state.marked
+        super().__init__(problems, gram, state)
+        self.device, n, state = gram.device, len(problems), self._begun
         settings = Settings(problems.thresholds, padding=0.0)
         table = table_of([settings], problems.n_classes, problems.multiclass, np.float64)
         xp = self.device.xp
@@ -56,7 +51,6 @@ class DeviceDual(CountedByScores):
             self._before[...] = self._scores
             if len(state.log) > state.marked:
                 self._before[...] = self._made_by(state.log[: state.marked])
-        self._opens = False  # whether the next walk is the first of an epoch
         self._visit: Visit | None = None
 
     def _made_by(self, log: Log) -> Any:
@@ -97,33 +91,21 @@ class DeviceDual(CountedByScores):
 
     def mark(self) -> None:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
-        self._marked, self._opens = sum(map(len, self._logs)), True
+        super().mark()
         with in_plain_words(), self.device.main:
             self._squares[1] = 0.0
 
-    def measure(self) -> tuple[float, float]:
-        """The length of all weights, and of their change since the last measure or mark."""
-        squares = self.squares
-        check_finite(squares)
-        norm, change = np.sqrt(np.maximum(squares.sum(axis=1), 0.0)).tolist()
-        self.mark()
-        return norm, change
-
     @property
-    def clock(self) -> Array:
+    def clock(self) -> Array:  # type: ignore[override]
         """The weighted steps of each problem."""
         with in_plain_words(), self.device.main:
             return self.device.host(self._clock)
 
     @property
-    def squares(self) -> Array:
+    def squares(self) -> Array:  # type: ignore[override]
         """The squared length of each weight vector, and of its change in this epoch."""
         with in_plain_words(), self.device.main:
             return self.device.host(self._squares)
-
-    def snapshot(self, averaged: bool = False) -> Moment:
-        """The present moment, from which the log can be read up to it: whatever is averaged."""
-        return Moment(sum(map(len, self._logs)), self.clock, self.squares[0])
 
     def is_at(self, snapshot: Moment) -> bool:
         """Whether the weights are those of a snapshot: what was added since scores zero."""
@@ -139,25 +121,6 @@ class DeviceDual(CountedByScores):
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
         return self.scores
-
-    def restart_average(self) -> None:
-        """Not offered: the log holds every average there is."""
-        raise NotImplementedError("the average of the dual form starts with the run")
-
-    @property
-    def log(self) -> Log:
-        """All updates so far."""
-        self._logs = [Log.joined(self._logs) if any(map(len, self._logs)) else Log()]
-        return self._logs[0]
-
-    def state(self) -> DualState:
-        """What was learned, as data; a learner that is given it goes on from here."""
-        fresh = self.log[len(self._begun.log) :]
-        updates = (fresh.raised() if self.problems.joint else fresh).updates(len(self.problems))
-        return replace(
-            self._begun, log=self.log, clock=self.clock, squares=self.squares,
-            updates=self._begun.updates + updates, marked=self._marked, kept=None,
-        )  # fmt: skip
 
 
 class Visit:

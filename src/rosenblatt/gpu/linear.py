@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.gpu import decide
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import in_plain_words
 from rosenblatt.gpu.table import Settings
@@ -94,17 +93,14 @@ class DeviceLinear:
             moved = xp.zeros(blocks.n)
             for at, X, S, codes in self._scored(examples, order, blocks.W, blocks.bias):
                 weight = xp.asarray(weights[at : at + S.shape[1]])
-                signs = decide.corrections(xp, problems, S, codes)
-                T = signs * weight
+                signs = problems.directions(S.T, codes)
+                T = xp.ascontiguousarray((signs * weight[:, None]).T)
                 rated = X if blocks.rates is None else X * self._all_rates().astype(X.dtype)
                 heap += T.astype(X.dtype) @ rated
                 moved += T.sum(axis=1)
-                wrong, copies = signs != 0, xp.maximum(1, xp.ceil(weight)).astype(np.int64)
-                updates += int(
-                    wrong.any(axis=0).sum() if problems.joint else (wrong * copies).sum()
-                )
-                updated += int(wrong.any(axis=0).sum())
-                mistakes += int(decide.is_mistaken(xp, problems, S, codes).sum())
+                updates += problems.updates_of(signs, weight)
+                updated += int((signs != 0).any(axis=1).sum())
+                mistakes += int(problems.is_mistaken(S.T, codes).sum())
             change = eta * self.padding**2 * moved
             blocks.W += blocks.dtype.type(eta) * heap
             blocks.bias += change
@@ -159,7 +155,7 @@ class DeviceLinear:
         total, weights = 0.0, examples.weights_of(rows)
         with in_plain_words(), self.device.main:
             for at, _, S, codes in self._scored(examples, rows, *self._now(averaged)):
-                passed = self.device.host(test(self.device.xp, self.problems, S, codes))
+                passed = self.device.host(test(S.T, codes))
                 total += float(weights[at : at + len(passed)][passed].sum())
                 if total > enough:
                     break
@@ -167,16 +163,16 @@ class DeviceLinear:
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong."""
-        wrong = self._weight_where(decide.is_mistaken, examples, rows, averaged=averaged)
+        wrong = self._weight_where(self.problems.is_mistaken, examples, rows, averaged=averaged)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        return self._weight_where(decide.is_wrong, examples, rows, enough)
+        return self._weight_where(self.problems.is_wrong, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        return self._weight_where(decide.is_corrected, examples, rows, 0.0) == 0.0
+        return self._weight_where(self.problems.is_corrected, examples, rows, 0.0) == 0.0
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,58 @@ from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
 
 
-class Dual(CountedByScores):
+class Logged(CountedByScores):
+    """What learners in the dual form share: the log of their updates."""
+
+    batch = False
+    clock: Array
+    """The weighted steps of each problem."""
+    squares: Array
+    """The squared length of each weight vector, and of its change in this epoch."""
+
+    def __init__(self, problems: Problems, gram: Any, state: DualState | None) -> None:
+        self.problems, self.gram = problems, gram
+        self._begun = DualState.zero(len(problems)) if state is None else state
+        self._logs, self._marked = [self._begun.log], self._begun.marked
+        self._opens = False  # whether the next walk is the first of an epoch
+
+    @property
+    def log(self) -> Log:
+        """All updates so far."""
+        self._logs = [Log.joined(self._logs)]
+        return self._logs[0]
+
+    def mark(self) -> None:
+        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        self._marked, self._opens = sum(map(len, self._logs)), True
+
+    def measure(self) -> tuple[float, float]:
+        """The length of all weights, and of their change since the last measure or mark."""
+        squares = self.squares
+        check_finite(squares)
+        norm, change = np.sqrt(np.maximum(squares.sum(axis=1), 0.0)).tolist()
+        self.mark()
+        return norm, change
+
+    def snapshot(self, averaged: bool = False) -> Moment:
+        """The present moment, from which the log can be read up to it: whatever is averaged."""
+        return Moment(sum(map(len, self._logs)), self.clock.copy(), self.squares[0].copy())
+
+    def restart_average(self) -> None:
+        """Not offered: the log holds every average there is."""
+        raise NotImplementedError("the average of the dual form starts with the run")
+
+    def state(self) -> DualState:
+        """What was learned, as data; a learner that is given it goes on from here."""
+        fresh = self.log[len(self._begun.log) :]
+        updates = (fresh.raised() if self.problems.joint else fresh).updates(len(self.problems))
+        return replace(
+            self._begun, log=self.log, clock=self.clock.copy(), squares=self.squares.copy(),
+            updates=self._begun.updates + updates, marked=self._marked, kept=None,
+        )  # fmt: skip
+
+
+class Dual(Logged):
     """Perceptrons in the feature space of a kernel, through its origin, with learning rate 1.
 
     Parameters
@@ -51,8 +103,6 @@ class Dual(CountedByScores):
     array([[-1.,  2.,  2., -3.]])
     """
 
-    batch = False
-
     def __init__(
         self,
         problems: Problems,
@@ -61,18 +111,15 @@ class Dual(CountedByScores):
         *,
         epochs: int = UNLIMITED,
     ) -> None:
-        self.problems, self.gram, self.epochs = problems, gram, epochs
-        n = len(problems)
-        self._begun = state = DualState.zero(n) if state is None else state
+        super().__init__(problems, gram, state)
+        self.epochs, n, state = epochs, len(problems), self._begun
         self.clock, self.squares = state.clock.copy(), state.squares.copy()
         self._rule, self._scratch = np.array(problems.thresholds), np.empty(n)
-        self._logs, self._marked = [state.log], state.marked
         self._pending: list[Log] = []
         self._n_pending = 0
         # The scores of each problem, then those when the epoch began; without pending updates.
         self._scores = np.zeros((2 * n, gram.n))
         self._is_stale = np.full(gram.n, len(state.log) > 0)
-        self._opens = False  # whether the next walk is the first of an epoch
 
     def walk(
         self,
@@ -193,20 +240,13 @@ class Dual(CountedByScores):
 
     def mark(self) -> None:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
-        self._marked, self._opens = sum(map(len, self._logs)), True
+        super().mark()
         self.squares[1] = 0.0
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        check_finite(self.squares)
-        norm, change = np.sqrt(np.maximum(self.squares.sum(axis=1), 0.0)).tolist()
-        self.mark()
         self.epochs -= 1
-        return norm, change
-
-    def snapshot(self, averaged: bool = False) -> Moment:
-        """The present moment, from which the log can be read up to it: whatever is averaged."""
-        return Moment(sum(map(len, self._logs)), self.clock.copy(), self.squares[0].copy())
+        return super().measure()
 
     def is_at(self, snapshot: Moment) -> bool:
         """Whether the weights are those of a snapshot: what was added since scores zero everywhere.
@@ -238,25 +278,6 @@ class Dual(CountedByScores):
         support, log = self.log.by_row()
         self.gram.add(mean, support, log.averaged(support.size, self.clock), None)
         return lambda rows: mean[:, rows].T
-
-    def restart_average(self) -> None:
-        """Not offered: the log holds every average there is."""
-        raise NotImplementedError("the average of the dual form starts with the run")
-
-    @property
-    def log(self) -> Log:
-        """All updates so far."""
-        self._logs = [Log.joined(self._logs)]
-        return self._logs[0]
-
-    def state(self) -> DualState:
-        """What was learned, as data; a learner that is given it goes on from here."""
-        fresh = self.log[len(self._begun.log) :]
-        updates = (fresh.raised() if self.problems.joint else fresh).updates(len(self.problems))
-        return replace(
-            self._begun, log=self.log, clock=self.clock.copy(), squares=self.squares.copy(),
-            updates=self._begun.updates + updates, marked=self._marked, kept=None,
-        )  # fmt: skip
 
 
 def check_finite(numbers: Array) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,9 +18,17 @@ from rosenblatt.learners.protocol import Array
 _CHUNK = 4096  # rows scored at a time when errors are counted
 
 
+def module_of(array: Any) -> Any:
+    """The module that makes arrays of this kind: CuPy for those on a device, else NumPy."""
+    name = type(array).__module__.partition(".")[0]
+    return np if isinstance(array, np.ndarray) else sys.modules[name]
+
+
 @dataclass(frozen=True)
 class Problems:
     """The problems that some classes pose, and when a row is corrected in them.
+
+    Scores and truth may be arrays of NumPy or, both of them, of CuPy.
 
     Parameters
     ----------
@@ -85,7 +94,7 @@ class Problems:
     def is_wrong(self, scores: Array, truth: Array) -> Array:
         """Which rows are on the wrong side; for two classes the notes' set ``y·s <= 0``."""
         if self.n_classes <= 2 or self.multiclass == "labels":
-            return np.asarray((self.sides(truth) * scores <= 0).any(axis=1))
+            return cast(Array, (self.sides(truth) * scores <= 0).any(axis=1))
         return self.is_mistaken(scores, truth)
 
     def is_corrected(self, scores: Array, truth: Array) -> Array:
@@ -96,7 +105,7 @@ class Problems:
         """What each row is to each problem (rows, problems): -1, +1 or 0."""
         if self.multiclass == "labels":
             return 2 * truth.astype(np.int8) - 1
-        return self.signs[truth]
+        return cast(Array, module_of(truth).asarray(self.signs)[truth])
 
     def directions(self, scores: Array, truth: Array) -> Array:
         """The sign by which each row corrects each problem (rows, problems): -1, 0 or +1.
@@ -104,18 +113,19 @@ class Problems:
         >>> Problems(2).directions(np.array([[0.5], [0.5]]), np.array([0, 1])).tolist()
         [[-1], [0]]
         """
-        below, above = self.thresholds
+        xp, (below, above) = module_of(scores), self.thresholds
         if not self.joint:
             sides = self.sides(truth)
-            return np.where(sides * scores <= np.where(sides > 0, above, below), sides, 0)
-        here, others = np.arange(len(truth)), np.array(scores)
+            limits = xp.where(sides > 0, above, below)
+            return cast(Array, xp.where(sides * scores <= limits, sides, 0))
+        here, others = xp.arange(len(truth)), scores.copy()
         others[here, truth] = -np.inf
         rivals = others.argmax(axis=1)  # the first of equals
-        limits = np.where(truth > rivals, above, below)
+        limits = xp.where(truth > rivals, above, below)
         wrong = scores[here, truth] - scores[here, rivals] <= limits
-        out = np.zeros(scores.shape, np.int8)
-        out[here[wrong], truth[wrong]], out[here[wrong], rivals[wrong]] = 1, -1
-        return out
+        found: Array = xp.zeros(scores.shape, np.int8)
+        found[here[wrong], truth[wrong]], found[here[wrong], rivals[wrong]] = 1, -1
+        return found
 
     def updates_of(self, directions: Array, weights: Array) -> int:
         """The updates that a batch of corrections stands for: one per copy of a row."""
@@ -250,16 +260,16 @@ def votes(scores: Array, problems: Problems) -> Array:
     >>> votes(np.array([[1.0, -2.0, 3.0]]), Problems(3, "ovo")).round(2)
     array([[1.17, 0.78, 1.17]])
     """
-    n_classes = problems.n_classes
-    votes = np.zeros((scores.shape[0], n_classes))
-    sums = np.zeros_like(votes)
+    xp, n_classes = module_of(scores), problems.n_classes
+    votes = xp.zeros((scores.shape[0], n_classes))
+    sums = xp.zeros_like(votes)
     for column, (negative, positive) in enumerate(combinations(range(n_classes), 2)):
         score = scores[:, column].astype(np.float64)
         votes[:, positive] += score > 0
         votes[:, negative] += score <= 0
         sums[:, positive] += score
         sums[:, negative] -= score
-    return votes + sums / (3 * (np.abs(sums) + problems.unit))
+    return cast(Array, votes + sums / (3 * (xp.abs(sums) + problems.unit)))
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:

@@ -44,6 +44,11 @@ def rarity_of(rows: Dense | Csr | Packed, n: int, n_features: int) -> Rarity:
         columns, values = rows.columns[:end], rows.data[:end].astype(np.float64)
         frequencies = np.bincount(columns[values != 0], minlength=n_features)
         squares = np.bincount(columns, weights=values**2, minlength=n_features)
+    return rarity_by(frequencies, squares, n)
+
+
+def rarity_by(frequencies: Array, squares: Array, n: int) -> Rarity:
+    """The scales of features by the rows, of n, that have them, and their sums of squares."""
     logs = np.log((2 + n) / (1 + frequencies))
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
