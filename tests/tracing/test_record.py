@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import examples, reference, trace
-from rosenblatt.tracing.family_words import rule_of
+from rosenblatt.tracing.run import rule_of
 
 NOTES = [
     # The full run of the notes' "Example 1: Converging", with its signs and its order of terms.

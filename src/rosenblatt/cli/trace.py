@@ -137,7 +137,7 @@ def _whole(value: float) -> float:
 def _member(text: str) -> dict[str, Any]:
     """Another rule than the perceptron's, with the one parameter that it has."""
     from rosenblatt.estimators.rule_names import estimator_of
-    from rosenblatt.tracing.family_words import RULES
+    from rosenblatt.tracing.run import RULES
 
     name = text.partition(":")[0]
     if name not in RULES:

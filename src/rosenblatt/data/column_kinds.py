@@ -31,7 +31,7 @@ _ENOUGH = 300
 _SELDOM_REPEATED = 0.3
 # So few values may be different from each other by chance.
 _FEW = 10
-_GAP = re.compile(r"\W+", re.ASCII)
+_IS_GAP = np.array([re.match(rb"\W", bytes([code])) is not None for code in range(256)])
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 
 # Words that the name of a column of text is made of, as in "review_text" or "commentBody".
@@ -143,7 +143,10 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     if may_be_date and fitting(valid_strings(column, missing), MOMENT) is not None:
         return "date"
     texts = present.to_pylist()
-    words = 1 + sum(len(_GAP.findall(text[:_ENOUGH])) for text in texts) / len(texts)
+    # A letter after each text: no gap between words reaches from one text into the next.
+    joined = "".join(text[:_ENOUGH] + "a" for text in texts).encode()
+    gap = _IS_GAP[np.frombuffer(joined, np.uint8)]
+    words = 1 + int(np.count_nonzero(gap[:-1] & ~gap[1:])) / len(texts)
     signs = (words > 2) + (len(set(texts)) > _SELDOM_REPEATED * len(texts))
     return "text" if signs >= (1 if name_speaks_of(name) else 2) else "category"
 

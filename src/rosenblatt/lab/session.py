@@ -24,7 +24,7 @@ from rosenblatt.tracing import (
     TraceStep,
     prove,
 )
-from rosenblatt.tracing.family_words import rule_of
+from rosenblatt.tracing.run import rule_of
 
 SECONDS_TO_DECIDE = 2.0
 STEPS_AT_ONCE = 200_000

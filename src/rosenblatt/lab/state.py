@@ -21,7 +21,7 @@ from rosenblatt.data import Arrays, read_arrays
 from rosenblatt.errors import listed, shown
 from rosenblatt.lab.lifts import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
-from rosenblatt.tracing.family_words import RULES
+from rosenblatt.tracing.run import RULES
 
 MOST_POINTS = 500
 MOST_FEATURES = 100

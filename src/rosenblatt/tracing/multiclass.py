@@ -9,8 +9,9 @@ from typing import Any
 
 from rosenblatt.counts import counted
 from rosenblatt.reference import dot
-from rosenblatt.tracing import render, words
+from rosenblatt.tracing import words
 from rosenblatt.tracing.record import Trace, trace
+from rosenblatt.tracing.render import Printed
 from rosenblatt.tracing.words import Block, Heading, Line, Math, Paragraph, TraceTable, number
 
 SCHEMES = ("one-vs-one", "one-vs-all")
@@ -36,7 +37,7 @@ class Decision:
     prediction: Any
 
 
-class ClassTraces:
+class ClassTraces(Printed):
     """One trace per binary classifier of a problem with several classes.
 
     Made by :func:`trace_classes`.
@@ -71,12 +72,6 @@ class ClassTraces:
         count = counted(len(self.traces), "classifier")
         return f"<ClassTraces: {self.scheme}, {len(self.classes)} classes, {count}>"
 
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
     def decide(self, x: Sequence[Any]) -> Decision:
         """The scores, the votes and the prediction for one row."""
         scores = {name: dot(run.weights, x) + run.bias for name, run in self.traces.items()}
@@ -92,22 +87,6 @@ class ClassTraces:
         # The first of equal labels wins in the end.
         prediction = max(self.classes, key=lambda label: (votes[label], sums[label]))
         return Decision(scores, votes, prediction)
-
-    def to_text(self) -> str:
-        """Text for a terminal: the classifiers, and the decision for each row."""
-        return render.text(self._document())
-
-    def to_markdown(self) -> str:
-        """Markdown with tables."""
-        return render.markdown(self._document())
-
-    def to_latex(self) -> str:
-        """A LaTeX fragment that needs no package."""
-        return render.latex(self._document())
-
-    def to_html(self) -> str:
-        """One HTML element with its own style."""
-        return render.html_page(self._document())
 
     def _document(self) -> list[Block]:
         decisions = [self.decide(x) for x in self._X]
@@ -168,10 +147,6 @@ def trace_classes(
         Names of the rows; names for the sorted labels.
     **options
         As for :func:`rosenblatt.trace`.
-
-    Returns
-    -------
-    ClassTraces
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {SCHEMES}, not {scheme!r}")

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
 from rosenblatt.tracing.document import document, folded
-from rosenblatt.tracing.family_words import rule_of
 from rosenblatt.tracing.kept import Pocket, PocketState, RunningAverage
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, prove, widest_separator
-from rosenblatt.tracing.run import TraceRun, TraceStep
+from rosenblatt.tracing.run import TraceRun, TraceStep, rule_of
+from rosenblatt.tracing.words import Block
 
 MOST_ITEMS = 20
 """A notebook shows the arithmetic of runs up to this many steps, and a table of longer ones."""
 
 
-class Trace(Sequence[TraceStep]):
+class Trace(render.Printed, Sequence[TraceStep]):
     """The steps of a run; printed, they read as a worked example.
 
     Iterate over it, index it, print it. A notebook shows a long run as a table with the middle
@@ -37,6 +37,15 @@ class Trace(Sequence[TraceStep]):
         After a cycle, the rows that contradict each other and how much of each.
     weights, bias
         The last weights.
+
+    ``to_text``, ``to_markdown``, ``to_latex`` and ``to_html`` take the same options:
+
+    style : {"steps", "table"}
+        Every step with its arithmetic, or one line per step.
+    proof : bool
+        Whether to follow the convergence proof along the run.
+    show : sequence of {"average", "pocket"}
+        What the run keeps beside its last weights, step by step.
 
     Examples
     --------
@@ -85,15 +94,9 @@ class Trace(Sequence[TraceStep]):
     def __getitem__(self, index: Any) -> Any:
         return self.steps[index]
 
-    def __iter__(self) -> Iterator[TraceStep]:
-        return iter(self.steps)
-
     def __repr__(self) -> str:
         updates = counted(self.n_updates, "update")
         return f"<Trace: {counted(len(self), 'step')}, {updates}, {self.stop_reason}>"
-
-    def __str__(self) -> str:
-        return self.to_text()
 
     def _repr_html_(self) -> str:
         style = "steps" if len(self) <= MOST_ITEMS else "table"
@@ -163,39 +166,10 @@ class Trace(Sequence[TraceStep]):
         start = self.problem.padded_weights(*self._start)
         return prove(self.problem, self.steps, separator, start)
 
-    def to_text(
+    def _document(
         self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
-    ) -> str:
-        """Text for a terminal.
-
-        Parameters
-        ----------
-        style : {"steps", "table"}
-            Every step with its arithmetic, or one line per step.
-        proof
-            Whether to follow the convergence proof along the run.
-        show : sequence of {"average", "pocket"}
-            What the run keeps beside its last weights, step by step.
-        """
-        return render.text(document(self, style, proof, show))
-
-    def to_markdown(
-        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
-    ) -> str:
-        """Markdown with tables and formulas."""
-        return render.markdown(document(self, style, proof, show))
-
-    def to_latex(
-        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
-    ) -> str:
-        """A LaTeX fragment that needs no package."""
-        return render.latex(document(self, style, proof, show))
-
-    def to_html(
-        self, style: str = "steps", *, proof: bool = False, show: Sequence[str] = ()
-    ) -> str:
-        """One HTML element with its own style."""
-        return render.html_page(document(self, style, proof, show))
+    ) -> list[Block]:
+        return document(self, style, proof, show)
 
 
 def trace(
@@ -245,10 +219,6 @@ def trace(
     rule : {"perceptron", "pa", "pa1", "pa2", "arow"}
         Another member of the family: passive-aggressive with its aggressiveness `C`, or AROW with
         its `r`. They have a threshold of 1 and start from zero.
-
-    Returns
-    -------
-    Trace
 
     Examples
     --------

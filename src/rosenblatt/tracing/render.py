@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from rosenblatt.tracing.words import Block, Fold, Heading, Item, Line, Math, Paragraph
 
@@ -33,125 +34,147 @@ _STYLE = """
 """.strip()
 
 
-def text(blocks: Sequence[Block]) -> str:
-    """Plain text, aligned for a fixed-width font."""
-    return _document(blocks, _text_block)
+class Printed:
+    """What can be printed as a document, which `_document` makes of the options given."""
 
+    def _document(self, *args: Any, **options: Any) -> Sequence[Block]:
+        raise NotImplementedError
 
-def markdown(blocks: Sequence[Block]) -> str:
-    """Markdown with tables and formulas between dollar signs."""
-    return _document(blocks, _markdown_block)
+    def to_text(self, *args: Any, **options: Any) -> str:
+        """Text for a terminal, aligned for a fixed-width font."""
+        return _Text().document(self._document(*args, **options))
 
+    def to_markdown(self, *args: Any, **options: Any) -> str:
+        """Markdown with tables and formulas between dollar signs."""
+        return _Markdown().document(self._document(*args, **options))
 
-def latex(blocks: Sequence[Block]) -> str:
-    """A LaTeX fragment that needs no package."""
-    return _document(blocks, _latex_block)
+    def to_latex(self, *args: Any, **options: Any) -> str:
+        """A LaTeX fragment that needs no package."""
+        return _Latex().document(self._document(*args, **options))
+
+    def to_html(self, *args: Any, **options: Any) -> str:
+        """One HTML element with its own style, for a notebook or a page."""
+        return html_page(self._document(*args, **options))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
 
 def html_page(blocks: Sequence[Block]) -> str:
     """One HTML element with its own style, for a notebook or a page."""
-    body = _document(blocks, _html_block)
+    body = _Html().document(blocks)
     return f'<div class="rosenblatt-trace"><style>{_STYLE}</style>\n{body}</div>\n'
 
 
-def _document(blocks: Sequence[Block], write: Callable[[Block], str]) -> str:
-    return "\n".join(write(block) for block in blocks)
+class _Text:
+    """Plain text; the base of the other formats."""
+
+    def document(self, blocks: Sequence[Block]) -> str:
+        return "\n".join(map(self.block, blocks))
+
+    def block(self, block: Block) -> str:
+        if isinstance(block, Fold):
+            return self.fold(block)
+        if isinstance(block, Heading):
+            return self.heading(block.text)
+        if isinstance(block, Paragraph):
+            return self.paragraph(self.line(block.line))
+        if isinstance(block, Item):
+            return self.item(block, self.line(block.title), [self.line(x) for x in block.lines])
+        cells = [[self.line(cell) for cell in row] for row in (block.header, *block.rows)]
+        return self.table(cells, block.marked)
+
+    def fold(self, block: Fold) -> str:
+        return self.block(block.table)
+
+    def line(self, line: Line) -> str:
+        return "".join(line)
+
+    def heading(self, text: str) -> str:
+        return f"{text}\n{'-' * len(text)}"
+
+    def paragraph(self, line: str) -> str:
+        return f"{line}\n"
+
+    def item(self, item: Item, title: str, lines: list[str]) -> str:
+        mark = "✗" if item.mistake else "✓"
+        return f"{item.number:>3}. {mark} {title}\n" + "".join(f"      {x}\n" for x in lines)
+
+    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        head, *rows = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in cells
+        ]
+        return "\n".join([head, "  ".join("-" * width for width in widths), *rows, ""])
 
 
-def _text_line(line: Line) -> str:
-    return "".join(line)
+class _Markdown(_Text):
+    def line(self, line: Line) -> str:
+        return _set(line, _MARKDOWN_TEXT)
+
+    def heading(self, text: str) -> str:
+        return f"## {_escape(text, _MARKDOWN_TEXT)}\n"
+
+    def item(self, item: Item, title: str, lines: list[str]) -> str:
+        return f"{item.number}. {title}\n" + "".join(f"    - {x}\n" for x in lines)
+
+    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+        head, *rows = [" | ".join(row) for row in cells]
+        rule = " | ".join("---:" for _ in cells[0])
+        return "\n".join(f"| {row} |" for row in (head, rule, *rows)) + "\n"
 
 
-def _text_block(block: Block) -> str:
-    if isinstance(block, Fold):
-        return _text_block(block.table)
-    if isinstance(block, Heading):
-        return f"{block.text}\n{'-' * len(block.text)}"
-    if isinstance(block, Paragraph):
-        return f"{_text_line(block.line)}\n"
-    if isinstance(block, Item):
-        mark = "✗" if block.mistake else "✓"
-        lines = "".join(f"      {_text_line(line)}\n" for line in block.lines)
-        return f"{block.number:>3}. {mark} {_text_line(block.title)}\n{lines}"
-    cells = [[_text_line(cell) for cell in row] for row in (block.header, *block.rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    written = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
-    return "\n".join([written[0], "  ".join("-" * width for width in widths), *written[1:], ""])
+class _Latex(_Text):
+    def line(self, line: Line) -> str:
+        return _set(line, _TEX_TEXT)
+
+    def heading(self, text: str) -> str:
+        return f"\\subsection*{{{_escape(text, _TEX_TEXT)}}}\n"
+
+    def item(self, item: Item, title: str, lines: list[str]) -> str:
+        body = "".join(f"  \\item {x}\n" for x in lines)
+        head = f"\\paragraph{{{item.number}.}} {title}\n"
+        return f"{head}\\begin{{itemize}}\n{body}\\end{{itemize}}\n"
+
+    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+        head, *rows = [" & ".join(row) for row in cells]
+        body = " \\\\\n".join([f"{head} \\\\ \\hline\n{rows[0]}", *rows[1:]] if rows else [head])
+        return f"\\begin{{tabular}}{{{'r' * len(cells[0])}}}\n{body} \\\\\n\\end{{tabular}}\n"
 
 
-def _markdown_block(block: Block) -> str:
-    if isinstance(block, Fold):
-        return _markdown_block(block.table)
-    if isinstance(block, Heading):
-        return f"## {_escape(block.text, _MARKDOWN_TEXT)}\n"
-    if isinstance(block, Paragraph):
-        return f"{_set(block.line, _MARKDOWN_TEXT)}\n"
-    if isinstance(block, Item):
-        lines = "".join(f"    - {_set(line, _MARKDOWN_TEXT)}\n" for line in block.lines)
-        return f"{block.number}. {_set(block.title, _MARKDOWN_TEXT)}\n{lines}"
-    rows = [
-        " | ".join(_set(cell, _MARKDOWN_TEXT) for cell in row)
-        for row in (block.header, *block.rows)
-    ]
-    rule = " | ".join("---:" for _ in block.header)
-    return "\n".join(f"| {row} |" for row in (rows[0], rule, *rows[1:])) + "\n"
+class _Html(_Text):
+    def fold(self, block: Fold) -> str:
+        summary = f"<summary>{html.escape(block.summary)}</summary>"
+        return f"<details>{summary}{self.block(block.table)}</details>"
 
+    def line(self, line: Line) -> str:
+        pieces = [(html.escape(piece), isinstance(piece, Math)) for piece in line]
+        return "".join(f'<span class="m">{x}</span>' if formula else x for x, formula in pieces)
 
-def _latex_block(block: Block) -> str:
-    if isinstance(block, Fold):
-        return _latex_block(block.table)
-    if isinstance(block, Heading):
-        return f"\\subsection*{{{_escape(block.text, _TEX_TEXT)}}}\n"
-    if isinstance(block, Paragraph):
-        return f"{_set(block.line, _TEX_TEXT)}\n"
-    if isinstance(block, Item):
-        lines = "".join(f"  \\item {_set(line, _TEX_TEXT)}\n" for line in block.lines)
-        head = f"\\paragraph{{{block.number}.}} {_set(block.title, _TEX_TEXT)}\n"
-        return f"{head}\\begin{{itemize}}\n{lines}\\end{{itemize}}\n"
-    rows = [
-        " & ".join(_set(cell, _TEX_TEXT) for cell in row) for row in (block.header, *block.rows)
-    ]
-    body = " \\\\\n".join(
-        [f"{rows[0]} \\\\ \\hline\n{rows[1]}" if rows[1:] else rows[0], *rows[2:]]
-    )
-    return f"\\begin{{tabular}}{{{'r' * len(block.header)}}}\n{body} \\\\\n\\end{{tabular}}\n"
+    def heading(self, text: str) -> str:
+        return f"<h3>{html.escape(text)}</h3>"
 
+    def paragraph(self, line: str) -> str:
+        return f"<p>{line}</p>"
 
-def _html_line(line: Line) -> str:
-    return "".join(
-        f'<span class="m">{html.escape(piece)}</span>'
-        if isinstance(piece, Math)
-        else html.escape(piece)
-        for piece in line
-    )
+    def item(self, item: Item, title: str, lines: list[str]) -> str:
+        kind = "step mistake" if item.mistake else "step"
+        head = f"<strong>{item.number}.</strong> {title}"
+        return f'<div class="{kind}">{head}<br>{"<br>".join(lines)}</div>'
 
-
-def _html_block(block: Block) -> str:
-    if isinstance(block, Fold):
-        return (
-            f"<details><summary>{html.escape(block.summary)}</summary>"
-            f"{_html_block(block.table)}</details>"
+    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+        header = "".join(f"<th>{cell}</th>" for cell in cells[0])
+        rows = "".join(
+            f"<tr{' class=mistake' if i in marked else ''}>"
+            + "".join(f"<td>{cell}</td>" for cell in row)
+            + "</tr>"
+            for i, row in enumerate(cells[1:])
         )
-    if isinstance(block, Heading):
-        return f"<h3>{html.escape(block.text)}</h3>"
-    if isinstance(block, Paragraph):
-        return f"<p>{_html_line(block.line)}</p>"
-    if isinstance(block, Item):
-        lines = "<br>".join(_html_line(line) for line in block.lines)
-        kind = "step mistake" if block.mistake else "step"
-        head = f"<strong>{block.number}.</strong> {_html_line(block.title)}"
-        return f'<div class="{kind}">{head}<br>{lines}</div>'
-    header = "".join(f"<th>{_html_line(cell)}</th>" for cell in block.header)
-    rows = "".join(
-        f"<tr{' class=mistake' if i in block.marked else ''}>"
-        + "".join(f"<td>{_html_line(cell)}</td>" for cell in row)
-        + "</tr>"
-        for i, row in enumerate(block.rows)
-    )
-    return f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _set(line: Line, escapes: dict[str, str]) -> str:

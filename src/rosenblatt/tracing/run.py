@@ -11,7 +11,28 @@ from typing import Any
 from rosenblatt import reference
 from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
+from rosenblatt.rules.passive_aggressive import passive_aggressive
+from rosenblatt.rules.second_order import Arow
 from rosenblatt.tracing.problem import TraceProblem
+
+RULES = ("perceptron", "pa", "pa1", "pa2", "arow")
+
+
+def rule_of(name: str, C: float, r: float) -> Any:
+    """The rule of a name, with the parameter that it has; None for the perceptron.
+
+    >>> rule_of("pa2", C=0.5, r=1.0)
+    Pa(largest=inf, slack=1.0)
+    """
+    if name not in RULES:
+        raise ValueError(f"rule must be one of {RULES}, not {name!r}")
+    if not C > 0 or not r > 0:
+        raise ValueError(f"C and r must be positive, not {C!r} and {r!r}")
+    if name == "perceptron":
+        return None
+    if name == "arow":
+        return Arow(float(r))
+    return passive_aggressive(float(C), {"pa": "", "pa1": "I", "pa2": "II"}[name])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import Any
 
 from rosenblatt.counts import counted
 from rosenblatt.reference import Vector
-from rosenblatt.tracing.family_words import answer_lines
+from rosenblatt.rules.passive_aggressive import Pa
+from rosenblatt.rules.second_order import Arow
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.run import TraceStep
 
@@ -151,23 +152,12 @@ def _factor(value: Any) -> str:
 
 def arithmetic(problem: TraceProblem, step: TraceStep) -> list[Line]:
     """The lines of a step: the weights, the score, the verdict, the update."""
+    before = weights(problem, step.weights_before, step.bias_before)
     if step.row is None:
-        return [
-            weights(problem, step.weights_before, step.bias_before),
-            *_batch_lines(problem, step),
-        ]
+        return [before, *_batch_lines(problem, step)]
     if step.rule is not None:
-        return [
-            weights(problem, step.weights_before, step.bias_before),
-            [Math(_score(problem, step))],
-            *answer_lines(problem, step),
-        ]
-    return [
-        weights(problem, step.weights_before, step.bias_before),
-        [Math(_score(problem, step))],
-        verdict(problem, step),
-        update(problem, step),
-    ]
+        return [before, [Math(_score(problem, step))], *_family_lines(problem, step)]
+    return [before, [Math(_score(problem, step))], verdict(problem, step), update(problem, step)]
 
 
 def title(problem: TraceProblem, step: TraceStep) -> Line:
@@ -249,3 +239,42 @@ def _batch_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
     if problem.padding is not None:
         updated = line(updated, ", ", Math(f"b ← {number(step.bias_after)}"))
     return [[f"{counted(len(step.mistaken), 'mistaken row')}: {names}"], updated]
+
+
+def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
+    """The lines of a step after its score: the loss, what follows from it, the new weights."""
+    y, names = problem.signs[step.row or 0], problem.feature_names
+    margin = y * step.score
+    sign = "+1" if y > 0 else "-1"
+    loss = max(0.0, 1.0 - margin)
+    said = ": a mistake" if step.prediction != y else ": right, but not by 1" if loss else ": right"
+    inside = f"max(0, 1 - {sign}·{number(step.score)})"
+    lines: list[Line] = [line(Math(f"ℓ = max(0, 1 - y·s) = {inside} = {number(loss)}"), said)]
+    if not step.mistake:
+        return [*lines, line(Math("w = "), vector(step.weights_before, names), " does not change")]
+    if isinstance(step.rule, Arow):
+        lines.append(
+            [Math(f"v = Σ σ·x² = {number(step.square)}, β = 1/(v + r) = {number(step.beta)}, "
+                  f"α = ℓ·β = {number(step.tau)}")]
+        )  # fmt: skip
+        pull = "α·y·σ·x"
+    else:
+        lines.append([Math(f"τ = {_tau(step.rule, step)} = {number(step.tau)}")])
+        pull = "τ·y·x"
+    lines.append(line(Math(f"w ← w + {pull} = "), vector(step.weights_after, names), *_bias(step)))
+    if step.variances_after:
+        shown = step.variances_after[: len(names)]
+        lines.append(line(Math("σ ← σ - β·(σ·x)² = "), vector(shown, names)))
+    return lines
+
+
+def _tau(rule: Pa, step: TraceStep) -> str:
+    """How τ is made of the loss and the squared length of the padded row."""
+    square = f"‖(x,c)‖² = ℓ/{number(step.square)}"
+    if rule.slack > 0:
+        return f"ℓ/(‖(x,c)‖² + 1/(2C)) = ℓ/({number(step.square)} + {number(rule.slack)})"
+    return f"ℓ/{square}" if rule.largest == float("inf") else f"min(C, ℓ/{square})"
+
+
+def _bias(step: TraceStep) -> list[str]:
+    return [] if step.bias_after == 0 else [", ", Math(f"b ← {number(step.bias_after)}")]
