@@ -22,27 +22,7 @@ imported when they are first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rosenblatt._lazy import lazily
-
-if TYPE_CHECKING:
-    from rosenblatt.theory.bounds.best_error_bounds import ErrorBracket as ErrorBracket
-    from rosenblatt.theory.bounds.best_error_bounds import error_bracket as error_bracket
-    from rosenblatt.theory.bounds.mistake_bounds import mistake_bound as mistake_bound
-    from rosenblatt.theory.bounds.risk import RiskReport as RiskReport
-    from rosenblatt.theory.bounds.risk import risk_report as risk_report
-    from rosenblatt.theory.bounds.run_certificates import RunCertificate as RunCertificate
-    from rosenblatt.theory.bounds.run_certificates import cycle_certificate as cycle_certificate
-    from rosenblatt.theory.bounds.run_certificates import run_certificate as run_certificate
-    from rosenblatt.theory.checker.certificate import Certificate as Certificate
-    from rosenblatt.theory.checker.certificate import CertificateSet as CertificateSet
-    from rosenblatt.theory.checker.certificate_file import load_certificate as load_certificate
-    from rosenblatt.theory.checker.verify import Verification as Verification
-    from rosenblatt.theory.checker.verify import verify as verify
-    from rosenblatt.theory.margin.max_margin import MarginInterval as MarginInterval
-    from rosenblatt.theory.margin.max_margin import max_margin as max_margin
-    from rosenblatt.theory.search.certify import certify as certify
 
 _ROOMS = {
     "bounds.best_error_bounds": ("ErrorBracket", "error_bracket"),

@@ -147,10 +147,6 @@ def trace_classes(
         Names of the rows; names for the sorted labels.
     **options
         As for :func:`rosenblatt.trace`.
-
-    Returns
-    -------
-    ClassTraces
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {SCHEMES}, not {scheme!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rosenblatt.counts import counted
@@ -93,9 +93,6 @@ class Trace(render.Printed, Sequence[TraceStep]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.steps[index]
-
-    def __iter__(self) -> Iterator[TraceStep]:
-        return iter(self.steps)
 
     def __repr__(self) -> str:
         updates = counted(self.n_updates, "update")
@@ -222,10 +219,6 @@ def trace(
     rule : {"perceptron", "pa", "pa1", "pa2", "arow"}
         Another member of the family: passive-aggressive with its aggressiveness `C`, or AROW with
         its `r`. They have a threshold of 1 and start from zero.
-
-    Returns
-    -------
-    Trace
 
     Examples
     --------

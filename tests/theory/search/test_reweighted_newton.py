@@ -7,7 +7,7 @@ from scipy import sparse
 from rosenblatt import certify, verify
 from rosenblatt.theory.search.approximate_gordan import balance
 from rosenblatt.theory.search.descent import descend
-from rosenblatt.theory.search.reweighted_newton import reweighted_newton
+from rosenblatt.theory.search.squared_hinge_newton import reweighted_newton
 
 
 def sparse_rows(n, d, seed, flip=True):

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 
-from rosenblatt.theory.search.approximate_gordan import balance
+from rosenblatt.theory.search.approximate_gordan import balance, verified_factor
 from rosenblatt.theory.search.descent import descend
 from rosenblatt.theory.search.matrices import squared_lengths
-from rosenblatt.theory.search.verified_cholesky import verified_factor
 
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.sampled_from([np.asarray, sparse.csr_array])

@@ -2,8 +2,9 @@
 
 Notation: ``K(x, x) <= R²``; a comparison vector u of the feature space of length U, with hinge
 losses ``max(0, 1 - y·u(x))`` that add up to L over the rounds with a mistake; B the rows that may
-be kept. One pass from zero, threshold zero, all weights one. The proofs are in
-``docs/theory/budgets.md``. No way to keep B rows, whichever, has a bound once ``U·R >= √(B + 1)``.
+be kept. One pass from zero, threshold zero, all weights one. A bound is infinite where its
+condition fails. The proofs are in ``docs/theory/budgets.md``. No way to keep B rows, whichever, has
+a bound once ``U·R >= √(B + 1)``.
 """
 
 from __future__ import annotations
@@ -29,11 +30,6 @@ def random_removal_bound(
         B.
     norm, loss, radius : float
         U, L and R.
-
-    Returns
-    -------
-    float
-        The bound; infinity from ``U·R = √B`` on.
 
     Examples
     --------
@@ -66,11 +62,6 @@ def forgetron_bound(budget: int, norm: float, loss: float = 0.0, radius: float =
     norm, loss, radius : float
         U, L and R.
 
-    Returns
-    -------
-    float
-        The bound; infinity for a comparison vector that is too long.
-
     Examples
     --------
     >>> round(forgetron_bound(budget=1000, norm=5.0), 1)
@@ -100,11 +91,6 @@ def projection_bound(
     ----------
     norm, loss, radius, error : float
         U, L, R and η.
-
-    Returns
-    -------
-    float
-        The bound; infinity from ``U·η = 1`` on.
 
     Examples
     --------

@@ -31,10 +31,6 @@ def pad(X: Any, constant: float = 1.0) -> Any:
     constant : float
         The number c, not zero.
 
-    Returns
-    -------
-    array or CSR matrix of shape (n, d + 1)
-
     Examples
     --------
     >>> pad([[2.0, 3.0]]).tolist()

@@ -108,7 +108,7 @@ def mistake_bound(
 ) -> float:
     """The number of updates of a perceptron on separable rows, at most, in any order.
 
-    The formula of :func:`general_bound`, applied to the data.
+    The formula of :func:`general_bound`, applied to the data; infinity if they are not separated.
 
     Parameters
     ----------
@@ -122,11 +122,6 @@ def mistake_bound(
         The mistake threshold δ and the learning rate η.
     fit_intercept, padding
         Whether rows are padded, and the constant c they are padded with.
-
-    Returns
-    -------
-    float
-        The bound; infinity if the rows are not separated.
 
     Examples
     --------

@@ -13,7 +13,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
@@ -40,8 +41,6 @@ SET_VERSION = 4
 _SINCE: dict[int, dict[str, Any]] = {2: {"balance": None}, 3: {"replaced": []}}
 _ENVELOPE = ("format", "version", "seal")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
-# What reading a malformed record may raise.
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateSet:
@@ -121,7 +120,7 @@ def seal_of_set(record: Mapping[str, Any]) -> str:
 
 def from_record(record: Mapping[str, Any]) -> Certificate:
     """The inverse of `to_record`; a damaged or altered record raises DataError."""
-    try:
+    with _malformed("the certificate"):
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             raise DataError("this is not a rosenblatt certificate")
         version = record.get("version")
@@ -132,12 +131,8 @@ def from_record(record: Mapping[str, Any]) -> Certificate:
         known = {name: value for name, value in record.items() if name not in _ENVELOPE}
         for since, added in _SINCE.items():
             known |= added if version < since else {}
-        found: Certificate = _readers()["Certificate"](known)
+        found: Certificate = _certificate_reader()(known)
         check_fields(found)
-    except DataError:
-        raise
-    except _MALFORMED as error:
-        raise DataError(f"the certificate is malformed: {_sentence(error)}") from None
     return found
 
 
@@ -145,7 +140,7 @@ def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
     """The inverse of `to_set_record`, keyed by the names of the classes."""
     from rosenblatt.theory.checker.certificate import CertificateSet
 
-    try:
+    with _malformed("the set of certificates"):
         if not isinstance(record, Mapping) or record.get("format") != SET_FORMAT:
             raise DataError("this is not a set of rosenblatt certificates")
         version = record.get("version")
@@ -170,10 +165,6 @@ def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
             raise DataError("the set has fields that are not known, or lacks some")
         if (claimed["strategy"], claimed["classes"]) != (found.strategy, list(found.classes)):
             raise DataError("the set does not consist of the parts that it claims to have")
-    except DataError:
-        raise
-    except _MALFORMED as error:
-        raise DataError(f"the set of certificates is malformed: {_sentence(error)}") from None
     return found
 
 
@@ -183,13 +174,19 @@ def _key(part: Certificate) -> Any:
     return (*part.negative, *part.positive) if pair else part.positive[0]
 
 
-def _sentence(error: Exception) -> str:
-    """What is wrong with a record, in words."""
-    if isinstance(error, RecursionError):
-        return "its lists are nested too deeply"
-    if isinstance(error, KeyError):
-        return f"there is no field {error}"
-    return str(error)
+@contextmanager
+def _malformed(what: str) -> Iterator[None]:
+    """DataError in words for whatever reading a malformed record raises."""
+    try:
+        yield
+    except DataError:
+        raise
+    except RecursionError:
+        raise DataError(f"{what} is malformed: its lists are nested too deeply") from None
+    except KeyError as error:
+        raise DataError(f"{what} is malformed: there is no field {error}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise DataError(f"{what} is malformed: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -263,8 +260,8 @@ def _same(value: Any) -> Any:
 
 
 @cache
-def _readers() -> dict[str, Callable[[Any], Any]]:
-    """How each record is read: the field names in the file are those of the dataclass."""
+def _certificate_reader() -> Callable[[Any], Certificate]:
+    """How a certificate is read: the field names in the file are those of the dataclasses."""
     from rosenblatt.theory.checker import certificate as records
 
     def reader(cls: Any, **read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -286,7 +283,7 @@ def _readers() -> dict[str, Callable[[Any], Any]]:
     rule = reader(records.ColumnRule, column=_same, direction=_same, threshold=_fraction)
     replacement = reader(records.Replacement, column=_same, columns=same, weights=wholes)
     source = reader(records.CertificateSource, label=_text, header=_same, columns=texts)
-    certificate = reader(
+    return reader(
         records.Certificate,
         verdict=_text, exact=_same, n_rows=_same, n_columns=_same, fingerprint=_text,
         fit_intercept=_same, positive=texts, negative=texts, weights=_optional(wholes), bias=_whole,
@@ -295,4 +292,3 @@ def _readers() -> dict[str, Callable[[Any], Any]]:
         radius=_optional(_double), augmented=_optional(margin), geometric=_optional(margin),
         mistake_bound=_same, source=_optional(source),
     )  # fmt: skip
-    return {"Certificate": certificate}

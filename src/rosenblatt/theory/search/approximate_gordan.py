@@ -17,20 +17,24 @@ Weights that hardly cancel yet are moved there: of all c with ``B'c = 0``, ``1 -
 nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of them,
 with the Cholesky factor that proves B'B positive definite, then find it.
 
-The test here is in floating point, with error bounds; that of the checker is in integers.
+The test here is in floating point, with error bounds; that of the checker is in integers. If the
+Cholesky factorisation of H succeeds, ``LL' = H + E`` with ``|E| <= (k + 1)·u·|L||L|'``, entry by
+entry, for k columns and the unit roundoff u, in whatever order sums are taken (N. Higham, 2002,
+Accuracy and Stability of Numerical Algorithms, theorem 10.3; S. Rump, 2006, Verification of
+positive definiteness). LL' has no negative eigenvalue, so those of H are at least ``-‖E‖``.
+Therefore something larger than ‖E‖, which the trace bounds, is subtracted from the diagonal first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from rosenblatt.theory.search import matrices
 from rosenblatt.theory.search.matrices import Floats
-from rosenblatt.theory.search.verified_cholesky import Factor, verified_factor
 
 # Beyond this, the Gram matrix takes too much memory.
 MOST_COLUMNS = 4096
@@ -178,3 +182,35 @@ def _tilt(
         last, size = size, float(left @ near)
         direction = near + (size / last) * direction
     return tilt, left
+
+
+class Factor(NamedTuple):
+    """The lower Cholesky factor of nearly H; what is above the diagonal is not defined."""
+
+    L: Floats
+
+    def solve(self, right: Floats) -> Floats:
+        """About ``H⁻¹·right``."""
+        inner = linalg.blas.dtrsv(self.L, right, lower=True)
+        return np.asarray(linalg.blas.dtrsv(self.L, inner, lower=True, trans=True))
+
+
+def verified_factor(P: Any, floor: Floats) -> Factor | None:
+    """A factor that proves ``H = P'P - diag(floor)`` to be positive definite, or None.
+
+    No column of P may be longer than one, except by rounding.
+
+    Examples
+    --------
+    >>> P = np.array([[0.6, 0.0], [0.8, 0.6], [0.0, 0.8]])
+    >>> verified_factor(P, np.full(2, 0.5)).solve(np.full(2, 0.98)).round(6).tolist()
+    [1.0, 1.0]
+    >>> verified_factor(P, np.full(2, 0.6)) is None
+    True
+    """
+    m, k = P.shape
+    H = matrices.gram(P)
+    trace = float(H.diagonal().sum())
+    H[np.diag_indices(k)] -= floor + (m + 4 * k + 64) * 2 * _UNIT * trace
+    L, failed = linalg.lapack.dpotrf(H.T, lower=True, overwrite_a=True, clean=False)
+    return None if failed else Factor(L)

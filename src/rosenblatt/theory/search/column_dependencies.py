@@ -38,7 +38,7 @@ _SECONDS = 3e-7
 _SAMPLE = 2048
 
 
-class _Columns:
+class ColumnBasis:
     """A basis of the columns of some rows, as far as doubles tell; the offset is always in it."""
 
     def __init__(self, problem: BinaryProblem, rows: Indices) -> None:
@@ -67,7 +67,7 @@ class _Columns:
         return inner * self.scale[self.basis], left / max(float(np.linalg.norm(wanted)), 1e-300)
 
 
-def _null_vectors(problem: BinaryProblem, some: _Columns) -> list[NullVector]:
+def _null_vectors(problem: BinaryProblem, some: ColumnBasis) -> list[NullVector]:
     """A basis of the null space of the rows, as far as doubles can tell.
 
     The lead of one is zero in all others, and never the offset.
@@ -104,7 +104,7 @@ def null_space_of(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     """A basis of the null space of these rows, exactly; empty where that is not certain."""
     if not _tractable(problem, rows):
         return []
-    found = _null_vectors(problem, _Columns(problem, rows))
+    found = _null_vectors(problem, ColumnBasis(problem, rows))
     exact = all(not problem.signs(b.vector, rows).any() for b in found)
     return found if exact else []
 
@@ -171,8 +171,7 @@ def reduce_columns(
     rows = np.arange(0, problem.n, max(1, problem.n // max(4 * problem.width, _SAMPLE)))
     if problem.rounded or not _tractable(problem, rows):
         return None
-    some = _Columns(problem, rows)
-    basis = some.columns[some.basis].tolist()
+    some = ColumnBasis(problem, rows)
     vectors: list[NullVector] = []
     residuals: dict[int, Residual] = {}
     for b in _null_vectors(problem, some):
@@ -183,7 +182,7 @@ def reduce_columns(
             if work > rounded.EXACT_WORK:
                 return None
             clock.allow(_SECONDS * work)
-            b, residual = rounded.refine(problem, b, basis, some.rows, some.fit, tries, clear)
+            b, residual = rounded.refine(problem, b, some, tries, clear)
             if residual.column.any():
                 residuals[b.lead] = residual
         vectors.append(b)

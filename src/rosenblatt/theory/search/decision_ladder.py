@@ -5,7 +5,7 @@
 2. Descent on a growing working set (`working_set_search`): it ends with a separator, with rows in
    balance (`approximate_gordan`), or with neither.
 3. Columns that are combinations of others are left out (`column_dependencies`), and the ladder
-   starts again; misclassified rows are weighted more (`reweighted_newton`).
+   starts again; misclassified rows are weighted more (`squared_hinge_newton`).
 4. Exact solving (`exact_alternatives`): least squares or a linear program propose contradicting
    rows, integers confirm them, and exact simplex decides what is left.
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt.theory.search.matrices import Floats, column_lengths
-from rosenblatt.theory.search.squared_hinge_newton import Descent, newton_step
+from rosenblatt.theory.search.squared_hinge_newton import CLEAR, Descent, newton_step
 
 # The fewest and the most steps; in between, as many as read this many numbers.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
@@ -33,8 +33,6 @@ _AGAIN = 0.25
 _LONG = 8.0
 # Up to this many columns Newton's method is faster, as it takes fewer steps.
 _NARROW = 32
-# A separator must clear every row by this much; the scale is that of scores around one.
-CLEAR = 1e-3
 
 
 def descend(

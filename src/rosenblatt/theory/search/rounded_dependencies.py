@@ -10,7 +10,6 @@ doubles, a decision about the changed problem is confirmed for the exact values 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +24,7 @@ from rosenblatt.theory.search.matrices import CHUNK, Floats, Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
 if TYPE_CHECKING:
-    from rosenblatt.theory.search.column_dependencies import Reduced
+    from rosenblatt.theory.search.column_dependencies import ColumnBasis, Reduced
     from rosenblatt.theory.search.decision import Decision
 
 # Exact multiplications for one vector, at most.
@@ -64,26 +63,24 @@ class Residual(NamedTuple):
 def refine(
     problem: BinaryProblem,
     b: NullVector,
-    basis: list[int],
-    rows: Indices,
-    fit: Callable[[Floats], tuple[Floats, float]],
+    some: ColumnBasis,
     tries: int = REFINEMENTS,
     clear: float = CLEAR,
 ) -> tuple[NullVector, Residual]:
-    """Adjust a vector until its residual is nearly independent of the other columns.
+    """Adjust a vector until its residual is nearly independent of a basis of the columns.
 
-    `basis` are independent columns, judged by `rows`; `fit` expands a column in them and says what
-    share of it remains. Returns the vector and its residual.
+    Returns the vector and its residual.
     """
+    basis = some.columns[some.basis].tolist()
     for left_to_try in reversed(range(tries)):
         found = _residual(problem, b)
         if not found.column.any() or left_to_try == 0:
             break
-        exact = _exact_dependency(problem, b, rows) if left_to_try == tries - 1 else None
+        exact = _exact_dependency(problem, b, some.rows) if left_to_try == tries - 1 else None
         if exact is not None:
             b = exact
             continue
-        shares, left = fit(found.column)
+        shares, left = some.fit(found.column)
         if left > clear or problem.n * len(basis) > EXACT_WORK:
             break
         unit = Fraction(2) ** found.exponent

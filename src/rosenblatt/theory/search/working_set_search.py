@@ -23,9 +23,8 @@ from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.descent import MOST_STEPS, descend
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.reweighted_newton import reweighted_newton
 from rosenblatt.theory.search.rounded_dependencies import NullVector
-from rosenblatt.theory.search.squared_hinge_newton import Descent
+from rosenblatt.theory.search.squared_hinge_newton import Descent, reweighted_newton
 
 # Numbers in the first working set; it has at least four rows per column.
 _FIRST = 1 << 13
