@@ -248,6 +248,7 @@ def test_standard_input_can_be_trained_on(folder):
         process = program("train", "-", "--label", "sentiment", "--out", out, "-q", stdin=file)
         assert process.communicate(timeout=60) == ("", "")
     assert load(out).classes == ("neg", "pos")
+    assert load(out).words["pos"]  # features are named by the rows that were read first
 
 
 def test_help_pages_have_examples():

@@ -1,8 +1,9 @@
-"""predict_proba of the estimators: from held-out rows, continued by partial_fit, kept in files."""
+"""What classifiers share: parameters, and predict_proba from held-out rows, also of partial_fit."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import cross_val_predict
 
-from rosenblatt import KernelPerceptron, Perceptron, load, save
+from rosenblatt import AROW, KernelPerceptron, Perceptron, load, save
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.estimators._classifier import MOST_RECENT
 
@@ -140,3 +141,28 @@ def test_names_of_columns_raise_no_warning():
         for estimator in ESTIMATORS[::2]:
             model = clone(estimator).set_params(calibrate="sigmoid", tol=None, max_iter=3)
             model.fit(frame, y).predict_proba(frame)
+
+
+def test_a_fitted_model_is_more_than_its_parameters():
+    tokenize = pytest.importorskip("dask.base").tokenize
+    X = np.array([[0.0], [1.0], [2.0]])
+    for make in (Perceptron, AROW, KernelPerceptron):
+        one, other = make(random_state=0).fit(X, [0, 1, 1]), make(random_state=0).fit(X, [1, 0, 0])
+        assert tokenize(one) != tokenize(other)
+        assert not is_dataclass(one)
+
+
+def test_a_subclass_may_have_parameters_of_its_own():
+    class Tilted(Perceptron):
+        tilt: float = 0.5
+        unset: int
+
+    class Named(Perceptron):
+        def __init__(self, name="x"):
+            super().__init__(random_state=3)
+            self.name = name
+
+    assert clone(Tilted(tilt=2.0, eta0=0.1)).get_params()["tilt"] == 2.0
+    assert "unset" not in Tilted().get_params()
+    assert list(Named("y").get_params()) == ["name"]
+    assert Named().random_state == 3

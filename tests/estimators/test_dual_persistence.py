@@ -70,3 +70,32 @@ def test_votes_are_counted_for_a_bounded_number_of_copies(tmp_path, multiclass):
     tensorfile.write(tmp_path / "a.model", arrays, about)
     with pytest.raises(ModelFormatError, match="more than 10,000 copies"):
         load(tmp_path / "a.model")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "about", "message"),
+    [
+        ({}, {"precision": "float16"}, "not a precision"),
+        ({}, {"unit": 0.0}, "not a mean of Gram entries"),
+        ({}, {"version": 1}, "format version 1"),
+        ({}, {"kept": 10**6}, "the kept model is not of the log"),
+        ({"support": np.zeros(3)}, {}, "support is float64"),
+        ({"vectors": np.ones((1, 1))}, {}, "do not fit the support"),
+        ({"vectors": np.full((1, 1), np.nan)}, {}, "not finite"),
+        ({"log.rows": np.full(1, 99)}, {}, "problems is int64"),
+        ({"state.clock": np.zeros(7)}, {}, r"clock is float64\(7,\)"),
+    ],
+)
+def test_files_that_make_no_sense_are_refused(tmp_path, arrays, about, message):
+    path = tmp_path / "a.model"
+    save(
+        KernelPerceptron(max_iter=3, early_stopping=True, random_state=0).fit(X[:200], Y[:200]),
+        path,
+    )
+    sound, said = tensorfile.read(path)
+    tensorfile.write(path, sound | arrays, said | about)
+    with pytest.raises(ModelFormatError, match=message):
+        load(path)
+    tensorfile.write(path, sound | {"log.rows": sound["log.rows"] + 1000}, said)
+    with pytest.raises(ModelFormatError, match="rows that are not there"):
+        load(path)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from rosenblatt import KernelPerceptron, ModelFormatError, Perceptron, load, save, tensorfile
+from rosenblatt import AROW, KernelPerceptron, ModelFormatError, Perceptron, load, save, tensorfile
 
 X, Y = load_digits(return_X_y=True)
 
@@ -103,3 +103,45 @@ def test_a_file_with_one_bit_flipped_is_never_another_model(tmp_path):
         except ModelFormatError:
             refused += 1
     assert refused > 180
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"version": 7}, "format version 7"),
+        ({"estimator": "KMeans"}, "'KMeans' is not an estimator"),
+        ({"classes": [0.5, 1.5]}, "not of the kind"),
+        ({"feature_names": ["a"]}, "not as many feature names"),
+        ({"multiclass": "all"}, "multiclass is 'all'"),
+        ({"mean_square": {"value": 1.0, "size": 2}}, "size"),
+    ],
+)
+def test_what_a_file_says_of_its_model_is_checked(tmp_path, about, message):
+    path = tmp_path / "a.model"
+    save(Perceptron(max_iter=1, tol=None).fit(X[:50, :5], Y[:50]), path)
+    arrays, said = tensorfile.read(path)
+    tensorfile.write(path, arrays, said | about)
+    with pytest.raises(ModelFormatError, match=message):
+        load(path)
+
+
+def test_variances_of_a_file_fit_its_weights(tmp_path):
+    path = tmp_path / "a.model"
+    save(AROW(max_iter=1, tol=None).fit(X[:50, :5], Y[:50] > 4), path)
+    arrays, said = tensorfile.read(path)
+    assert load(path).variances_.shape == (1, 5)
+    tensorfile.write(path, arrays | {"state.cells": np.ones((1, 4, 2))}, said)
+    with pytest.raises(ModelFormatError, match=r"cells is \(1, 4, 2\), for 5 features"):
+        load(path)
+
+
+def test_epochs_of_version_1_have_their_names_of_today(tmp_path):
+    path = tmp_path / "a.model"
+    model = Perceptron(max_iter=1, tol=None).fit(X[:50, :5], Y[:50])
+    save(model, path)
+    arrays, said = tensorfile.read(path)
+    [epoch] = said["history"]
+    epoch["online_error"] = epoch.pop("progressive_error")
+    epoch["mistakes"] = epoch.pop("updated_rows")
+    tensorfile.write(path, arrays, said | {"version": 1})
+    assert load(path).history_[0].updated_rows == model.history_[0].updated_rows

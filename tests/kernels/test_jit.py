@@ -16,14 +16,15 @@ from hypothesis.extra import numpy as hnp
 
 import rosenblatt
 from rosenblatt.kernels import jit
-from rosenblatt.kernels.arguments import Entry, take_apart
 from rosenblatt.kernels.jit import (
     REORDER,
+    Entry,
     by_layout,
     compile_seconds,
     inlined,
     kernel,
     prefetch,
+    take_apart,
 )
 
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"]
@@ -320,7 +321,7 @@ class Machine:
         self.package = folder / "rosenblatt"
         (self.package / "kernels").mkdir(parents=True)
         source = Path(rosenblatt.__file__).parent
-        for name in ["errors", "files", "kernels/jit", "kernels/arguments", "kernels/compiler"]:
+        for name in ["errors", "files", "kernels/jit", "kernels/compiler"]:
             (self.package / f"{name}.py").write_bytes((source / f"{name}.py").read_bytes())
         for name in ["__init__.py", "kernels/__init__.py"]:
             (self.package / name).touch()

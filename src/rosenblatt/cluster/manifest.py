@@ -22,9 +22,9 @@ from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, siz
 from rosenblatt.data.arrow_tables import read_columnar
 from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource, quoted_values
 from rosenblatt.data.csv_tables import Dialect
-from rosenblatt.data.files import FORMATS, detect_format
+from rosenblatt.data.files import check_format, detect_format
 from rosenblatt.data.readers import Reader
-from rosenblatt.errors import DataError, OptionError, listed
+from rosenblatt.errors import DataError, listed
 
 _LINES = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
 _SHARDS = 16  # of a data set that is not so large as to need more
@@ -126,8 +126,7 @@ def make_manifest(
     >>> [[(part.start, part.end) for part in shard] for shard in manifest.shards]
     [[(0, 140)], [(140, 283)], [(283, 421)], [(421, 558)]]
     """
-    if format is not None and format not in FORMATS:
-        raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
+    check_format(format)
     names, call = expand_all(paths), spread or _here
     first = _format_of(names[0]) if format is None else format
     if first not in (*_LINES, "parquet", "arrow"):

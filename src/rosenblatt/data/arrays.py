@@ -14,7 +14,8 @@ from rosenblatt.data.arrow_tables import Chunk, check_chunk, is_frame
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import as_strings, label_strings, to_numbers
 from rosenblatt.data.column_kinds import Column
-from rosenblatt.data.open import named_files, reader_of
+from rosenblatt.data.files import check_format
+from rosenblatt.data.open import reader_of
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.schema import label_name
@@ -100,8 +101,9 @@ def read_arrays(
     reader = _reader(paths, format, header, name)
     if reader.format == "svmlight":
         return _svmlight(reader)
-    if reader.format == "vw":
-        raise DataError("vw files hold features by name, not a table", path=reader.files[0])
+    if reader.format in ("vw", "cache"):
+        what = "features by name" if reader.format == "vw" else "hashed rows"
+        raise DataError(f"{reader.format} files hold {what}, not a table", path=reader.files[0])
     return _table(reader, label, row_names, most_cells)
 
 
@@ -150,7 +152,7 @@ def _table(
 def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:
     if is_frame(paths) or not hasattr(paths, "read"):
         return reader_of(paths, format, header, False)
-    named_files("-", format)  # refuses a format that does not exist
+    check_format(format)
     stream: BinaryIO = paths
     return Reader([name], format, header, False, BLOCK_BYTES, stream)
 

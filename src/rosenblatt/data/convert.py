@@ -14,7 +14,7 @@ from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import plain_strings, to_numbers
 from rosenblatt.data.files import named_format
 from rosenblatt.data.open import open, reader_of
-from rosenblatt.data.readers import SPARSE
+from rosenblatt.data.readers import SPARSE, Reader
 from rosenblatt.data.row_folder import write_cache
 from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.source import Source
@@ -27,7 +27,6 @@ from rosenblatt.kernels.text import Ngrams
 _CELLS = ("csv", "tsv", "fasttext")
 _TYPED = ("parquet", "arrow")
 _FLAT = ("csv", "tsv", "text")
-_NOT_TABLES = "{} files are not tables; their rows can be hashed into a .cache folder"
 
 
 def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -> tuple[int, int]:
@@ -82,8 +81,7 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
 
 def _write_sparse(source: Source, out: Path, format: str) -> tuple[int, int]:
     """Write the features of a table as lines that begin with the label."""
-    if source.format in (*SPARSE, "cache"):
-        raise DataError(_NOT_TABLES.format(source.format), path=source.files[0])
+    _must_be_table(source)
     rows = bad = 0
     check_output(out, source.files)
     with replacing(out) as file, compressed(file, output_format(out, "text")[1]) as stream:
@@ -100,10 +98,17 @@ def _table(files: Iterable[str], reading: dict[str, Any], skip: bool) -> Source:
         files, reading.get("format"), reading.get("header"), skip, block_bytes or BLOCK_BYTES,
         missing=words,
     )  # fmt: skip
-    if reader.format in SPARSE:
-        raise DataError(_NOT_TABLES.format(reader.format), path=reader.files[0])
+    _must_be_table(reader)
     features = detect_features(reader, 1, None, None, Ngrams(), words)
     return Source(reader, features, True, None, skip)
+
+
+def _must_be_table(source: Reader | Source) -> None:
+    if source.format in (*SPARSE, "cache"):
+        message = f"{source.format} files are not tables"
+        if source.format != "cache":
+            message += "; their rows can be hashed into a .cache folder"
+        raise DataError(message, path=source.files[0])
 
 
 def _must_be_flat(schema: pa.Schema, format: str, path: str) -> None:

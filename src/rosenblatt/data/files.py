@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, OptionError
 
 STDIN = "-"
 FORMATS = (
@@ -30,6 +30,12 @@ _PACKED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
+
+
+def check_format(format: str | None) -> None:
+    """Refuse a format that does not exist."""
+    if format is not None and format not in FORMATS:
+        raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
 
 
 def expand(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:

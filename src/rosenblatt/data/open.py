@@ -11,7 +11,7 @@ from rosenblatt.data.arrow_tables import is_frame, table_of
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import FORMATS, expand
+from rosenblatt.data.files import check_format, expand
 from rosenblatt.data.labels import SEPARATOR, joined_name
 from rosenblatt.data.readers import SPARSE, Reader
 from rosenblatt.data.row_folder import CacheReader
@@ -107,14 +107,14 @@ def open(
     >>> source.classes, source.features.columns
     (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
     """
-    if not is_frame(paths):
-        files = named_files(paths, format)
-        is_folder = format is None and Path(files[0]).is_dir() and not is_text_folder(files[0])
-        if format == "cache" or is_folder:
-            return _cached(files[0], features, classes)
     words = missing_words(missing) if features is None else features.missing_words
     names = mentioned_names(label, text, columns, features)
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
+    if isinstance(reader, CacheReader):
+        if features is not None and features != reader.features:
+            raise DataError("the rows were hashed for other features", path=reader.files[0])
+        known = reader.classes if classes is None else classes
+        return Source(reader, reader.features, True, known, False)
     if features is not None:
         reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
         reader.several = features.separator is not None
@@ -128,15 +128,6 @@ def open(
     elif separator is not None:
         raise OptionError("labels in columns of their own have no use for a label separator")
     return Source(reader, found, True, classes, skip_bad_rows)
-
-
-def _cached(folder: str, features: Features | None, classes: Iterable[str] | None) -> Source:
-    """A folder of hashed rows; for a model they must have been hashed as it hashes."""
-    reader = CacheReader(folder)
-    if features is not None and features != reader.features:
-        raise DataError("the rows were hashed for other features", path=folder)
-    known = reader.classes if classes is None else classes
-    return Source(reader, reader.features, True, known, False)
 
 
 def _separator(reader: Reader, given: str | None) -> str | None:
@@ -164,10 +155,14 @@ def reader_of(
     """Files or a table in memory, as pieces."""
     if is_frame(paths):
         return TableReader(table_of(paths))
-    files = named_files(paths, format)
+    check_format(format)
+    files = expand(paths)
     if format in (None, "npz") and is_numpy_file(files[0], format):
         return TableReader(read_numpy(files), files)
-    if format in (None, "folder") and Path(files[0]).is_dir():
+    is_folder = format is None and Path(files[0]).is_dir()
+    if format == "cache" or (is_folder and not is_text_folder(files[0])):
+        return CacheReader(files[0])
+    if is_folder or (format == "folder" and Path(files[0]).is_dir()):
         if len(files) > 1:
             raise DataError("folders of text files are read one at a time", path=files[1])
         return TextFolderReader(files[0], skip)
@@ -185,10 +180,3 @@ def mentioned_names(label: Any, text: Any, columns: Any, features: Features | No
     parts = [part.strip() for name in labels for part in name.split(SEPARATOR)]
     named = [*labels, *parts, *texts, *(columns or ()), *known[1:]]
     return [name for name in named if isinstance(name, str)]
-
-
-def named_files(paths: Any, format: str | None) -> list[str]:
-    """The files that are meant; a format that does not exist is refused."""
-    if format is not None and format not in FORMATS:
-        raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
-    return expand(paths)

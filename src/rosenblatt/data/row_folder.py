@@ -39,17 +39,16 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError("is in the way; remove it first", path=target)
     target.mkdir(parents=True, exist_ok=True)
-    first, checksums = None, []
+    checksums = []
     with (target / "rows.arrow").open("wb") as file:
         with pa.ipc.new_file(file, _SCHEMA) as rows:
             # Checksums are made in a thread of their own, while Arrow writes the batch before.
-            for found, record, checksum in in_order(iter(source), _sealed, 1, 1):
-                first = found if first is None else first
+            for record, checksum in in_order(iter(source), _sealed, 1, 1):
                 rows.write_batch(record)
                 checksums.append(checksum)
         file.flush()
         os.fsync(file.fileno())
-    first = source.first_table() if first is None else first
+    first = source.first_table()
     if first is not None:
         with (
             replacing(target / "first.arrow") as named,
@@ -76,8 +75,8 @@ _ENTRY = pa.struct({"index": pa.uint32(), "value": pa.float32()})
 _SCHEMA = pa.schema({"entries": pa.large_list(_ENTRY), "code": pa.int32(), "weight": pa.float64()})
 
 
-def _sealed(batch: Batch) -> tuple[pa.Table | None, pa.RecordBatch, int]:
-    """The table of a batch, its rows as a batch of Arrow, and their checksum."""
+def _sealed(batch: Batch) -> tuple[pa.RecordBatch, int]:
+    """The rows of a batch as a batch of Arrow, and their checksum."""
     assert batch.labels is not None, "a cache is for training"
     indptr, indices, values = batch.rows
     weights = np.ones(len(batch)) if batch.weights is None else batch.weights
@@ -85,7 +84,7 @@ def _sealed(batch: Batch) -> tuple[pa.Table | None, pa.RecordBatch, int]:
     lists = pa.LargeListArray.from_arrays(pa.array(indptr.astype(np.int64)), entries)
     columns = [lists, pa.array(batch.labels, pa.int32()), pa.array(weights, pa.float64())]
     record = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
-    return batch.table, record, _checksum(record)
+    return record, _checksum(record)
 
 
 def _checksum(record: pa.RecordBatch) -> int:

@@ -239,10 +239,9 @@ class Source:
         """The first rows as batches have them, or their lines; None where there is neither."""
         if self.format == "cache":
             return self._reader.head()
-        if self.features.origin == "svmlight" or STDIN in self.files:
-            return None
-        if self.features.origin == "vw":
-            return self._reader.first_lines()
+        if self.features.origin != "table":
+            has_lines = self.features.origin == "vw" and STDIN not in self.files
+            return self._reader.first_lines() if has_lines else None
         wanted = self._wanted() or self.column_names
         head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))
         return self._checked(head, self.features.label if self.labelled else None).table

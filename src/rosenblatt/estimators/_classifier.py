@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import field, make_dataclass
 from functools import cache
+from inspect import get_annotations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,9 +47,33 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Classifier(ClassifierMixin, BaseEstimator):
-    """A classifier; its fields are the parameters, which the constructor stores and no more.
+class Parametrized:
+    """A class whose annotated fields are its parameters, which the constructor stores and no more.
+
+    It looks like a dataclass and is none: Dask, for one, would take a fitted model for the same as
+    any other of the same parameters.
+    """
+
+    _fields: ClassVar[dict[str, tuple[Any, Any]]] = {}
+
+    def __init_subclass__(cls, kw_only: bool = True) -> None:
+        """Make a constructor of a class's own and the inherited parameters."""
+        super().__init_subclass__()
+        own = {
+            name: (kind, field(default=cls.__dict__[name], kw_only=kw_only))
+            for name, kind in get_annotations(cls).items()
+            if not name.startswith("_") and name in cls.__dict__
+        }
+        if not own or "__init__" in cls.__dict__:
+            return
+        cls._fields = cls._fields | own
+        fields = [(name, *rest) for name, rest in cls._fields.items()]
+        made: Any = make_dataclass(cls.__name__, fields, repr=False, eq=False, match_args=False)
+        cls.__init__ = made.__init__  # type: ignore[method-assign]
+
+
+class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
+    """What all classifiers share.
 
     `predict_proba` is calibrated by the scores of held-out rows, and of rows before `partial_fit`
     learns from them.

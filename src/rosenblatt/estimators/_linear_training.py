@@ -51,7 +51,6 @@ class Run:
     progress: Progress
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LinearTraining(OnlineTraining):
     """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
 

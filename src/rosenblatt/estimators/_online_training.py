@@ -31,12 +31,8 @@ class OnlineTraining(LearnedWeights):
     """partial_fit of a linear classifier, and what ``"auto"`` stands for."""
 
     # What not all have a parameter for.
-    eta0: Any = 1.0
-    learning_rate: Any = "constant"
-    threshold: Any = 0.0
-    mistake: Any = "margin"
-    update: Any = "online"
-    max_updates: Any = None
+    eta0, learning_rate, threshold, mistake, update = 1.0, "constant", 0.0, "margin", "online"
+    max_updates = None
 
     @available_if(learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:

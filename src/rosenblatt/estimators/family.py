@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -37,8 +36,7 @@ class FamilyClassifier(LinearTraining):
         return cells if self._is_full() else cells[..., 1]
 
 
-@dataclass(eq=False, repr=False)
-class PassiveAggressive(FamilyClassifier):
+class PassiveAggressive(FamilyClassifier, kw_only=False):
     """Passive-aggressive learning: the smallest change that gives an example margin 1.
 
     Parameters
@@ -73,8 +71,7 @@ class PassiveAggressive(FamilyClassifier):
         return passive_aggressive.passive_aggressive(float(self.C), self.variant)
 
 
-@dataclass(eq=False, repr=False)
-class AROW(FamilyClassifier):
+class AROW(FamilyClassifier, kw_only=False):
     """Adaptive regularisation of weights: variances shrink where weights are known.
 
     It takes noise in the labels well: an example is never learned in full. A good first choice for
@@ -116,8 +113,7 @@ class AROW(FamilyClassifier):
         return second_order.Arow(float(self.r))
 
 
-@dataclass(eq=False, repr=False)
-class NAROW(FamilyClassifier):
+class NAROW(FamilyClassifier, kw_only=False):
     """Narrow AROW: only variances above a bound are shrunk.
 
     Parameters
@@ -142,8 +138,7 @@ class NAROW(FamilyClassifier):
         return second_order.Narow(float(self.b))
 
 
-@dataclass(eq=False, repr=False)
-class ConfidenceWeighted(FamilyClassifier):
+class ConfidenceWeighted(FamilyClassifier, kw_only=False):
     """Confidence-weighted learning: after each step an example is right with a probability.
 
     Every example is learned in full, so that wrong labels hurt: see :class:`SCW` and
@@ -171,8 +166,7 @@ class ConfidenceWeighted(FamilyClassifier):
         return second_order.Cw(second_order.quantile(float(self.confidence)))
 
 
-@dataclass(eq=False, repr=False)
-class SCW(FamilyClassifier):
+class SCW(FamilyClassifier, kw_only=False):
     """Soft confidence-weighted learning: as :class:`ConfidenceWeighted`, at most so much.
 
     Parameters
@@ -206,8 +200,7 @@ class SCW(FamilyClassifier):
         return kind(second_order.quantile(float(self.confidence)), float(self.C))
 
 
-@dataclass(eq=False, repr=False)
-class NormalHerd(FamilyClassifier):
+class NormalHerd(FamilyClassifier, kw_only=False):
     """Gaussian herding: a velocity field moves a herd of weight vectors past an example.
 
     Parameters
@@ -234,8 +227,7 @@ class NormalHerd(FamilyClassifier):
         return second_order.Nherd(float(self.C))
 
 
-@dataclass(eq=False, repr=False)
-class SecondOrderPerceptron(FamilyClassifier):
+class SecondOrderPerceptron(FamilyClassifier, kw_only=False):
     """The perceptron on whitened examples: it corrects mistakes only.
 
     Parameters
@@ -261,8 +253,7 @@ class SecondOrderPerceptron(FamilyClassifier):
         return second_order.Sop(1.0 if self.whiten == "all" else 0.0)
 
 
-@dataclass(eq=False, repr=False)
-class ALMA(FamilyClassifier):
+class ALMA(FamilyClassifier, kw_only=False):
     """ALMA: approximates the largest margin, with weights in the unit ball.
 
     Parameters
@@ -300,8 +291,7 @@ class ALMA(FamilyClassifier):
         return projected.Alma(1 - alpha, B, float(self.C), float(self.normalize))
 
 
-@dataclass(eq=False, repr=False)
-class ROMMA(FamilyClassifier):
+class ROMMA(FamilyClassifier, kw_only=False):
     """The relaxed online maximum margin algorithm: the shortest weights by two constraints.
 
     Parameters
@@ -326,8 +316,7 @@ class ROMMA(FamilyClassifier):
         return projected.Romma(1.0 if self.aggressive else 0.0)
 
 
-@dataclass(eq=False, repr=False)
-class OnlineGradient(FamilyClassifier):
+class OnlineGradient(FamilyClassifier, kw_only=False):
     """Gradient steps on the loss of one example after the other.
 
     Parameters

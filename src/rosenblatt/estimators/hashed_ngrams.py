@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
@@ -26,7 +25,6 @@ from rosenblatt.kernels.weighting import WEIGHTINGS
 _WORTH_A_THREAD = 1 << 18
 
 
-@dataclass(eq=False, repr=False)
 class HashedNgrams(TransformerMixin, BaseEstimator):
     """Turn texts into rows of hashed n-gram weights, at some hundred MB/s.
 
@@ -67,15 +65,6 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     ((2, 4194304), 8, 0.5774)
     """
 
-    ngrams: int | tuple[int, int] = 2
-    _: KW_ONLY
-    analyzer: str = "word"
-    bits: int = 22
-    weighting: str = "log"
-    norm: str | None = "l2"
-    n_jobs: int | None = -1
-    keep_names: bool = False
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ngrams": [Interval(Integral, 1, 100, closed="both"), tuple],
         "analyzer": [StrOptions({"word", "char"})],
@@ -85,6 +74,25 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         "n_jobs": [Integral, None],
         "keep_names": ["boolean"],
     }
+
+    def __init__(
+        self,
+        ngrams: int | tuple[int, int] = 2,
+        *,
+        analyzer: str = "word",
+        bits: int = 22,
+        weighting: str = "log",
+        norm: str | None = "l2",
+        n_jobs: int | None = -1,
+        keep_names: bool = False,
+    ) -> None:
+        self.ngrams = ngrams
+        self.analyzer = analyzer
+        self.bits = bits
+        self.weighting = weighting
+        self.norm = norm
+        self.n_jobs = n_jobs
+        self.keep_names = keep_names
 
     def fit(self, X: Any = None, y: Any = None) -> HashedNgrams:
         """Check the parameters; with `keep_names` learn what columns are called, else nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -34,7 +34,6 @@ def _learns_online(estimator: KernelPerceptron) -> bool:
     return learns_online(estimator)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class KernelPerceptron(DualModel):
     """The perceptron in a feature space that only its kernel knows: averaged, last or voted.
 

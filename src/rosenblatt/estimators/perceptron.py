@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -12,7 +12,6 @@ from rosenblatt.estimators._linear_training import LinearTraining
 from rosenblatt.rules import gradient
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Perceptron(LinearTraining):
     """The perceptron: online or batch, averaged, last or best weights, two classes or many.
 
@@ -187,7 +186,7 @@ class Perceptron(LinearTraining):
     penalty: str | None = None
     alpha: float = 1e-4
     l1_ratio: float = 0.15
-    max_updates: int | None = None
+    max_updates: Any = None
     tol: Any = "auto"
     n_iter_no_change: Any = "auto"
     device: str = "auto"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from rosenblatt import estimators
@@ -52,7 +51,7 @@ ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
     make = getattr(estimator, "textbook", estimator)  # the perceptron as the notes have it
     model = make(**{**parameters, **fixed})
     shared = [] if kind == "Perceptron" else LinearTraining._get_param_names()
-    own = [f.name for f in fields(model) if f.name not in (*shared, *fixed)]
+    own = [name for name in model._fields if name not in (*shared, *fixed)]
     for entry in filter(None, rest.split(",")):
         key, equals, value = entry.partition("=")
         if not equals or key not in own:

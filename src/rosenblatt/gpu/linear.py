@@ -51,13 +51,6 @@ class DeviceLinear:
             )  # fmt: skip
         self._take_part(blocks, 0, rates, batch)
 
-    @classmethod
-    def part_of(cls, blocks: Blocks, number: int, rates: Array = ONE_RATE) -> DeviceLinear:
-        """One of the models that are trained together; it does not walk by itself."""
-        learner = cls.__new__(cls)
-        learner._take_part(blocks, number, rates, False)
-        return learner
-
     def _take_part(self, blocks: Blocks, number: int, rates: Array, batch: bool) -> None:
         settings = blocks.models[number]
         self.blocks, self.device, self.batch, self.rates = blocks, blocks.device, batch, rates

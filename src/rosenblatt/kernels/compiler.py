@@ -30,7 +30,6 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, lower_builtin, overload, type_callable
 
 from rosenblatt.kernels import jit
-from rosenblatt.kernels.arguments import Entry
 
 _OPTIONS = {"error_model": "numpy", "boundscheck": False, "debug": False}
 # Functions that only kernels call: wrappers for others would take longer to compile than they do.
@@ -54,7 +53,7 @@ def _chosen(compiled: Callable, layout: str) -> Callable:
     return choose
 
 
-def compile_kernel(function: Callable, fastmath: Any, entry: Entry) -> bytes:
+def compile_kernel(function: Callable, fastmath: Any, entry: jit.Entry) -> bytes:
     """The format of a kernel's results as of struct, a newline, and its object code."""
     results: list[str] = []
     options = {**_OPTIONS, "fastmath": fastmath}

@@ -131,18 +131,20 @@ def truncated_see(rule, cells, sums, i, book):
 
 
 @kernel
+def weigh_again(rule, cells, sums, i, before, book):
+    """Make the weight in cell i of z and n; it was `before`."""
+    z, n = np.float64(cells[THREE * i + ONE]), np.float64(cells[THREE * i + TWO])
+    cells[THREE * i] = weight_of(rule, z, n, l1_of(rule, book))
+    if sums.size > 0:
+        sums[i] += book[SCALES, 0] * (np.float64(cells[THREE * i]) - before)
+
+
+@kernel
 def adaptive_see(rule, cells, sums, i, book):
     """The weight in cell i, after the penalty of the time that has passed."""
     before = cells[THREE * i]
     if rule.l1 > 0.0 and before != 0.0:
-        cells[THREE * i] = weight_of(
-            rule,
-            np.float64(cells[THREE * i + ONE]),
-            np.float64(cells[THREE * i + TWO]),
-            l1_of(rule, book),
-        )
-        if sums.size > 0:
-            sums[i] += book[SCALES, 0] * (np.float64(cells[THREE * i]) - before)
+        weigh_again(rule, cells, sums, i, np.float64(before), book)
     return cells[THREE * i], cells.dtype.type(0)
 
 
@@ -188,14 +190,7 @@ def adaptive_shift(rule, cells, sums, i, x, tau, beta, book):
     n = np.float64(cells[THREE * i + TWO])
     cells[THREE * i + ONE] += sum_of(rule, g, n, before)
     cells[THREE * i + TWO] += g * g
-    cells[THREE * i] = weight_of(
-        rule,
-        np.float64(cells[THREE * i + ONE]),
-        np.float64(cells[THREE * i + TWO]),
-        l1_of(rule, book),
-    )
-    if sums.size > 0:
-        sums[i] += book[SCALES, 0] * (np.float64(cells[THREE * i]) - before)
+    weigh_again(rule, cells, sums, i, before, book)
 
 
 shift = by_member(

@@ -15,44 +15,11 @@ from rosenblatt.kernels.family_cells import (
     STEPS,
     answer,
 )  # fmt: skip
-from rosenblatt.kernels.jit import REORDER, by_layout, kernel
+from rosenblatt.kernels.jit import REORDER, kernel
 from rosenblatt.kernels.learn import ALLOWED, LONGEST, RUN, UPDATED, UPDATES, VISITED
+from rosenblatt.kernels.rows import add
 
-
-@kernel
-def dense_spread(rows, row, x):
-    """Write a row into x."""
-    X = rows.X
-    for j in range(X.shape[1]):
-        x[j] = X[row, j]
-
-
-@kernel
-def csr_spread(rows, row, x):
-    """Write a sparse row into x."""
-    data, columns, pointers = rows
-    for j in range(x.size):
-        x[j] = 0.0
-    for j in range(pointers[row], pointers[row + np.uint64(1)]):
-        x[columns[j]] += data[j]
-
-
-@kernel
-def packed_spread(rows, row, x):
-    """Write a packed row into x."""
-    near, far, columns, values, bases, pointers = rows
-    end = row + np.uint64(1)
-    for j in range(x.size):
-        x[j] = 0.0
-    for j in range(pointers[row, 0], pointers[end, 0]):
-        x[near[j]] += bases[row]
-    for j in range(pointers[row, 1], pointers[end, 1]):
-        x[far[j]] += bases[row]
-    for j in range(pointers[row, 2], pointers[end, 2]):
-        x[columns[j]] += values[j]
-
-
-spread = by_layout("spread", Dense=dense_spread, Csr=csr_spread, Packed=packed_spread)
+ONE_RATE = np.ones(1, np.float32)
 
 
 @kernel(fastmath=REORDER)
@@ -76,7 +43,9 @@ def walk_full(rows, codes, omega, order, etas, w, sums, S, book, rule, tally, se
     x, Sx = S[d + 1], S[d + 2]
     for i in range(order.size):
         row = order[i]
-        spread(rows, row, x)
+        for j in range(d):
+            x[j] = 0.0
+        add(rows, row, x[:d], 1.0, ONE_RATE)
         x[d] = padding
         s = seen.dtype.type(product(w, x[:d]) + book[BIAS, 0])
         seen[i, 0], seen[i, 1], tally[VISITED] = s, 0.0, i + 1

@@ -33,7 +33,8 @@ def walk(G, order, S, before, signs, omega, rule, allowed, book, lines, seen):
     ``found`` (signed τ, time before it).
 
     The walk stops before a correction when the updates allowed are used up. Returns (rows visited,
-    lines written, updates, rows corrected).
+    lines written, updates, rows corrected). The arguments are more than twelve, as no memory is
+    allocated here: five of them are written to.
     """
     below, above = rule[0], rule[1]
     (clock, squares), (found, places) = book, lines
@@ -70,7 +71,7 @@ def walk(G, order, S, before, signs, omega, rule, allowed, book, lines, seen):
 
 @kernel
 def walk_joint(G, order, S, before, codes, omega, rule, allowed, book, lines, seen, s):
-    """The same for all classes jointly: the right class goes up, the best wrong one down.
+    """The same, with its arguments, for all classes jointly: one goes up, its best rival down.
 
     ``codes`` (b,) are the class numbers. An update writes two lines, up and down; copies of a
     weighted row come one after the other, and each may meet another rival. The walk also stops

@@ -14,9 +14,6 @@ They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every l
 - ``tally`` holds limits and counts, see below. A walk stops when the updates allowed are used up,
   and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that the
   caller can look at weights that lasted that long.
-
-Dense rows are one array, CSR rows three and packed rows six: their members are not counted when the
-arguments of a walk are.
 """
 
 from __future__ import annotations
@@ -58,7 +55,8 @@ def sign_of(code, tally):
 def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen):
     """Walk with one weight vector; rows of other classes than its two are only scored.
 
-    Rows with a copy in 8 bits are only read where the copy does not show that they are right.
+    Rows with a copy in 8 bits are only read where the copy does not show that they are right. Of
+    the 16 arguments packed rows are six: the rest is examples, order, weights and counts.
     """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     far, length = w.size * w.itemsize > FAR, length_of(rows, w)
@@ -104,7 +102,7 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen)
 
 @kernel
 def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally):
-    """Add what the visits of :func:`walk_one` owe to the averaging sums."""
+    """Add what the visits of :func:`walk_one`, with its arguments, owe to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):
@@ -145,7 +143,8 @@ class Joint(NamedTuple):
 def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, way):
     """Walk with one weight vector per class; `way` is how they learn.
 
-    ``tally[NEGATIVE]`` is the number of the first class here.
+    ``tally[NEGATIVE]`` is the number of the first class here. The arguments are those of
+    :func:`walk_one`, and one more.
     """
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     classes = seen.shape[1]
@@ -182,7 +181,7 @@ def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen
 
 @kernel
 def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, way):
-    """Add what the visits of :func:`walk_many` owe to the averaging sums."""
+    """Add what the visits of :func:`walk_many`, with its arguments, owe to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):

@@ -119,45 +119,43 @@ class HashedNumbering(Numbering):
         self._table = zeros((size,), np.uint64)
         self._columns = np.empty(size // 2 + 1, dtype=np.uint32)
         self._identity = np.arange(size // 2 + 1, dtype=np.uint32)
-        _, self._count = number_columns(
-            columns, 0, self._table, self._columns, 0, np.empty_like(columns)
-        )
+        self._count = 0
+        self._numbers(columns, grow=True)
 
-    def _numbered(self, columns: np.ndarray) -> np.ndarray:
-        """The places of columns, new ones getting the next."""
-        if len(columns) and int(columns.max()) >= min(self._n_columns, 1 << 32):
-            raise IndexError(f"column {columns.max()} of {self._n_columns}, and of 2^32 at most")
+    def _numbers(self, columns: np.ndarray, grow: bool = False) -> np.ndarray:
+        """One more than the place of each column; else 0, unless new ones get the next places."""
         columns = np.ascontiguousarray(columns, dtype=np.uint32)
         out, done = np.empty(len(columns), dtype=np.uint32), 0
         while True:
-            done, self._count = number_columns(
-                columns, done, self._table, self._columns, self._count, out
+            done, count = number_columns(
+                columns, done, self._table, self._columns, self._count, grow, out
             )
+            if grow:  # else other threads may look up columns at the same time
+                self._count = count
             if done == len(columns):
                 return out
             self._make_room(2 * self._count)
 
-    def _found(self, columns: np.ndarray) -> np.ndarray:
-        """One more than the place of each column; 0 where it has none."""
-        columns = np.ascontiguousarray(columns, dtype=np.uint32)
-        out = np.empty(len(columns), dtype=np.uint32)
-        find_columns(columns, self._table, out)
-        return out
+    def _numbered(self, columns: np.ndarray) -> np.ndarray:
+        """One more than the place of each column, new ones getting the next."""
+        if len(columns) and int(columns.max()) >= min(self._n_columns, 1 << 32):
+            raise IndexError(f"column {columns.max()} of {self._n_columns}, and of 2^32 at most")
+        return self._numbers(columns, grow=True)
 
     def places_of(self, columns: np.ndarray) -> np.ndarray:
         """The place of each of some columns; -1 where it has none."""
-        return self._found(columns).astype(np.int64) - 1
+        return self._numbers(columns).astype(np.int64) - 1
 
     def pack(self, rows: Rows, room: Packed) -> Packed:
         """Pack rows into a room, columns as their places; new ones get the next."""
         numbered = rows._replace(indices=self._numbered(rows.indices))
-        _pack(numbered, room, self._identity[1:], np.empty(1, np.uint32), 0)
+        _pack(numbered, room, self._identity, np.empty(1, np.uint32), 0)
         return room.filled()
 
     def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
         """Scores (rows, problems) with the weights of numbered columns; others weigh nothing."""
         out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
-        found = self._found(rows.indices)
+        found = self._numbers(rows.indices)
         score(rows.indptr, found, rows.values, self._identity, W, bias, out)
         return out
 
@@ -278,11 +276,12 @@ def slot_of(column, size):
 
 
 @kernel
-def number_columns(columns, start, table, met, count, out):
-    """Write the places of columns to `out`; where it stopped, and how many have places then.
+def number_columns(columns, start, table, met, count, grow, out):
+    """Write one more than the places of columns to `out`; where it stopped, and how many have one.
 
     Open addressing: a slot is 0, or a column in its upper half and one more than its place in the
-    lower. It stops at a new column when half of the slots are taken.
+    lower. New columns get 0, or the next place if the table is to `grow`: then it stops at a new
+    column when half of the slots are taken.
     """
     one, half, last = np.uint64(1), np.uint64(32), np.uint64(table.size - 1)
     for j in range(start, columns.size):
@@ -291,27 +290,14 @@ def number_columns(columns, start, table, met, count, out):
         column, slot = np.uint64(columns[j]), slot_of(columns[j], table.size)
         while table[slot] != 0 and table[slot] >> half != column:
             slot = (slot + one) & last
-        if table[slot] == 0:
+        if grow and table[slot] == 0:
             if 2 * count >= table.size:
                 return j, count
             met[count] = columns[j]
             count += 1
             table[slot] = (column << half) | np.uint64(count)
-        out[j] = np.uint32((table[slot] & _LOW) - one)
-    return columns.size, count
-
-
-@kernel
-def find_columns(columns, table, out):
-    """Write one more than the places of columns to `out`, or 0."""
-    one, half, last = np.uint64(1), np.uint64(32), np.uint64(table.size - 1)
-    for j in range(columns.size):
-        if j + PLACES_AHEAD < columns.size:
-            prefetch(table, slot_of(columns[j + PLACES_AHEAD], table.size))
-        column, slot = np.uint64(columns[j]), slot_of(columns[j], table.size)
-        while table[slot] != 0 and table[slot] >> half != column:
-            slot = (slot + one) & last
         out[j] = np.uint32(table[slot] & _LOW)
+    return columns.size, count
 
 
 @kernel

@@ -83,19 +83,10 @@ def survey(
         small, errors = (screened.small, screened.errors) if screened else _NO_COPIES
         return bool(
             screen.dense_survey(
-                rows.X,
-                words,
-                first,
-                last,
-                multipliers,
-                found,
-                lengths,
-                small,
-                errors,
-                peak,
+                rows.X, words, first, last, multipliers, found, lengths, small, errors, peak,
                 peak.view(word),
             )
-        )
+        )  # fmt: skip
 
     shares = max(1, min(threads, values.size // _WORTH_A_THREAD, n))
     bounds = np.linspace(0, n, shares + 1).astype(int).tolist()

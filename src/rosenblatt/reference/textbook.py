@@ -335,19 +335,3 @@ def _epochs(order: Order, n: int, max_epochs: int, seed: int | None) -> Iterator
             yield [generator.randrange(n) for _ in range(n)]
         else:
             yield order  # type: ignore[misc]
-
-
-__all__ = [
-    "BatchStep",
-    "JointStep",
-    "Step",
-    "average",
-    "batch",
-    "criterion",
-    "criterion_gradient",
-    "dot",
-    "is_mistake",
-    "joint",
-    "online",
-    "sign",
-]

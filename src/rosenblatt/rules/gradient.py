@@ -3,18 +3,10 @@
 The losses, of the margin m = y·(w·x + b): the hinge ``max(0, 1 - m)``, its square, and the
 perceptron's ``max(0, -m)``; their slopes by m are -1, -2(1 - m) and -1. g is the gradient by w.
 
-OGD      update     w -= η_t·g, η_t = η/sqrt(t);  with a penalty also  w -= η_t·λ₂·w  and
-                    w shrunk towards 0 by η_t·λ₁ (truncated gradient), lazily, feature by feature
-         bound      regret against any u at most ‖u‖²·sqrt(T)/(2η) + η·R²·sqrt(T), hinge loss
-         paper      M. Zinkevich (2003), Online convex programming, ICML 20; J. Langford, L. Li,
-                    T. Zhang (2009), Sparse online learning via truncated gradient, JMLR 10
-AdaGrad  update     z += g, n += g²;  w = -sign(z)·η·max(0, |z| - λ·t)/(δ + sqrt(n))
-         bound      regret at most (max ‖u-w‖²/(2η) + η)·Σ sqrt(n)
-         paper      J. Duchi, E. Hazan, Y. Singer (2011), Adaptive subgradient methods, JMLR 12:
-                    the composite dual averaging update with L1
-FTRL     update     z += g - (sqrt(n + g²) - sqrt(n))/α·w, n += g²;
-                    w = -(z - sign(z)·λ₁)/((β + sqrt(n))/α + λ₂), or 0 where |z| <= λ₁
-         paper      B. McMahan et al. (2013), Ad click prediction: a view from the trenches, KDD 19
+With penalties OGD has also ``w -= η_t·λ₂·w``, and w is shrunk towards 0 by η_t·λ₁, lazily, feature
+by feature (truncated gradient: J. Langford, L. Li, T. Zhang (2009), Sparse online learning via
+truncated gradient, JMLR 10). AdaGrad is the composite dual averaging update with L1; the weight of
+FTRL is 0 where ``|z| <= λ₁``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
 """Passive-aggressive learning: the smallest change that repairs the margin of an example.
 
-PA       condition  y·(w·x + b) < 1, the loss ℓ = 1 - y·(w·x + b) is positive
-         update     τ = ℓ/‖(x,c)‖²;  w += τ·y·x, b += τ·y·c²
-         bound      Σ ℓ² <= R²·‖u‖² if u separates with margin 1, so at most R²·‖u‖² mistakes
-PA-I     update     τ = min(C, ℓ/‖(x,c)‖²)
-         bound      at most max(R², 1/C)·(‖u‖² + 2C·Σ ℓ*) mistakes, ℓ* the losses of any u
-PA-II    update     τ = ℓ/(‖(x,c)‖² + 1/(2C))
-         bound      Σ ℓ² <= (R² + 1/(2C))·(‖u‖² + 2C·Σ ℓ*²)
-paper    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer (2006), Online
-         passive-aggressive algorithms, JMLR 7: theorems 2, 4 and 5
-
-With several classes at once the margin is that between the right class and its best rival, and x
-counts twice, once for each (section 8 there, the single-constraint update).
+ℓ = 1 - y·(w·x + b) is the loss of an example, ℓ* that of any u; the bounds below are theorems 2, 4
+and 5 of the paper, and of the mistakes of PA there are R²·‖u‖² at most. With several classes at
+once the margin is that between the right class and its best rival, and x counts twice, once for
+each (section 8 there, the single-constraint update).
 """
 
 from __future__ import annotations

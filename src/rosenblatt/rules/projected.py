@@ -1,19 +1,9 @@
 """Learners of large margins that scale the weights down: ALMA and ROMMA.
 
-ALMA     ALMA_2(α): approximates the largest margin γ* by (1 - α)·γ*
-         condition  y·w·x̂ <= (1 - α)·γ_k, with x̂ = (x,c)/‖(x,c)‖, γ_k = B/sqrt(k)
-         update     w += C/sqrt(k)·y·x̂; then w /= max(1, ‖w‖); k counts the updates from 1
-         bound      at most (2/γ*²)·(2/α - 1)² + 8/α - 4 updates (C = sqrt(2), B = sqrt(8)/α), and
-                    when they end the margin is (1 - α)·γ* at least; w stays in the unit ball
-         paper      C. Gentile (2001), A new approximate maximal margin classification algorithm,
-                    JMLR 2: theorem 3
-ROMMA    condition  y·(w·x + b) <= 0 (aggressive: < 1)
-         update     the shortest w' with y·w'·x >= 1 and w'·w >= ‖w‖²
-         bound      at most R²·‖u‖² mistakes, u the shortest that separates with margin 1
-         paper      Y. Li, P. Long (2002), The relaxed online maximum margin algorithm, Machine
-                    Learning 46: theorem 4 and lemma 3
-
-Both are of the padded example (x, c): the bias takes part in the length of w.
+ALMA_2(α) approximates the largest margin γ* by (1 - α)·γ*, with C = sqrt(2), B = sqrt(8)/α (theorem
+3 of the paper); k counts the updates from 1, and w stays in the unit ball. The bound of ROMMA is
+theorem 4 and lemma 3 of its paper. Both are of the padded example (x, c): the bias takes part in
+the length of w.
 """
 
 from __future__ import annotations

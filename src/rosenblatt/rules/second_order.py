@@ -8,16 +8,8 @@ margin of an example and ``v = (x,c)ᵀΣ(x,c)`` its variance. Every member answ
 so that rare features, whose variance is still large, learn faster. With a diagonal Σ the second
 line is kept to the diagonal: ``σ -= β·(σ·x)²``, which stays positive as ``β·v < 1``.
 
-AROW     condition  m < 1;  β = 1/(v + r), α = (1 - m)·β
-         bound      M + L <= sqrt(r·‖u‖² + uᵀX u)·sqrt(log det(I + X/r) + L) + Σ ℓ* : M mistakes,
-                    L updates without one, X the sum of x·xᵀ over them, ℓ* the losses of any u
-NAROW    condition  m < 1;  r as needed: v/(b·v - 1) where v > 1/b, else no update
-CW       condition  m < φ·sqrt(v): after it, the example is right with probability Φ(φ)
-SCW-I    the same with α at most C;  SCW-II  with a squared loss of weight C
-NHERD    condition  m < 1;  α = (1 - m)/(v + 1/C), β = (C²·v + 2C)/(1 + C·v)²
-SOP      condition  m <= 0; β = 1/(1 + v), α = (1 - m)·β: the perceptron on whitened examples
-         bound      at most inf over u of  Σ ℓ* + sqrt((‖u‖² + uᵀX u)·Σ log(1 + λᵢ)) mistakes,
-                    λ the eigenvalues of X, the sum of x·xᵀ over the mistakes
+In the bounds X is the sum of x·xᵀ over the updates, for SOP over the mistakes, λ its eigenvalues,
+and ℓ* are the losses of any u. SOP is the perceptron on whitened examples.
 """
 
 from __future__ import annotations

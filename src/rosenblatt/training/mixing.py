@@ -132,10 +132,5 @@ class Moves:
     @property
     def nbytes(self) -> int:
         """The bytes that travel."""
-        arrays = [
-            self.values,
-            self.bias,
-            self.counts,
-            *([] if self.index is None else [self.index]),
-        ]
-        return sum(array.nbytes for array in arrays)
+        listed = 0 if self.index is None else self.index.nbytes
+        return self.values.nbytes + self.bias.nbytes + self.counts.nbytes + listed
