@@ -14,10 +14,9 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._classifier import learns_online
+from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
-from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._targets import Targets, arrivals
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
