@@ -236,9 +236,8 @@ class KernelPerceptron(DualModel):
                 given = checks.check_weights(sample_weight, len(y))
                 self._fixed = FixedKernel.by_rows(self, X, given)
                 X = X.astype(self._fixed.dtype, copy=False)
-            out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
-            held = self._held_rows(X, targets, omega, out, X_val, y_val)
-            examples = examples_of(X, targets.codes, omega_in)
+            held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
+            examples = examples_of(X, targets.codes, omega)
             rows, draw, omega = checks.order_of(self.shuffle, examples)
             seed = checks.seed_of(self.random_state, random)
             if not goes_on:
