@@ -1,7 +1,10 @@
-"""What all classifiers share: parameters of a run, predictions, probabilities."""
+"""What all classifiers share: parameters of a run, its progress, predictions, probabilities."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import field, make_dataclass
 from functools import cache
 from inspect import get_annotations
@@ -16,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
-from rosenblatt.training import Plan
+from rosenblatt.training import Epoch, Plan
 
 MOST_RECENT = 10_000  # rows whose scores are remembered
 _SIMPLE = {bool, int, float, str, type(None)}
@@ -251,3 +254,30 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
             callbacks=self._callbacks(),
             **more,
         )
+
+
+@contextmanager
+def progress_bar(
+    name: str, epochs: int, verbose: int
+) -> Iterator[tuple[Callable[[Epoch], None], ...]]:
+    """The callbacks that draw a bar with updates and validation error; none when not verbose."""
+    if not verbose:
+        yield ()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"),
+        TimeElapsedColumn(), TextColumn("{task.fields[said]}"),
+    )  # fmt: skip
+    with Progress(*columns) as bar:
+        task = bar.add_task(name, total=epochs, said="")
+
+        def show(epoch: Epoch) -> None:
+            said = f"{epoch.updates:,} updates"
+            if not math.isnan(epoch.validation_error):
+                said += f", validation error {epoch.validation_error:.2%}"
+            bar.update(task, completed=epoch.epoch, said=said)
+
+        yield (show,)
+        bar.update(task, total=bar.tasks[0].completed)

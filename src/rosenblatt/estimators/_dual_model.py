@@ -171,14 +171,16 @@ class DualModel(Classifier):
             self._problems().joint,
         )  # fmt: skip
 
-    def _held_rows(self, X, targets, omega, out, X_val, y_val) -> HeldOut | None:
-        """The rows to validate on, if any."""
+    def _held_rows(self, X, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
+        """The rows to validate on, if any, and the weights of the rows to learn from."""
+        out, remaining = self._held_out(targets, omega, X_val, y_val, random)
         if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-            return HeldOut(X_val, targets.alike(y_val).codes, np.ones(len(y_val)))
+            return HeldOut(X_val, targets.alike(y_val).codes, np.ones(len(y_val))), remaining
         if out is None:
-            return None
-        return HeldOut(X[out], targets.codes[out], np.broadcast_to(omega, len(targets.codes))[out])
+            return None, remaining
+        weights = np.broadcast_to(omega, targets.codes.shape)[out]
+        return HeldOut(X[out], targets.codes[out], weights), remaining
 
     def _validation_error(self, held: HeldOut, learner: Any, averaged: bool) -> float:
         """The share of the held-out rows, by weight, that a learner gets wrong."""

@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
+from rosenblatt.estimators._classifier import progress_bar
 from rosenblatt.estimators._input import checked_data, surveyed
 from rosenblatt.estimators._online_training import OnlineTraining
-from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._targets import Targets, check_label_options
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import Examples, examples_of

@@ -14,10 +14,9 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._classifier import learns_online
+from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import FixedKernel
-from rosenblatt.estimators._progress import progress_bar
 from rosenblatt.estimators._targets import Targets, arrivals
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
@@ -237,9 +236,8 @@ class KernelPerceptron(DualModel):
                 given = checks.check_weights(sample_weight, len(y))
                 self._fixed = FixedKernel.by_rows(self, X, given)
                 X = X.astype(self._fixed.dtype, copy=False)
-            out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
-            held = self._held_rows(X, targets, omega, out, X_val, y_val)
-            examples = examples_of(X, targets.codes, omega_in)
+            held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
+            examples = examples_of(X, targets.codes, omega)
             rows, draw, omega = checks.order_of(self.shuffle, examples)
             seed = checks.seed_of(self.random_state, random)
             if not goes_on:

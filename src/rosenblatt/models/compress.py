@@ -60,7 +60,10 @@ def compress(
         raise OptionError("loss needs rows to measure it on (--valid FILE)")
     test = _Test(model, rows) if rows is not None else None
     forms = [_form(model, test)]
-    lossless = _sorted(model.sparsified())
+    lossless = model.sparsified()
+    order = np.argsort(lossless.columns, kind="stable")
+    columns, weights = lossless.columns[order], lossless.weights[order]
+    lossless = replace(lossless, columns=columns, weights=weights)
     for precision in PRECISIONS[PRECISIONS.index(model.precision) :]:
         weights = rounded(lossless.weights, precision)
         forms.append(_form(replace(lossless, weights=weights, precision=precision), test))
@@ -75,11 +78,6 @@ def compress(
 
 def _form(model: Model, test: _Test | None) -> Size:
     return Size(model, file_size(model), math.nan if test is None else test.accuracy(model))
-
-
-def _sorted(model: Model) -> Model:
-    order = np.argsort(model.columns, kind="stable")
-    return replace(model, columns=model.columns[order], weights=model.weights[order])
 
 
 def _fitting(model: Model, importance: Array, size: float, test: _Test | None) -> list[Size]:

@@ -221,7 +221,13 @@ class Model:
         import pyarrow as pa
 
         if self.features.origin == "svmlight":
-            return _numbered_row(row), None
+            if not isinstance(row, Mapping):
+                raise ValueError(
+                    "a row of a model of svmlight files is a dict of feature number to value"
+                )
+            columns = np.array([int(number) for number in row], np.uint32)
+            values = np.array([float(value) for value in row.values()], np.float32)
+            return Rows(np.array([0, len(columns)], np.uint64), columns, values), None
         if self.features.origin == "vw":
             if not isinstance(row, str) or "\n" in row:
                 raise ValueError("a row of a model of Vowpal Wabbit files is one line, '| good'")
@@ -327,14 +333,6 @@ class Model:
         """
         used = self.weights.any(axis=1)
         return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
-
-
-def _numbered_row(row: Any) -> Rows:
-    if not isinstance(row, Mapping):
-        raise ValueError("a row of a model of svmlight files is a dict of feature number to value")
-    columns = np.array([int(number) for number in row], np.uint32)
-    values = np.array([float(value) for value in row.values()], np.float32)
-    return Rows(np.array([0, len(columns)], np.uint64), columns, values)
 
 
 def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
