@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rosenblatt.learners.linear import Linear
 
 ONE_RATE = np.ones(1, np.float32)
+_BLOCK = 1 << 16  # numbers, half a megabyte of doubles
 NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin compares with NaN
 
 
@@ -146,9 +147,13 @@ class Part:
             return W, bias
         self.settle()
         steps = max(self.clock, 1e-300)
-        mean = self._without_room(self.sums()) / steps
-        np.subtract(W, mean, out=mean)
-        return mean.astype(W.dtype), bias - self.book[learn.BIAS_SUM] / steps
+        sums, mean = self._without_room(self.sums()), np.empty_like(W)
+        # In blocks that stay in the cache: doubles of all weights of text are hundreds of MB.
+        step = max(1, _BLOCK * len(W) // max(1, W.size))
+        for at in range(0, len(W), step):
+            block = slice(at, at + step)
+            np.subtract(W[block], sums[block] / steps, out=mean[block], casting="same_kind")
+        return mean, bias - self.book[learn.BIAS_SUM] / steps
 
     def present(self, averaged: bool = False) -> tuple[Array, Array]:
         """The weights (problems, features) and the biases, or the mean of both."""
