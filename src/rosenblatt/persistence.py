@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from rosenblatt import tensorfile
-from rosenblatt.models import Model
 from rosenblatt.models.files import damage_is_named, model_from
+from rosenblatt.models.model import Model
 
 _OF_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
 

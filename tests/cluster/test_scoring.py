@@ -16,7 +16,7 @@ from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards, predict_on_s
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.estimators.evaluation import evaluate
 from rosenblatt.estimators.scoring import write_predictions
-from rosenblatt.models import read_model
+from rosenblatt.models.files import read_model
 
 from .reviews import write_reviews
 

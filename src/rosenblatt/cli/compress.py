@@ -47,9 +47,9 @@ def compress(
       rosenblatt compress reviews.model -o small.model --loss 0.1% --valid valid.csv
     """
     from rosenblatt.files import check_output
-    from rosenblatt.models import read_model
     from rosenblatt.models.compress import compress as run
     from rosenblatt.models.compress import parse_share, parse_size
+    from rosenblatt.models.files import read_model
 
     most = None if size is None else parse_size(size)
     may_lose = None if loss is None else parse_share(loss)

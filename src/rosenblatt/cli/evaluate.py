@@ -44,7 +44,7 @@ def evaluate(
     from rosenblatt.estimators.evaluation import evaluate as judge
     from rosenblatt.estimators.evaluation import evaluate_labels
     from rosenblatt.files import check_output
-    from rosenblatt.models import read_model
+    from rosenblatt.models.files import read_model
 
     o.model_first(model, files)
     if plot is not None:

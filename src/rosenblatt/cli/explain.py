@@ -11,7 +11,8 @@ from rosenblatt.cli import options as o
 from rosenblatt.counts import counted
 
 if TYPE_CHECKING:
-    from rosenblatt.models import Explanation, Model
+    from rosenblatt.models.explanation import Explanation
+    from rosenblatt.models.model import Model
 
 
 def explain(
@@ -42,7 +43,7 @@ def explain(
 
       rosenblatt explain news.model "the orbit of the moon" --label sci.space
     """
-    from rosenblatt.models import read_model
+    from rosenblatt.models.files import read_model
 
     loaded = read_model(model)
     found = loaded.explain(_row(loaded, row))

@@ -30,7 +30,7 @@ def export(
     """
     from rosenblatt.cli.lines import readable_size
     from rosenblatt.files import check_output
-    from rosenblatt.models import read_model
+    from rosenblatt.models.files import read_model
 
     if out.suffix not in (".onnx", ".model"):
         raise OptionError(f"{out}: a model is exported to a .onnx or a .model file")

@@ -12,7 +12,7 @@ import typer
 from rosenblatt.counts import counted, noun
 
 if TYPE_CHECKING:
-    from rosenblatt.models import Model
+    from rosenblatt.models.model import Model
 
 WIDTH = 80  # of a terminal on which no line wraps
 

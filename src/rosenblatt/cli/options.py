@@ -11,7 +11,7 @@ from rosenblatt.errors import OptionError
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source
-    from rosenblatt.models import Model
+    from rosenblatt.models.model import Model
 
 # The groups of options in help pages.
 INPUT, FEATURES, LEARNING, OUTPUT = "Input", "Features", "Learning", "Output"

@@ -87,7 +87,7 @@ def predict(
     skip_blas()
     from rosenblatt.estimators.scoring import STDOUT, Wanted
     from rosenblatt.files import check_output
-    from rosenblatt.models import read_model
+    from rosenblatt.models.files import read_model
 
     if json and to not in (None, "jsonl"):
         raise OptionError("--json and --to exclude each other")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.file_run import FileRun
     from rosenblatt.estimators.tuning import Trial
-    from rosenblatt.models import Model
+    from rosenblatt.models.model import Model
 
 # As in the demo: what is reached is green, what to look at yellow. On terminals only.
 _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}

@@ -14,7 +14,7 @@ from rosenblatt.errors import listed
 
 if TYPE_CHECKING:
     from rosenblatt.estimators.evaluation import Evaluation, LabelEvaluation
-    from rosenblatt.models import Model
+    from rosenblatt.models.model import Model
 
 _MOST_COLUMNS = 20  # that are named
 

@@ -20,7 +20,7 @@ from rosenblatt.errors import DataError, listed
 from rosenblatt.estimators.file_rows import rarity_of_model
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.rates import rarity_by
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 
 
 @dataclass(frozen=True)

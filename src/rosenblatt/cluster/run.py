@@ -25,7 +25,7 @@ from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 from rosenblatt.training import Plan, Progress
 
 FEW_ROWS = 10_000  # of a shard, below which accuracy falls

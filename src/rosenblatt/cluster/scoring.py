@@ -26,8 +26,8 @@ from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
 from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
 from rosenblatt.files import replacing
-from rosenblatt.models import Model
 from rosenblatt.models.files import model_from
+from rosenblatt.models.model import Model
 from rosenblatt.training.mixing import tree_sum
 
 Tick = Callable[[int, int], None]

@@ -25,7 +25,7 @@ from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
 from rosenblatt.files import remove_leftovers, temporary_folder
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"

@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -14,18 +14,17 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
-from rosenblatt.gpu.dual import DeviceDual
-from rosenblatt.gpu.gram import DeviceGram
-from rosenblatt.gpu.linear import DeviceLinear
-from rosenblatt.gpu.table import Settings
-from rosenblatt.gpu.together import Group
-from rosenblatt.gpu.votes import scores_on_device
 from rosenblatt.kernels.learn import PADDING
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.log import DualState, Log
 from rosenblatt.learners.problems import Problems, n_problems
 from rosenblatt.learners.protocol import Array
+
+if TYPE_CHECKING:  # what learns on a device is imported when one is asked for
+    from rosenblatt.gpu.dual import DeviceDual
+    from rosenblatt.gpu.linear import DeviceLinear
+    from rosenblatt.gpu.together import Group
+    from rosenblatt.learners.log import DualState, Log
 
 DEVICES = {"auto", "cpu", "cuda"}
 # What device="auto" moves to a GPU: so many problems, and scores of an epoch times features.
@@ -204,6 +203,9 @@ def some_rows(X: Any, rows: Array) -> Any:
 
 def group_of(learners: list[Linear], kinds: Array) -> Group:
     """Learners of the same classes and features on the device, to be trained together."""
+    from rosenblatt.gpu.table import Settings
+    from rosenblatt.gpu.together import Group
+
     first = learners[0]
     settings = [
         Settings(learner.thresholds, math.sqrt(learner.rule[PADDING]), learner.averaging)
@@ -238,6 +240,8 @@ def device_scores(X: Any, weights: Array, bias: Array) -> Any:
 
 def moved_to_cuda(learner: Linear) -> DeviceLinear:
     """A learner on the current CUDA device that goes on from where one on the processor stands."""
+    from rosenblatt.gpu.linear import DeviceLinear
+
     moved = DeviceLinear(
         current_device(), learner.n_classes, learner.n_features, multiclass=learner.multiclass,
         thresholds=learner.thresholds, padding=learner.padding,
@@ -286,6 +290,9 @@ def dual_pays(estimator: Any, X: Any) -> bool:
 
 def dual_learner(fixed: Any, X: Array, problems: Problems, state: DualState) -> DeviceDual:
     """A kernel learner on the current device."""
+    from rosenblatt.gpu.dual import DeviceDual
+    from rosenblatt.gpu.gram import DeviceGram
+
     device = current_device()
     function = None if fixed.options["kernel"] == "precomputed" else fixed.function_by
     with in_plain_words():
@@ -296,6 +303,9 @@ def dual_scores(
     fixed: Any, X: Any, support: Any, log: Log, weights: Array | None, clock: Array, joint: bool
 ) -> Any:
     """The scores of rows on the device by the updates of a log."""
+    from rosenblatt.gpu.gram import DeviceGram
+    from rosenblatt.gpu.votes import scores_on_device
+
     device = current_device()
     with in_plain_words(), device.at_work():
         if fixed.options["kernel"] == "precomputed":

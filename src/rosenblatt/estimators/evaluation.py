@@ -11,8 +11,7 @@ import numpy as np
 
 from rosenblatt.data import Source
 from rosenblatt.estimators.measures import Reliability, mean_area
-from rosenblatt.models import Model
-from rosenblatt.models.model import labelled
+from rosenblatt.models.model import Model, labelled
 
 RANKS = (1, 3, 5)
 _MOST_SCORES = 1 << 26

@@ -16,8 +16,8 @@ from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_run import Settings
 from rosenblatt.estimators.held_out import Target
 from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models import Model
 from rosenblatt.models.calibration import METHODS
+from rosenblatt.models.model import Model
 
 _OF_NGRAMS = ("ngrams", "analyzer", "bits")
 # What the features of a source or a model hold; the other options say how a file is taken apart.

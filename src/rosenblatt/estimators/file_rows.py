@@ -17,7 +17,7 @@ from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.rates import SAMPLE, rarity_of
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 from rosenblatt.training.order import shuffled
 from rosenblatt.training.state import Progress
 

@@ -19,7 +19,7 @@ from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
 
 _VISITS_PER_STEP = 1 << 16

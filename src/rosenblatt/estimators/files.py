@@ -25,7 +25,8 @@ from rosenblatt.estimators.trained_model import check_target, save_somewhere, tr
 from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
-from rosenblatt.models import Model, read_model
+from rosenblatt.models.files import read_model
+from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
 
 

@@ -28,7 +28,7 @@ from rosenblatt.data.writers import (
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.files import replacing
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
 STDOUT = STDIN

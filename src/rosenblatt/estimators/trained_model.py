@@ -20,7 +20,7 @@ from rosenblatt.estimators.file_run import FileRun
 from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
-from rosenblatt.models import Model
+from rosenblatt.models.model import Model
 
 _WORDS = 25  # strongest features per class that a model names
 

@@ -1,7 +1,13 @@
 """What training from files gives: a classifier with its way from raw rows to features."""
 
-from rosenblatt.models.explanation import Explanation
-from rosenblatt.models.files import read_model, write_model
-from rosenblatt.models.model import Model
+from rosenblatt._lazy import lazily
 
-__all__ = ["Explanation", "Model", "read_model", "write_model"]
+_HOME: dict[str, str | None] = {
+    "Explanation": f"{__name__}.explanation",
+    "Model": f"{__name__}.model",
+    "read_model": f"{__name__}.files",
+    "write_model": f"{__name__}.files",
+}
+
+__all__ = sorted(_HOME)
+__getattr__, __dir__ = lazily(__name__, _HOME, globals())
