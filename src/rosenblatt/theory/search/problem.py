@@ -107,7 +107,7 @@ class BinaryProblem:
 
     def part(self, rows: Indices) -> BinaryProblem:
         """Some of the rows as a problem of their own."""
-        return BinaryProblem(self.values[rows], self.y[rows], self.padded)
+        return BinaryProblem(self.values[rows], self.y[rows], self.padded, self.rounded)
 
     @cached_property
     def column_top(self) -> Floats:
