@@ -78,8 +78,8 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.progress import ProgressPrinter
+    from rosenblatt.estimators._interrupts import Stopped
     from rosenblatt.estimators.file_options import Reading
-    from rosenblatt.estimators.files import Stopped
     from rosenblatt.estimators.files import train as run
 
     model_file = out or Path(o.stem(files[0]) + ".model")

@@ -15,6 +15,7 @@ from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut, judged
+from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
@@ -103,6 +104,15 @@ class FileRun:
 
     def begin(self) -> None:
         """Get ready for the first epoch, which here reads the rows."""
+
+    def model(self) -> Model:
+        """The model as it stands now."""
+        return trained_model(self)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether a model would be any other than the one it begins with."""
+        return self.progress.visits > 0 or len(self.runs) > 1
 
     @property
     def progress(self) -> Progress:
