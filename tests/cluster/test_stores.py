@@ -7,7 +7,8 @@ import pytest
 
 from rosenblatt import train
 from rosenblatt.cluster import Scoring, evaluate_on_shards
-from rosenblatt.cluster.stores import Part, expand_all, identity, size_of, store_errors
+from rosenblatt.cluster.stores import expand_all, identity, open_file, size_of, store_errors
+from rosenblatt.data.bytes import ByteSource
 from rosenblatt.errors import DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore:the .* shards have:UserWarning")
@@ -50,10 +51,10 @@ def test_long_errors_of_a_store_are_cut():
 def test_a_file_that_shrinks_while_it_is_read_is_an_error(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"0123456789")
-    part = Part(str(path), 2, 10)
+    part = ByteSource(str(path), open_file(str(path)), part=(2, 10))
     path.write_bytes(b"0123")
-    with pytest.raises(OSError, match="the file was cut short"):
-        part.read()
+    with pytest.raises(DataError, match=r"a\.csv: .* bytes are missing: the file was cut short"):
+        part.head(100)
 
 
 def test_files_of_a_file_uri_are_those_of_the_path(tmp_path):

@@ -127,3 +127,7 @@ def test_svmlight_lines_are_read_as_doubles_and_their_faults_named(tmp_path):
         read_arrays(write(tmp_path, "b.svm", b"1 1:1\n-1 2:x\n"))
     with pytest.raises(DataError, match="the file has no rows"):
         read_arrays(write(tmp_path, "c.svm", b"\n"))
+    with pytest.raises(DataError, match="feature 200,000,000 is beyond the 4,194,304 columns"):
+        read_arrays(write(tmp_path, "d.svm", b"1 200000000:1\n-1 1:1\n"))
+    with pytest.raises(DataError, match="more than 3 cells"):
+        read_arrays(tmp_path / "a.svm", most_cells=3)

@@ -1,6 +1,8 @@
 """Estimators with device="cuda", on a stand-in for the device."""
 
+import gc
 import sys
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -8,9 +10,11 @@ from scipy import sparse
 from sklearn.base import clone
 from tests.gpu.standin import OnDevice, needs_compiler, on_device
 
-from rosenblatt import KernelPerceptron, Perceptron
+from rosenblatt import KernelPerceptron, Perceptron, fit_many
 from rosenblatt.estimators import _device
 from rosenblatt.gpu import device as gpu
+from rosenblatt.gpu.blocks import Blocks
+from rosenblatt.gpu.gram import DeviceGram
 
 
 def digits(n=240, d=6, classes=3, dtype=np.float32, seed=0):
@@ -266,3 +270,32 @@ def test_what_a_device_does_not_know_of_kernels_is_said(standin):
     with pytest.raises(gpu.DeviceError, match="dense rows"):
         KernelPerceptron(device="cuda").fit(sparse.csr_array(X), y)
     assert not _device.dual_pays(KernelPerceptron(), X)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y: Perceptron.textbook(device="cuda").fit(X, y).partial_fit(X, y),
+        lambda X, y: KernelPerceptron.textbook(device="cuda", keep="vote").fit(X, y).predict(X),
+        lambda X, y: fit_many(Perceptron.textbook(), X, y, cv=2, device="cuda"),
+    ],
+    ids=["linear", "kernel", "many"],
+)
+def test_device_memory_is_free_after_a_fit_without_waiting_for_the_garbage_collector(
+    fit, standin, monkeypatch
+):
+    holders = WeakSet()
+    for kind in (Blocks, DeviceGram):
+
+        def register(self, *arguments, begin=kind.__init__, **options):
+            holders.add(self)
+            begin(self, *arguments, **options)
+
+        monkeypatch.setattr(kind, "__init__", register)
+    gc.disable()
+    try:
+        fit(*digits(n=90))
+        assert not holders
+    finally:
+        gc.enable()

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from rosenblatt import examples, reference, trace
 from rosenblatt.tracing.run import rule_of
@@ -219,3 +220,11 @@ def test_other_rules_refuse_what_they_do_not_have():
         trace([[1], [2]], [-1, 1], rule="arow", threshold=3)
     with pytest.raises(ValueError, match="learn online, and start from zero"):
         trace([[1], [2]], [-1, 1], rule="arow", update="batch")
+
+
+def test_sparse_rows_of_millions_of_columns_are_not_written_out():
+    with pytest.raises(ValueError, match="50 rows of 20,000,000 columns: a trace goes through"):
+        trace(sparse.csr_array((50, 20_000_000)), [0, 1] * 25)
+    assert str(trace(sparse.csr_array([[0, 1], [1, 0]]), [0, 1])) == str(
+        trace([[0, 1], [1, 0]], [0, 1])
+    )

@@ -14,7 +14,7 @@ from rosenblatt import training
 from rosenblatt.cluster.dask_engine import DaskEngine
 from rosenblatt.cluster.engines import Call, Parcel, taken
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
-from rosenblatt.cluster.tasks import Leaf, fresh_state, moves_of, rates_at, touched_moves
+from rosenblatt.cluster.tasks import Leaf, epoch_moves, fresh_state, rates_at
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._input import checked_data
@@ -89,7 +89,7 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
     prepared = client.map(prepare, xs, ys, template=template, pure=False)
     places = Places.of(client.gather(client.map(columns_of, prepared, pure=False)), rows)
     if places is not None:
-        columns = client.scatter(places.columns, broadcast=True)
+        columns = engine.share(Parcel.of({"columns": places.columns}, {}))
         prepared = client.map(numbered, prepared, columns=columns, pure=False)
     made = client.gather(template)
     estimator.__dict__.update(made.__dict__ | estimator.get_params(deep=False))
@@ -244,11 +244,12 @@ def columns_of(block: Prepared) -> np.ndarray | None:
     return block.columns
 
 
-def numbered(block: Prepared, columns: np.ndarray) -> Prepared:
+def numbered(block: Prepared, columns: Parcel) -> Prepared:
     """A block that knows the places of its columns among those of all blocks."""
     assert block.columns is not None, "dense blocks have all columns"
-    places = np.zeros(int(columns.max(initial=0)) + 1, np.uint32)
-    places[columns] = np.arange(len(columns))
+    known = columns.arrays["columns"]
+    places = np.zeros(int(known.max(initial=0)) + 1, np.uint32)
+    places[known] = np.arange(len(known))
     return block._replace(columns=places[block.columns])
 
 
@@ -263,20 +264,13 @@ def block_epoch(
     learner = like.like(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
     learner.restore(fresh_state(before, bias))
-    progress = Progress(epoch=epoch - 1)
-    plan = Plan(
-        eta=eta, keep="average" if like.averaging else "last", max_epochs=epoch, tol=None
-    )  # fmt: skip
     examples = block.examples
     rows = type(examples.rows)(*(_aligned(array) for array in examples.rows))
     examples = replace(
         examples, rows=rows, codes=_aligned(examples.codes), omega=_aligned(examples.omega)
     )
     data = Drawn(examples, _aligned(block.order), block.draw, seed)
-    for _ in training.run(learner, data, plan, progress):
-        pass
-    given = (learner.state(), before, bias, share, like.averaging, progress)
-    return moves_of(*given) if index is None else touched_moves(*given, index, len(W))
+    return epoch_moves(learner, data, Plan(eta=eta), epoch, before, bias, share, index, len(W))
 
 
 def _sound(X: Any) -> Any:

@@ -18,7 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.cluster.stores import Part, expand_all, identity, open_file, size_of, store_errors
+from rosenblatt.cluster.stores import (
+    bytes_of,
+    expand_all,
+    identity,
+    open_file,
+    size_of,
+    store_errors,
+)
 from rosenblatt.data.arrow_tables import read_columnar
 from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource, quoted_values
 from rosenblatt.data.csv_tables import Dialect
@@ -158,7 +165,7 @@ def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, .
         first = next(read_columnar(path, format, None, 1, open_file), None)
         names = tuple(first.table.column_names) if first is not None else ("",)
         return File(path, about, size, names=names)
-    reader = Reader([path], format, header, False, BLOCK_BYTES, Part(path, 0, size), mentioned)  # type: ignore[arg-type]
+    reader = Reader([path], format, header, False, BLOCK_BYTES, open_file(path), mentioned)
     return File(path, about, size, reader.is_packed, reader.dialect(path))
 
 
@@ -174,8 +181,7 @@ def _look_at_parquet(path: str, about: dict[str, Any], size: int) -> File:
 
 
 def _format_of(path: str) -> str:
-    source = ByteSource(path, Part(path, 0, size_of(path)))  # type: ignore[arg-type]
-    return detect_format(path, source.head)
+    return detect_format(path, ByteSource(path, open_file(path)).head)
 
 
 def _must_be_alike(file: File, first: File) -> None:
@@ -255,17 +261,16 @@ def row_ends(path: str, wanted: list[int], size: int, delimiter: str, look: Look
 
 def ends_within_quotes(path: str, start: int, end: int, delimiter: str) -> bool:
     """Whether a part of a file that begins with a row and ends with a line break ends in quotes."""
-    data = np.frombuffer(Part(path, start, end).read(), np.uint8)
+    data = np.frombuffer(bytes_of(path, start, end), np.uint8)
     values = quoted_values(data, delimiter)
     return len(values) > 0 and int(values[-1][1]) >= len(data)
 
 
 def _next_line(path: str, at: int, size: int) -> int:
     """The place after the next line break."""
-    file = Part(path, at, size)
-    while data := file.read(_WINDOW):
-        if (found := data.find(b"\n")) >= 0:
-            return at + file.tell() - len(data) + found + 1
+    for begin in range(at, size, _WINDOW):
+        if (found := bytes_of(path, begin, begin + _WINDOW).find(b"\n")) >= 0:
+            return begin + found + 1
     return size
 
 
@@ -273,7 +278,7 @@ def _row_end_after_quotes(path: str, at: int, size: int, delimiter: str) -> int:
     """The end of the first row after a place within quotes."""
     window = _WINDOW
     while True:
-        data = np.frombuffer(b'"' + Part(path, at, min(size, at + window)).read(), np.uint8)
+        data = np.frombuffer(b'"' + bytes_of(path, at, at + window), np.uint8)
         edges = [int(edge) for value in quoted_values(data, delimiter) for edge in value]
         for begin, stop in zip(edges[1::2], [*edges[2::2], len(data)], strict=True):
             if begin < len(data) and (found := data[begin:stop].tobytes().find(b"\n")) >= 0:

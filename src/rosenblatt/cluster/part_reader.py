@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt.cluster.manifest import Manifest, Range, Shard
-from rosenblatt.cluster.stores import Part, open_file
+from rosenblatt.cluster.stores import open_file
 from rosenblatt.data import Batch, Features, Source
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
@@ -129,8 +129,8 @@ class PartReader(Reader):
         dialect = part.file.dialect
         if dialect is not None and part.start:
             dialect = dialect._replace(start=0)
-        stream: Any = Part(part.file.path, part.start, part.end)
-        return dialect, self._blocks(ByteSource(part.file.path, stream), dialect)
+        path, place = part.file.path, (part.start, part.end)
+        return dialect, self._blocks(ByteSource(path, open_file(path), part=place), dialect)
 
     def _columnar(self, part: Any, columns: list[str] | None) -> Iterator[Chunk]:
         """The rows of row groups of Parquet, or of an Arrow file."""
@@ -174,8 +174,8 @@ def _in_file(error: DataError, part: Range) -> DataError:
     """An error whose line, counted in a part, is counted in the file."""
     if error.line is None or not part.start or not part.file.has_lines:
         return error
-    before, file = 0, Part(part.file.path, 0, part.start)
-    while data := file.read(BLOCK_BYTES):
+    before, lines = 0, open_file(part.file.path).get_stream(0, part.start)
+    while data := lines.read(BLOCK_BYTES):
         before += data.count(b"\n")
     place = str(DataError("", path=error.path, line=error.line, column=error.column))
     message = str(error).removeprefix(place)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -130,45 +129,7 @@ def identity(path: str) -> dict[str, Any]:
     return {"name": path, "size": info.size, "modified": info.mtime_ns}
 
 
-class Part(io.RawIOBase):
-    """The bytes of a file from one place to another, as a stream."""
-
-    def __init__(self, path: str, start: int, end: int) -> None:
-        self._file = open_file(path)
-        self._start, self._at, self._end = start, start, end
-        self._file.seek(start)
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Always."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place, counted from the start of the part."""
-        base = {io.SEEK_SET: self._start, io.SEEK_CUR: self._at, io.SEEK_END: self._end}[whence]
-        self._at = base + offset
-        self._file.seek(self._at)
-        return self._at - self._start
-
-    def tell(self) -> int:
-        """The place, counted from the start of the part."""
-        return self._at - self._start
-
-    def read(self, size: int | None = -1) -> bytes:
-        """The next bytes; fewer only at the end."""
-        left = max(0, self._end - self._at)
-        wanted = left if size is None or size < 0 else min(size, left)
-        found = bytes(self._file.read(wanted))
-        self._at += len(found)
-        if len(found) < wanted:
-            raise OSError(f"{wanted - len(found):,} bytes are missing: the file was cut short")
-        return found
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if not self.closed:
-            self._file.close()
-        super().close()
+def bytes_of(path: str, start: int, end: int) -> bytes:
+    """The bytes of a file from one place to another, or to its end."""
+    with open_file(path) as file:
+        return bytes(file.read_at(end - start, start))

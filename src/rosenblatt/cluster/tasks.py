@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -94,28 +94,6 @@ def sample_size(shards: int) -> int:
     return max(64, SAMPLE // shards)
 
 
-class ShardData:
-    """The rows of a shard, in the order of each epoch."""
-
-    repeats, visits_all = False, True
-
-    def __init__(self, examples: Examples, rows: np.ndarray, store: Any, about: dict[str, Any]):
-        self.examples, self.rows, self.store = examples, rows, store
-        self.seed, self.memory = int(about["seed"]), int(about["memory"])
-
-    def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
-        """The rows of an epoch: the first in their order, others in random order."""
-        if epoch == 1:
-            yield self.examples, self.rows
-        elif self.store.size <= self.memory:
-            yield self.examples, shuffled(self.rows, self.seed, epoch)
-        else:
-            visited = np.zeros(len(self.examples), bool)
-            visited[self.rows] = True
-            for order in self.store.orders([self.seed, epoch]):
-                yield self.examples, order[visited[order]]
-
-
 @lru_cache(maxsize=2)
 def _numbering(common: Parcel) -> Numbering:
     """The places of the columns of all shards."""
@@ -146,8 +124,12 @@ def rates_at(rates: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.append(rates[np.minimum(places, last)], rates[last])
 
 
-class AtWork(NamedTuple):
-    """A shard that a task works on: its rows, where its features are, a learner at the weights."""
+@dataclass
+class AtWork:
+    """A shard that a task works on: its rows, where its features are, a learner at the weights.
+
+    A run visits its rows (:class:`rosenblatt.training.order.Data`).
+    """
 
     leaf: Leaf
     about: dict[str, Any]
@@ -160,6 +142,25 @@ class AtWork(NamedTuple):
     weights: np.ndarray
     bias: np.ndarray
     learner: Linear
+
+    repeats, visits_all = False, True
+
+    def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
+        """The rows of an epoch: the first in their order, others in random order."""
+        store, seed = self.rows.store, int(self.about["seed"])
+        if store.size <= int(self.about["memory"]):
+            rows = self.visited if epoch == 1 else shuffled(self.visited, seed, epoch)
+            yield self.examples, rows
+            return
+        is_visited = np.zeros(len(self.examples), bool)
+        is_visited[self.visited] = True
+        for order in store.orders(None if epoch == 1 else [seed, epoch]):
+            yield self.examples, order[is_visited[order]]
+            self.learner.settle()
+
+    def to_score(self, whole: bool) -> np.ndarray:
+        """The rows that are held out, or all of them."""
+        return np.union1d(self.visited, self.held) if whole else self.held
 
 
 def at_work(
@@ -204,7 +205,11 @@ def epoch_sum(
     """
 
     def moved(leaf: Leaf) -> Moves:
-        return _epoch(at_work(leaf, common, weights, folder), epoch)
+        shard = at_work(leaf, common, weights, folder)
+        start = (shard.weights, shard.bias, leaf.share)
+        return epoch_moves(
+            shard.learner, shard, Plan(), epoch, *start, shard.place.index, shard.n_features
+        )
 
     return tree_map(leaves, moved, _added).compact()
 
@@ -214,59 +219,42 @@ def _added(left: Moves, right: Moves) -> Moves:
     return left.added(right) if left.index is None else left + right
 
 
-def _epoch(shard: AtWork, epoch: int) -> Moves:
-    """One epoch over a shard."""
-    average = shard.about["average"]
-    progress = Progress(epoch=epoch - 1)
-    plan = Plan(keep="average" if average else "last", max_epochs=epoch, tol=None)
-    data: Any = ShardData(shard.examples, shard.visited, shard.rows.store, shard.about)
-    for _ in run(shard.learner, data, plan, progress):
-        if shard.rows.store.size > data.memory:
-            shard.learner.settle()
-    given = (shard.weights, shard.bias, shard.leaf.share, average, progress)
-    return touched_moves(shard.learner.state(), *given, shard.place.index, shard.n_features)
-
-
-def touched_moves(
-    state: State, before: np.ndarray, bias: np.ndarray, share: float, average: bool,
-    progress: Progress, index: np.ndarray, n_features: int,
+def epoch_moves(
+    learner: Linear, data: Any, plan: Plan, epoch: int, before: np.ndarray, bias: np.ndarray,
+    share: float, index: np.ndarray | None, n_features: int,
 ) -> Moves:  # fmt: skip
-    """What :func:`moves_of` tells, of the features alone that moved; `index` are their places."""
-    moved = (state.weights != before.T).any(axis=0)
-    if average:
-        moved |= (state.sums != 0).any(axis=0)
-    chosen = np.flatnonzero(moved)
-    few = replace(state, weights=state.weights[:, chosen], before=None)
-    if average:
-        few = replace(few, sums=state.sums[:, chosen])
-    moves = moves_of(few, before[chosen], bias, share, average, progress)
-    return replace(moves, n_features=n_features, index=index[chosen])
+    """How far an epoch moves the weights (features, problems), and their average.
 
-
-def moves_of(
-    state: State, before: np.ndarray, bias: np.ndarray, share: float, average: bool,
-    progress: Progress,
-) -> Moves:  # fmt: skip
-    """How far an epoch has moved the weights (features, problems), and their average.
-
-    All of it times the share, with what the epoch has counted.
+    All of it times the share, with what the epoch has counted. With an `index`, the places of the
+    features among those of all shards, only the features that moved are told.
     """
-    ends, biases = [state.weights.T.astype(np.float64)], [state.bias]
+    average, progress = learner.averaging, Progress(epoch=epoch - 1)
+    keep = "average" if average else "last"
+    for _ in run(learner, data, replace(plan, keep=keep, max_epochs=epoch, tol=None), progress):
+        pass
+    state, told = learner.state(), None
+    chosen: Any = slice(None)
+    if index is not None:
+        moved = (state.weights != before.T).any(axis=0)
+        if average:
+            moved |= (state.sums != 0).any(axis=0)
+        chosen = np.flatnonzero(moved)
+        told = index[chosen]
+    ends, biases = [state.weights[:, chosen].T.astype(np.float64)], [state.bias]
     if average:
         clock = np.maximum(state.clock, 1e-300)
-        ends.append(ends[0] - state.sums.T / clock)
+        ends.append(ends[0] - state.sums[:, chosen].T / clock)
         biases.append(state.bias - state.bias_sums / clock)
-    start = before.astype(np.float64)
+    start, record = before[chosen].astype(np.float64), progress.history[-1]
     values = np.hstack([end - start for end in ends]) * share
-    record = progress.history[-1]
     counts = np.array(
         [
             progress.visits, progress.steps, record.updates, record.updated_rows, record.mistakes,
             share * record.updates,
         ]
     )  # fmt: skip
-    moved = np.concatenate([end - bias for end in biases]) * share
-    return Moves(len(start), None, values, moved, counts)
+    moves = np.concatenate([end - bias for end in biases]) * share
+    return Moves(n_features, told, values, moves, counts)
 
 
 def held_out_scores(
@@ -275,7 +263,7 @@ def held_out_scores(
     """Scores, class numbers and weights of rows held out of some shards, or of all their rows."""
     found = []
     for shard in (at_work(leaf, common, weights, folder) for leaf in leaves):
-        chosen, examples = _to_score(shard, whole), shard.examples
+        chosen, examples = shard.to_score(whole), shard.examples
         scores = np.asarray(shard.learner.scores(examples, chosen))
         found.append([scores, examples.codes[chosen], examples.weights_of(chosen)])
     return [np.concatenate(parts) for parts in zip(*found, strict=True)]
@@ -287,13 +275,9 @@ def errors(
     """The weight of rows held out of some shards, or of all their rows: wrong ones, and all."""
     sums = []
     for shard in (at_work(leaf, common, weights, folder) for leaf in leaves):
-        chosen, examples = _to_score(shard, whole), shard.examples
+        chosen, examples = shard.to_score(whole), shard.examples
         weight = examples.weight_of(chosen)
         error = shard.learner.error(examples, chosen) if len(chosen) else 0.0
         wrong = error * weight if examples.omega.size > 1 else round(error * weight)
         sums.append(np.array([wrong, weight], np.float64))
     return tree_sum(sums, np.add)
-
-
-def _to_score(shard: AtWork, whole: bool) -> np.ndarray:
-    return np.union1d(shard.visited, shard.held) if whole else shard.held

@@ -23,6 +23,8 @@ from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31
+# Of a whole table: every column has a name there, and a weight in a certificate.
+_MOST_COLUMNS = 1 << 22
 
 
 class Arrays(NamedTuple):
@@ -100,7 +102,7 @@ def read_arrays(
     """
     reader = _reader(paths, format, header, name)
     if reader.format == "svmlight":
-        return _svmlight(reader)
+        return _svmlight(reader, most_cells)
     if reader.format in ("vw", "cache"):
         what = "features by name" if reader.format == "vw" else "hashed rows"
         raise DataError(f"{reader.format} files hold {what}, not a table", path=reader.files[0])
@@ -136,9 +138,7 @@ def _table(
         names += more_names
         for parts, column in zip(cells, numbers, strict=True):
             parts.append(column)
-        if most_cells is not None and len(labels) * len(others) > most_cells:
-            message = f"the file has more than {most_cells:,} cells: too many to go through"
-            raise DataError(f"{message} step by step", path=path)
+        _check_size(len(labels), len(others), most_cells, path)
     return Arrays(
         _stack([np.concatenate(parts) for parts in cells]),
         _plain_labels(labels),
@@ -147,6 +147,12 @@ def _table(
         reader.header is not False,
         None if naming is None else tuple(names),
     )
+
+
+def _check_size(rows: int, columns: int, most_cells: int | None, path: str) -> None:
+    if most_cells is not None and rows * columns > most_cells:
+        message = f"the file has more than {most_cells:,} cells: too many to go through"
+        raise DataError(f"{message} step by step", path=path)
 
 
 def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:
@@ -203,7 +209,7 @@ def _plain_labels(labels: list[str]) -> np.ndarray:
     return np.array(labels)
 
 
-def _svmlight(reader: Reader) -> Arrays:
+def _svmlight(reader: Reader, most_cells: int | None) -> Arrays:
     """All lines, by scikit-learn: it reads doubles, kernels do not; but these find faults."""
     from sklearn.datasets import load_svmlight_file
 
@@ -216,5 +222,10 @@ def _svmlight(reader: Reader) -> Arrays:
         for block in blocks:
             read_sparse(block, "svmlight", _MOST_BITS, skip=False)
         raise DataError(f"expected svmlight lines: {error}", path=reader.files[0]) from None
-    columns = tuple(str(j + 1) for j in range(X.shape[1]))
+    rows, width = X.shape
+    if width > _MOST_COLUMNS:
+        message = f"feature {width:,} is beyond the {_MOST_COLUMNS:,} columns of a table"
+        raise DataError(f"{message}: number the features in use from 1", path=reader.files[0])
+    _check_size(rows, width, most_cells, reader.files[0])
+    columns = tuple(str(j + 1) for j in range(width))
     return Arrays(X, y.astype(np.int64) if np.all(y == np.floor(y)) else y, columns, "", False)

@@ -9,7 +9,7 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,19 +39,27 @@ class ByteSource:
     """The bytes of a file, decompressed, without a byte order mark.
 
     A `path` of ``"-"`` is standard input; where a `stream` is read, it is what messages call it.
-    `fault` says why the bytes could not be read to the end, and is empty as long as they could. Of
-    a `live` stream that is not compressed, whole lines are had as soon as they have come.
+    Of a `part`, given by its begin and end, only that is read. `fault` says why the bytes could not
+    be read to the end, and is empty as long as they could. Of a `live` stream that is not
+    compressed, whole lines are had as soon as they have come.
     """
 
-    def __init__(self, path: str, stream: BinaryIO | None = None, live: bool = False) -> None:
+    def __init__(
+        self, path: str, stream: Any = None, live: bool = False, part: tuple[int, int] | None = None
+    ) -> None:
         self.path, self.fault = "<stdin>" if path == STDIN else path, ""
-        self._all_read = False
+        self._all_read, self._due = False, 0
         if path == STDIN and stream is None:
             stream = sys.stdin.buffer
         try:
-            raw = pa.OSFile(path) if stream is None else pa.PythonFile(stream, mode="r")
-            if hasattr(stream, "peek"):
-                magic = bytes(stream.peek(8)[:8])  # type: ignore[union-attr]
+            raw = pa.OSFile(path) if stream is None else stream
+            if not isinstance(raw, pa.NativeFile):
+                raw = pa.PythonFile(stream, mode="r")
+            if part is not None:
+                magic = raw.read_at(8, part[0])
+                raw = raw.get_stream(part[0], part[1] - part[0])
+            elif hasattr(stream, "peek"):
+                magic = bytes(stream.peek(8)[:8])
             else:
                 magic = raw.read(8)
                 raw.seek(0)
@@ -59,6 +67,8 @@ class ByteSource:
             raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
         kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
         self.compression = kinds[0] if kinds else None
+        if part is not None and not kinds:
+            self._due = part[1] - part[0]
         self._stream: Any = raw
         if self.compression == "xz":  # which Arrow does not unpack
             self._stream = lzma.LZMAFile(raw)  # noqa: SIM115 - closed with this
@@ -68,8 +78,8 @@ class ByteSource:
         self._head = b""
         if live and not kinds and _is_waitable(stream):
             # What was taken to see its first bytes; from here on nothing is buffered.
-            self._head = stream.read(len(stream.peek(8)))  # type: ignore[union-attr]
-            self._live = stream.raw  # type: ignore[union-attr]
+            self._head = stream.read(len(stream.peek(8)))
+            self._live = stream.raw
         self._look(len(_BYTE_ORDER_MARK))
         self._head = self._head.removeprefix(_BYTE_ORDER_MARK)
 
@@ -105,7 +115,10 @@ class ByteSource:
             if count == 0:
                 break
             filled += count
+            self._due -= count
         self._all_read = filled < len(room)
+        if self._all_read and self._due > 0 and not self.fault:
+            self.fault = f"{self._due:,} bytes are missing: the file was cut short"
         return filled
 
     def _read_live(self, room: np.ndarray, filled: int) -> int:

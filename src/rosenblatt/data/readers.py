@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -49,7 +49,7 @@ class Reader:
         header: bool | None,
         skip: bool,
         block_bytes: int,
-        stream: BinaryIO | None = None,
+        stream: Any = None,
         mentioned: Collection[str] = (),
         missing: Words = MISSING_WORDS,
         live: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -130,7 +131,8 @@ class Visit:
         self, learner: DeviceDual, examples: Examples, visits: int, weighted: bool, copies: int
     ) -> None:
         xp, n, size = learner.device.xp, len(learner.problems), learner.gram.block_rows
-        self.learner, self.examples, self.n, self.size = learner, examples, n, size
+        # A proxy: two objects that hold each other keep their memory until garbage is collected.
+        self.learner, self.examples, self.n, self.size = proxy(learner), examples, n, size
         self.weighted, self.copies, self.cap = weighted, copies, size * copies
         self.pairs = learner.problems.multiclass == "ovo" and learner.problems.n_classes > 2
         self.order, self.codes = xp.empty(visits, np.int32), xp.empty(visits, np.int32)

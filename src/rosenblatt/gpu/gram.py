@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ class DeviceGram:
         with device.main:
             self.X = device.xp.ascontiguousarray(device.xp.asarray(X))
             self._tf32 = kernel is not None and self._is_exact_in_tf32()
-        self.kernel = None if kernel is None else kernel(self.product)
+        # No method of this object, which would hold it until garbage is collected.
+        self.kernel = None if kernel is None else kernel(partial(_product, device, self._tf32))
         free = _SHARE_OF_MEMORY * device.free_bytes() if megabytes is None else megabytes * 2**20
         width = self.n * self.X.itemsize
         self.is_whole = kernel is None or self.n * width <= free
@@ -70,16 +72,6 @@ class DeviceGram:
             return False
         return bool((xp.rint(X) == X).all()) and float((X * X).sum(axis=1).max()) <= EXACT_SINGLE
 
-    def product(self, A: Any, B: Any) -> Any:
-        """``A·B'``, on tensor cores where that is exact."""
-        out = self.device.xp.empty((A.shape[0], B.shape[0]), A.dtype)
-        own = self._tf32 and A.dtype == np.float32
-        self.device.product(self._tidy(A), self._tidy(B), out, tf32=own)
-        return out
-
-    def _tidy(self, A: Any) -> Any:
-        return self.device.xp.ascontiguousarray(A)
-
     def _make_all(self) -> None:
         if self.kernel is not None:
             chunk = max(1, _CHUNK_BYTES // max(1, self.n * self.X.itemsize))
@@ -92,7 +84,7 @@ class DeviceGram:
     def block(self, rows: Any) -> Any:
         """The entries between some rows."""
         X = self.X[rows]
-        return self._tidy(self.kernel(X, X))  # type: ignore[misc]
+        return self.device.xp.ascontiguousarray(self.kernel(X, X))  # type: ignore[misc]
 
     def rows_in_cache(self, rows: Array) -> Array:
         """The places in ``K`` of the Gram rows of some rows, at most a block; made if need be."""
@@ -130,3 +122,11 @@ class DeviceGram:
             K = self.K[xp.asarray(here)] if self.is_whole else self._entries(here)
             out += xp.asarray(coefficients[:, some]) @ K.astype(np.float64)
         return out
+
+
+def _product(device: Any, tf32: bool, A: Any, B: Any) -> Any:
+    """``A·B'``, on tensor cores where that is exact."""
+    out = device.xp.empty((A.shape[0], B.shape[0]), A.dtype)
+    A, B = map(device.xp.ascontiguousarray, (A, B))
+    device.product(A, B, out, tf32=tf32 and A.dtype == np.float32)
+    return out

@@ -16,25 +16,29 @@ from rosenblatt.learners.protocol import Array, Limits, Tally
 
 
 class Member(DeviceLinear):
-    """One of the models that are trained together: its walks are those of the group."""
+    """One of the models that are trained together: its walks are those of the group.
 
-    def __init__(self, group: Group, number: int) -> None:
-        self._take_part(group.blocks, number, group.rates, False)
-        self.group, self.number = group, number
+    The group tells it what came of them; it does not know the group, whose arrays would else be
+    kept until garbage is collected.
+    """
+
+    tally: Tally
+    lengths: tuple[float, float]
+
+    def __init__(self, blocks: Blocks, number: int, rates: Array) -> None:
+        self._take_part(blocks, number, rates, False)
 
     def walk(self, examples: Any, order: Array, etas: Any = None, limits: Any = Limits()) -> Tally:  # noqa: B008
         """What came of the group's last walk for this model."""
-        tally = self.group.tallies[self.number]
-        assert tally.visits == len(order)
-        return tally
+        assert self.tally.visits == len(order)
+        return self.tally
 
     def mark(self) -> None:
         """The group remembers the weights of all."""
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change in the group's last walk."""
-        norm, change = self.group.lengths[self.number]
-        return float(norm), float(change)
+        return self.lengths
 
 
 class Group:
@@ -54,8 +58,6 @@ class Group:
         self, device: Any, models: Sequence[Settings], kinds: Array, n_classes: int,
         n_features: int, *, multiclass: str, dtype: Any, rates: Array,
     ) -> None:  # fmt: skip
-        self.rates, self.lengths = rates, np.empty((0, 2))
-        self.tallies: list[Tally] = []
         with in_plain_words():
             self.blocks = Blocks(
                 device, models, n_classes, n_features, multiclass=multiclass, dtype=dtype,
@@ -67,7 +69,7 @@ class Group:
                 self._before = (self.blocks.W.copy(), self.blocks.bias.copy())
                 squares = self.blocks.host_table["padding"]  # a bias counts as b/c
                 self._scale = device.xp.asarray(np.where(squares > 0, squares, 1.0))
-        self.members = [Member(self, number) for number in range(len(models))]
+        self.members = [Member(self.blocks, number, rates) for number in range(len(models))]
         self._active = np.ones(len(models), bool)
 
     def walk(
@@ -81,10 +83,14 @@ class Group:
             if not np.array_equal(active, self._active):
                 self.blocks.assign("active", active.astype(np.int32))
                 self._active = active.copy()
-            self.tallies = self.blocks.walk(examples, order, etas, omega=omega)
-            self._measure()
+            tallies = self.blocks.walk(examples, order, etas, omega=omega)
+            for member, tally, (norm, change) in zip(
+                self.members, tallies, self._measured().tolist(), strict=True
+            ):
+                member.tally, member.lengths = tally, (norm, change)
 
-    def _measure(self) -> None:
+    def _measured(self) -> Array:
+        """The length of all weights of each model, and of their change in the last walk."""
         blocks, device = self.blocks, self.blocks.device
         xp, models = device.xp, len(self.members)
         with device.main:
@@ -96,4 +102,4 @@ class Group:
             ]
             found = device.host(xp.stack(squares)).reshape(2, models, -1).sum(axis=2)
             self._before[0][...], self._before[1][...] = W, bias
-        self.lengths = np.sqrt(found.T)
+        return np.sqrt(found.T)

@@ -11,6 +11,8 @@ from rosenblatt.counts import counted
 from rosenblatt.reference import Vector, dot
 from rosenblatt.rules import MISTAKE_RULES
 
+_MOST_DENSE = 10_000_000  # values of a sparse matrix written out
+
 
 @dataclass(frozen=True)
 class TraceProblem:
@@ -121,6 +123,11 @@ def _plain(values: Any) -> list[Any]:
 
 def _rows(X: Any) -> tuple[Vector, ...]:
     if hasattr(X, "toarray"):
+        if math.prod(X.shape) > _MOST_DENSE:
+            raise ValueError(
+                f"X has {X.shape[0]:,} rows of {X.shape[1]:,} columns: a trace goes through all "
+                f"values, at most {_MOST_DENSE:,}"
+            )
         X = X.toarray()
     elif hasattr(X, "to_numpy"):
         X = X.to_numpy()

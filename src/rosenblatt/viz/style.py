@@ -7,6 +7,7 @@ same.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 GOOD, ACCENT, SOFT = "#009E73", "#CC79A7", "#8A8A8A"
 INK = "#222222"
 PALETTE = (NEGATIVE, POSITIVE, GOOD, "#E69F00", ACCENT, "#56B4E9", "#B8A900", INK)
+_MOST_DENSE = 20_000_000  # values of a sparse matrix written out
 MARKERS = ("s", "o", "^", "D", "v", "P", "X", "*")
 
 
@@ -105,6 +107,13 @@ def class_names(classes: Sequence[Any]) -> list[str]:
 
 def named_rows(X: Any) -> tuple[Any, list[str]]:
     """The rows of a data frame, an array or a sparse matrix as floats, and names of the columns."""
-    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
+    if hasattr(X, "toarray"):
+        if math.prod(X.shape) > _MOST_DENSE:
+            raise ValueError(
+                f"X has {X.shape[0]:,} rows of {X.shape[1]:,} columns, too many to draw: "
+                f"at most {_MOST_DENSE:,} values; give fewer rows, or choose columns"
+            )
+        X = X.toarray()
+    rows = np.asarray(X, dtype=float)
     names = [str(name) for name in getattr(X, "columns", [])]
     return rows, names or [f"x{j + 1}" for j in range(rows.shape[1])]

@@ -99,6 +99,11 @@ def test_however_sparse_rows_lie_in_memory_they_are_the_same(change):
         ([[1.0], [np.nan]], [0, 1], "row 1, column 0"),
         ([[np.inf], [1.0]], [0, 1], "row 0, column 0"),
         (sparse.csr_array([[0.0], [np.nan]]), [0, 1], "row 1, column 0"),
+        (
+            sparse.csr_array(([1.0, np.nan], ([2, 1], [5, 10**9])), shape=(1000, 2 * 10**9)),
+            [0, 1] * 500,
+            "row 1, column 1000000000",
+        ),
         ([[1.0], [2.0]], [0, 1, 1], "2 rows but y has 3"),
         ([1.0, 2.0], [0, 1], "2D"),
         ([["a"], ["b"]], [0, 1], "real numbers"),

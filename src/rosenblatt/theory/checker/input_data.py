@@ -76,10 +76,13 @@ def _check_finite(X: Any) -> None:
         total = float(values.sum())
     if math.isfinite(total) or np.isfinite(values).all():
         return
-    place = np.argwhere(~np.isfinite(X.toarray() if sparse.issparse(X) else X))[0]
-    raise ValueError(
-        f"Input X contains NaN or infinity, first at row {place[0]}, column {place[1]}"
-    )
+    if sparse.issparse(X):
+        entries = X.tocoo()
+        first = np.flatnonzero(~np.isfinite(values))[0]
+        row, column = entries.row[first], entries.col[first]
+    else:
+        row, column = np.argwhere(~np.isfinite(values))[0]
+    raise ValueError(f"Input X contains NaN or infinity, first at row {row}, column {column}")
 
 
 def _fractions(X: NDArray[Any]) -> NDArray[Any]:
