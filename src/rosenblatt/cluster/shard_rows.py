@@ -169,7 +169,7 @@ def _write(shard: Shard, reading: Reading, folder: Path) -> None:
         "format": _FORMAT,
         "version": _VERSION,
         "classes": source.classes,
-        "store": summary | {"blocks": [int(edge) for edge in summary["blocks"]]},
+        "store": summary,
         "counts": [source.bad, dict(source.missing), size],
         "digest": digest,
     }
