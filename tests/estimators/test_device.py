@@ -287,9 +287,12 @@ def test_device_memory_is_free_after_a_fit_without_waiting_for_the_garbage_colle
 ):
     holders = WeakSet()
     for kind in (Blocks, DeviceGram):
-        monkeypatch.setattr(
-            kind, "__new__", lambda cls, *_, **__: holders.add(made := object.__new__(cls)) or made
-        )
+
+        def register(self, *arguments, begin=kind.__init__, **options):
+            holders.add(self)
+            begin(self, *arguments, **options)
+
+        monkeypatch.setattr(kind, "__init__", register)
     gc.disable()
     try:
         fit(*digits(n=90))
