@@ -90,6 +90,20 @@ class ClusterRun(FileRun):
                 stacklevel=2,
             )
 
+    def model(self) -> Model:
+        """The model as it stands now, with what the run says of itself."""
+        model, updates = super().model(), self.progress.updates
+        mixed_updates = self.learner.mixed_updates
+        mixed = {"shards": self.shards, "updates": updates, "mixed_updates": mixed_updates}
+        if self.bound is not None:
+            mixed |= {"mixed_bound": self.bound.mixed, "bound": self.bound.total}
+        return replace(model, parameters=model.parameters | {"mixing": mixed})
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether an epoch has ended: weights are mixed there."""
+        return self.progress.epoch > 0 or len(self.runs) > 1
+
     def plan(self) -> Plan:
         """What the present phase is to do."""
         plan = super().plan()

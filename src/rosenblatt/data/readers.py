@@ -41,6 +41,7 @@ class Reader:
 
     text = "text"
     several = False  # whether lines of fastText may have several labels
+    schema: pa.Schema | None = None  # the columns of a table, where they are known already
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Reader:
     ) -> None:
         self.files, self.missing = files, missing
         self.parts: Sequence[Any] = files
+        self._first_part: Any = files[0]  # where the first rows are
         self._mentioned, self.header = mentioned, header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
         self._first: ByteSource | None = ByteSource(files[0], stream, live)
@@ -75,7 +77,7 @@ class Reader:
     @property
     def column_names(self) -> list[str]:
         """All columns."""
-        return self.head().column_names
+        return self.schema.names if self.schema else self.head().column_names
 
     def _no_rows(self, bad: int) -> DataError:
         """That there are none, or only bad ones, and what is wrong with the first."""
@@ -91,7 +93,7 @@ class Reader:
         raise AssertionError("rows that were left out as bad are bad")
 
     def _read_head(self) -> Chunk | None:
-        part = self._first_part()
+        part = self._first_part
         if self.format in COLUMNAR:
             batch = next(self._columnar(part, None), None)
             if batch is not None:
@@ -105,10 +107,6 @@ class Reader:
         found, _ = self._parse(first, dialect, None, True)
         assert isinstance(found, Chunk), "sparse formats have no columns"
         return found
-
-    def _first_part(self) -> Any:
-        """The part that the first rows are in."""
-        return self.parts[0]
 
     def has_several_labels(self) -> bool:
         """Whether a line among the first of a fastText file has several labels."""
@@ -214,9 +212,11 @@ class Reader:
 
     def _schema(self, columns: list[str] | None) -> pa.Schema | None:
         """The columns of JSON lines as the first rows have them, where these have been read."""
-        if self._head is None:
-            return None
-        found = without_nulls(self._head.table.schema)
+        found = self.schema
+        if found is None:
+            if self._head is None:
+                return None
+            found = without_nulls(self._head.table.schema)
         return found if columns is None else pa.schema([found.field(name) for name in columns])
 
     def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:

@@ -13,8 +13,9 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
+from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
+from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
@@ -95,14 +96,21 @@ class FileRun:
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []  # what was tried before, to choose the settings
         self.held_out = HeldOut()  # what held-out rows decided after the first phase
-        self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
-        self.rows = FileRows(
-            source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
-        )
+        self.rows = FileRows(self, valid, folder)
+        self.learner = self.new_learner(self.rows.rarity)
 
     def begin(self) -> None:
         """Get ready for the first epoch, which here reads the rows."""
+
+    def model(self) -> Model:
+        """The model as it stands now."""
+        return trained_model(self)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether a model would be any other than the one it begins with."""
+        return self.progress.visits > 0 or len(self.runs) > 1
 
     @property
     def progress(self) -> Progress:
@@ -215,8 +223,7 @@ class FileRun:
             learner = Family(self._member._member_rule(), **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
-        if hasattr(self, "rows"):
-            learner.reserve(len(self.rows.numbering))
+        learner.reserve(len(self.rows.numbering))
         return learner
 
     def _is_to_be_refitted(self) -> bool:

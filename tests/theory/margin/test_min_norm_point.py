@@ -3,7 +3,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rosenblatt.theory.margin.max_margin import enclose
 from rosenblatt.theory.margin.min_norm_point import by_least_squares, by_newton, shortest
+from rosenblatt.theory.search.clock import Clock, OutOfTimeError
+from rosenblatt.theory.search.problem import BinaryProblem
+
+
+class Steps(Clock):
+    """A clock that allows a number of steps, whatever time they take."""
+
+    def __init__(self, steps):
+        super().__init__(None)
+        self.steps = steps
+
+    def allow(self, seconds):
+        self.steps -= 1
+        if self.steps < 0:
+            raise OutOfTimeError
+
+    @property
+    def passed(self):
+        return self.steps <= 0
 
 
 def rows(seed, n, d):
@@ -42,3 +62,26 @@ def test_rows_around_the_origin_have_nothing_to_be_long():
     Z = np.vstack([np.eye(3), -np.eye(3)] * 30)
     weights, _ = shortest(Z, False, 1e-6)
     assert length(Z, weights) < 1e-6
+
+
+def test_a_clock_stops_newtons_method_between_two_steps():
+    Z, gaps = rows(0, 300, 12), []
+    for steps in (15, 25, 60):
+        losses, w, gap = by_newton(Z, False, 1e-9, Steps(steps))
+        assert (Z @ w).min() / np.linalg.norm(w) <= length(Z, losses)
+        gaps.append(gap)
+    assert gaps[0] > gaps[1] > gaps[2]
+    with pytest.raises(OutOfTimeError):
+        shortest(Z, False, 1e-9, Steps(0))
+
+
+@pytest.mark.parametrize("kind", ["augmented", "geometric"])
+@pytest.mark.parametrize("steps", [0, 1, 7])
+def test_an_interval_is_sound_wherever_the_clock_stops(kind, steps):
+    X = rows(1, 300, 12)
+    y = np.where(np.arange(300) % 2, 1.0, -1.0)
+    problem = BinaryProblem(X * y[:, None], y, True)
+    start = [1] * 12 + [0]
+    hurried, whole = (enclose(problem, kind, start, 1e-6, c) for c in (Steps(steps), Clock(None)))
+    assert 0 < hurried.lower <= whole.upper
+    assert whole.lower <= hurried.upper

@@ -28,8 +28,8 @@ from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices, column_top
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# Numbers in a working set of rows, at most.
-_BLOCK = 20_000_000
+# Numbers in the first working set of rows, at most. Sparse rows become a square block: so many.
+_BLOCK, _SPARSE_ROWS = 20_000_000, 2000
 
 KINDS = ("augmented", "geometric")
 
@@ -147,12 +147,15 @@ def enclose(
         kind = "augmented"
     plane = _Plane(problem, kind)
     w, b = plane.doubles(start)
-    few = max(64, min(4 * plane.d, _BLOCK // plane.d))
+    few = max(64, min(4 * plane.d, max(_BLOCK // plane.d, _SPARSE_ROWS * problem.is_sparse)))
     rows = plane.nearest(w, b, few)
     lower, upper, best, weights = plane.margin(w, b), np.inf, (w, b), np.ones(len(rows))
     best_rows = rows
     for _ in range(200):
-        coefficients, separator = plane.shortest(rows, rtol)
+        try:
+            coefficients, separator = plane.shortest(rows, rtol, clock)
+        except OutOfTimeError:
+            break
         if kind == "geometric":
             coefficients = _balanced(coefficients, problem.y[rows])
         w, b, low, high = plane.bounds(rows, coefficients)
@@ -161,7 +164,7 @@ def enclose(
             low = plane.margin(w, b)
         if low > lower:
             lower, best = low, (w, b)
-        if upper - lower > rtol * upper:
+        if min(high, upper) - lower > rtol * min(high, upper) and not clock.passed:
             support = coefficients > 0
             level = plane.level(rows[support])
             low = plane.margin(*level)
@@ -231,7 +234,9 @@ class _Plane:
             found.append(rows)
         return np.concatenate(found)
 
-    def shortest(self, rows: Indices, rtol: float) -> tuple[Floats, tuple[Floats, float] | None]:
+    def shortest(
+        self, rows: Indices, rtol: float, clock: Clock
+    ) -> tuple[Floats, tuple[Floats, float] | None]:
         """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
         y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
         free = self.kind == "geometric"
@@ -243,7 +248,7 @@ class _Plane:
         Z = part * y[:, None]
         if self.padded:
             Z = np.hstack([Z, (pad * y)[:, None]])
-        found, v = shortest(Z, free, rtol)
+        found, v = shortest(Z, free, rtol, clock)
         if v is None:
             return found, None
         inner = v[: len(mean)]

@@ -14,21 +14,26 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
+from rosenblatt.theory.search.clock import ENDLESS, Clock, OutOfTimeError
 from rosenblatt.theory.search.matrices import Floats
 from rosenblatt.theory.search.squared_hinge_newton import advance, pulls
 
 # From this many rows on, Newton's method is faster.
 _MANY_ROWS = 128
 _STEPS = 60
+# Seconds of a Newton step per row, column and column again, about.
+_SECONDS = 1e-10
 # The weight of the offset's square, if the offset is free.
 _FREE = 1e-8
 
 
-def shortest(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats | None]:
+def shortest(
+    Z: Floats, free: bool, rtol: float, clock: Clock = ENDLESS
+) -> tuple[Floats, Floats | None]:
     """The coefficients λ, up to a factor, and the separator if the method finds it as well.
 
     With `free`, the last column is an offset and does not count as length; then the coefficients
-    of the two classes have the same sum, up to a little.
+    of the two classes have the same sum, up to a little. OutOfTimeError if none are found in time.
 
     Examples
     --------
@@ -38,8 +43,9 @@ def shortest(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats | None]
     """
     size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
     Z = Z / size
-    found = by_newton(Z, free, rtol) if len(Z) >= _MANY_ROWS else None
+    found = by_newton(Z, free, rtol, clock) if len(Z) >= _MANY_ROWS else None
     if found is None:
+        clock.left()
         return by_least_squares(Z, free), None
     losses, w, gap = found
     support = np.flatnonzero(losses)
@@ -73,20 +79,23 @@ def by_least_squares(Z: Floats, free: bool) -> Floats:
     return np.asarray(weights) if weights.max() > 0 else np.ones(n)
 
 
-def by_newton(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats, float] | None:
+def by_newton(
+    Z: Floats, free: bool, rtol: float, clock: Clock = ENDLESS
+) -> tuple[Floats, Floats, float] | None:
     """Coefficients, separator and gap by Newton's method, for rows no longer than one.
 
-    None if it fails.
-
-    The interval between the margin of w and the length of ``Z'ξ`` narrows with ε until roundings
-    widen it again.
+    The best that is found in time; None if it fails. The interval between the margin of w and the
+    length of ``Z'ξ`` narrows with ε until roundings widen it again.
     """
     penalty = np.ones(Z.shape[1])
     if free:
         penalty[-1] = _FREE
     w, best, found = np.zeros(Z.shape[1]), np.inf, None
     for exponent in range(2, 16):
-        w, losses = _minimise(Z, w, 10.0**-exponent * penalty)
+        try:
+            w, losses = _minimise(Z, w, 10.0**-exponent * penalty, clock)
+        except OutOfTimeError:
+            break
         if not losses.any():
             break
         upper = float(np.sqrt((losses @ Z) ** 2 @ (1.0 / penalty))) / float(losses.sum())
@@ -102,7 +111,7 @@ def by_newton(Z: Floats, free: bool, rtol: float) -> tuple[Floats, Floats, float
     return found
 
 
-def _minimise(Z: Floats, w: Floats, penalty: Floats) -> tuple[Floats, Floats]:
+def _minimise(Z: Floats, w: Floats, penalty: Floats, clock: Clock) -> tuple[Floats, Floats]:
     """The w that minimises ``penalty·w²/2 + Σ max(0, 1 - z_i·w)²/2``, and its losses."""
     scores = Z @ w
     last = None
@@ -111,5 +120,6 @@ def _minimise(Z: Floats, w: Floats, penalty: Floats) -> tuple[Floats, Floats]:
         if last is not None and np.array_equal(active, last):
             break
         last = active
+        clock.allow(_SECONDS * np.count_nonzero(active) * len(w) ** 2)
         w, scores, _ = advance(Z, w, scores, penalty)
     return w, pulls(scores)
