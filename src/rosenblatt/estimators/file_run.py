@@ -17,7 +17,6 @@ from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.kernels.packing import Rarity
-from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models.model import Model
@@ -220,6 +219,8 @@ class FileRun:
             threshold: Any = s.threshold
             learner = Linear(thresholds=(threshold, threshold), **shared)
         else:
+            from rosenblatt.learners.family import Family
+
             learner = Family(self._member._member_rule(), **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
