@@ -95,9 +95,6 @@ def judged(run: FileRun) -> HeldOut:
     if found is None:
         return HeldOut()
     scores, truth, weights = found
-    if truth.ndim == 2:
-        assert settings.calibrate is not None, "there are no targets for several labels"
-        return HeldOut(Calibration.fit_labels(scores, truth, settings.calibrate, weights))
     calibration = None
     if settings.calibrate is not None:
         calibration = Calibration.fit(scores, truth, len(names), settings.calibrate, weights)
