@@ -110,15 +110,11 @@ def _check_classes(
 
 def _united(columns: list[np.ndarray], bits: int) -> np.ndarray:
     """All columns: those of the first shard in their order, then the others, increasing."""
-    seen = np.zeros(1 << bits, bool) if bits <= 26 else None
-    if seen is None:
-        rest = np.setdiff1d(np.unique(np.concatenate(columns)), columns[0])
-    else:
-        for some in columns[1:]:
-            seen[some] = True
-        seen[columns[0]] = False
-        rest = np.flatnonzero(seen).astype(np.uint32)
-    return np.concatenate([columns[0], rest])
+    seen = np.zeros(1 << bits, bool)
+    for some in columns[1:]:
+        seen[some] = True
+    seen[columns[0]] = False
+    return np.concatenate([columns[0], np.flatnonzero(seen).astype(np.uint32)])
 
 
 def _rarity(surveys: Sequence[Survey], columns: np.ndarray, bits: int) -> Rarity:

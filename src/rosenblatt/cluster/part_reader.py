@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,14 +11,13 @@ import pyarrow as pa
 
 from rosenblatt.cluster.manifest import Manifest, Range, Shard
 from rosenblatt.cluster.stores import open_file
-from rosenblatt.data import Batch, Features, Source
+from rosenblatt.data import Features, Source
 from rosenblatt.data.arrow_tables import Chunk, read_columnar, without_nulls
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
-from rosenblatt.data.cells import MISSING_WORDS, Words
+from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.readers import BATCH_ROWS, Reader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
-from rosenblatt.data.source import Made
 from rosenblatt.errors import DataError
 from rosenblatt.kernels.text import Ngrams
 
@@ -44,12 +43,13 @@ class Reading:
         format, features, skip, labelled, schema = plain
         return cls(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
 
-    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> ShardSource:
+    def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
         """The rows of a shard."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
         words = self.features.missing_words
-        reader = PartReader(shard, self.format, self.skip, words, schema, self.first)
-        return ShardSource(reader, self.features, self.labelled, classes, self.skip)
+        reader = PartReader(shard, self.format, self.skip, words, self.first)
+        reader.schema = schema
+        return Source(reader, self.features, self.labelled, classes, self.skip)
 
 
 def detect_reading(
@@ -90,39 +90,18 @@ class PartReader(Reader):
     """Parts of files in the place of files; `first` is where the first rows are, if elsewhere."""
 
     def __init__(
-        self,
-        shard: Shard,
-        format: str,
-        skip: bool,
-        missing: Words = MISSING_WORDS,
-        schema: pa.Schema | None = None,
-        first: Range | None = None,
+        self, shard: Shard, format: str, skip: bool, missing: Words, first: Range | None = None
     ) -> None:
         self.parts, self.format, self._skip, self.missing = shard, format, skip, missing
         self.files = list(dict.fromkeys(part.file.path for part in shard))
         dialect = shard[0].file.dialect
         self.header = None if dialect is None else dialect.header
-        self._fixed_schema, self._first_rows = schema, first or shard[0]
-        self._block_bytes = BLOCK_BYTES
+        self._first_part, self._block_bytes = first or shard[0], BLOCK_BYTES
         self._head = self._begun = None
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are."""
         return {"format": self.format, "files": [part.file.about for part in self.parts]}
-
-    @property
-    def column_names(self) -> list[str]:
-        """All columns; where they are known, no row is read for them."""
-        return self._fixed_schema.names if self._fixed_schema else super().column_names
-
-    def _first_part(self) -> Range:
-        return self._first_rows
-
-    def _schema(self, columns: list[str] | None) -> pa.Schema | None:
-        found = self._fixed_schema
-        if found is None:
-            return super()._schema(columns)
-        return found if columns is None else pa.schema([found.field(name) for name in columns])
 
     def _open(self, part: Any) -> tuple[Dialect | None, Iterator[Block]]:
         """How a part is written, and its blocks, without a header."""
@@ -138,36 +117,14 @@ class PartReader(Reader):
         return read_columnar(path, self.format, columns, BATCH_ROWS, open_file, groups)
 
 
-class ShardSource(Source):
-    """The rows of a shard; errors name lines of the file, not of its part.
-
-    Predictions begin with the names of columns, where files do, if `names_wanted`.
-    """
-
-    names_wanted = True
-
-    @property
-    def has_header(self) -> bool:
-        """Whether predictions begin with the names of columns."""
-        return self.names_wanted and super().has_header
-
-    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
-        """The batches from number `start` on."""
-        with self._naming_lines():
-            yield from super().batches(start, lent)
-
-    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
-        """What `work` makes of each batch."""
-        with self._naming_lines():
-            yield from super().mapped(work)
-
-    @contextmanager
-    def _naming_lines(self) -> Iterator[None]:
-        try:
-            yield
-        except DataError as error:
-            own = [part for part in self._reader.parts if part.file.path == error.path]
-            raise (_in_file(error, own[0]) if own else error) from None
+@contextmanager
+def naming_lines(shard: Shard) -> Iterator[None]:
+    """Let errors name lines of files, not of their parts."""
+    try:
+        yield
+    except DataError as error:
+        own = [part for part in shard if part.file.path == error.path]
+        raise (_in_file(error, own[0]) if own else error) from None
 
 
 def _in_file(error: DataError, part: Range) -> DataError:

@@ -23,7 +23,7 @@ import numpy as np
 
 from rosenblatt import tensorfile
 from rosenblatt.cluster.manifest import Shard, name_of
-from rosenblatt.cluster.part_reader import Reading
+from rosenblatt.cluster.part_reader import Reading, naming_lines
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.files import temporary_folder
@@ -134,7 +134,8 @@ def _made(shard: Shard, reading: Reading, kept: Path, name: str) -> ShardRows:
     kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=kept))
     try:
-        _write(shard, reading, unfinished)
+        with naming_lines(shard):
+            _write(shard, reading, unfinished)
         try:
             os.rename(unfinished, kept / name)  # noqa: PTH104 - not onto what is there
         except OSError:
@@ -168,7 +169,7 @@ def _write(shard: Shard, reading: Reading, folder: Path) -> None:
         "format": _FORMAT,
         "version": _VERSION,
         "classes": source.classes,
-        "store": summary | {"blocks": [int(edge) for edge in summary["blocks"]]},
+        "store": summary,
         "counts": [source.bad, dict(source.missing), size],
         "digest": digest,
     }

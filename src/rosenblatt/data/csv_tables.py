@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.arrow_tables import Chunk, Faults, without
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
 from rosenblatt.errors import DataError, NoRowsError
@@ -248,28 +248,26 @@ def _line_of(block: Block, dialect: Dialect, row: int) -> int:
 
 def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
     """Read a block in which something is wrong, row by row."""
-    rows, lines, bad = [], [], 0
-    for line, row in _rows(block, dialect):
-        fault = _fault(row, dialect.names)
-        if fault is None:
-            rows.append(row)
-            lines.append(line)
-        elif skip:
-            bad += 1
-        else:
-            raise DataError(fault[0], path=block.path, line=line, column=fault[1])
+    rows, lines = [], []
+    faults: Faults = []
+    for place, (line, row) in enumerate(_rows(block, dialect)):
+        if fault := _fault(row, dialect.names):
+            faults.append((place, *fault))
+        rows.append([""] * len(dialect.names) if fault else row)
+        lines.append(line)
     places = {name: j for j, name in enumerate(dialect.names)}
     arrays = [pa.array([row[places[name]] for row in rows], pa.string()) for name in columns]
-    return Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__, bad)
+    chunk = Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__)
+    return without(faults, chunk, skip)
 
 
-def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str, str | None] | None:
-    """What is wrong with a row, and in which column if that can be said."""
+def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str | None, str] | None:
+    """In which column something is wrong with a row, if that can be said, and what."""
     if len(row) != len(names):
-        return f"expected {len(names)} values, found {len(row)}", None
+        return None, f"expected {len(names)} values, found {len(row)}"
     for name, cell in zip(names, row, strict=True):
         try:
             cell.encode()
         except UnicodeEncodeError:
-            return f"expected UTF-8, found {cell.encode(errors='surrogateescape')[:40]!r}", name
+            return name, f"expected UTF-8, found {cell.encode(errors='surrogateescape')[:40]!r}"
     return None

@@ -64,6 +64,9 @@ class Batch:
         return len(self.rows.indptr) - 1
 
 
+_UNNAMED = ("text", "fasttext", "svmlight", "vw")
+
+
 class _Uncoded(NamedTuple):
     """The labels of a batch as a thread leaves them: names, which are coded in order."""
 
@@ -110,6 +113,8 @@ class Source:
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._closed = classes is not None
+        # Whether the files hold the names of columns.
+        self.has_header = reader.format not in _UNNAMED and reader.header is not False
 
     @property
     def files(self) -> list[str]:
@@ -276,12 +281,6 @@ class Source:
         """All columns of a table, whether they are features or not; none of hashed rows."""
         has_columns = self.features.origin == "table" and self.format != "cache"
         return self._reader.column_names if has_columns else []
-
-    @property
-    def has_header(self) -> bool:
-        """Whether the files hold the names of columns."""
-        unnamed = ("text", "fasttext", "svmlight", "vw")
-        return self.format not in unnamed and self._reader.header is not False
 
     def number_columns(self) -> set[str]:
         """The columns of a table that hold numbers, whether they are features or not."""
