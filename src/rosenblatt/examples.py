@@ -6,9 +6,7 @@ package; only iris needs scikit-learn, when it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 Row = tuple[float, ...]
 
@@ -62,75 +60,22 @@ def load(name: str) -> Example:
     >>> load("iris").X[0], len(load("iris").X)
     ((1.4, 0.2), 100)
     """
-    if name not in _EXAMPLES:
+    if name not in NAMES:
         raise ValueError(f"there is no example {name!r}; choose one of {', '.join(NAMES)}")
-    return _EXAMPLES[name]()
+    return _iris() if name == "iris" else _EXAMPLES[name]
 
 
-def _movies() -> Example:
-    return Example(
-        name="movies",
-        title="three movie reviews over the words movie, good, bad, not",
-        feature_names=("movie", "good", "bad", "not"),
-        row_names=("movie good", "movie bad", "not good"),
-        X=((1, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 1)),
-        y=(1, -1, -1),
-        class_names=("negative", "positive"),
-        mistake="sign",
-        fit_intercept=False,
-    )
-
-
-def _not_good() -> Example:
-    return Example(
-        name="not-good",
-        title="good, bad, not good, not bad: single words cannot tell them apart",
-        feature_names=("good", "bad", "not"),
-        row_names=("good", "bad", "not good", "not bad"),
-        X=((1, 0, 0), (0, 1, 0), (1, 0, 1), (0, 1, 1)),
-        y=(1, -1, -1, 1),
-        class_names=("negative", "positive"),
-        mistake="sign",
-        fit_intercept=False,
-    )
-
-
-def _not_good_bigrams() -> Example:
-    return Example(
-        name="not-good-bigrams",
-        title="good, bad, not good, not bad: with pairs of words they can be told apart",
-        feature_names=("good", "bad", "not", "not good", "not bad"),
-        row_names=("good", "bad", "not good", "not bad"),
-        X=((1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (1, 0, 1, 1, 0), (0, 1, 1, 0, 1)),
-        y=(1, -1, -1, 1),
-        class_names=("negative", "positive"),
-        mistake="sign",
-        fit_intercept=False,
-    )
+def _reviews(
+    name: str, title: str, words: tuple[str, ...], texts: tuple[str, ...], X: tuple[Row, ...],
+    y: tuple[int, ...],
+) -> Example:  # fmt: skip
+    """Reviews by their words, as the notes have them: sign rule, no bias."""
+    return Example(name, title, words, texts, X, y, ("negative", "positive"), "sign", False)
 
 
 def _gate(name: str, title: str, y: tuple[int, int, int, int]) -> Example:
-    return Example(
-        name=name,
-        title=title,
-        feature_names=("p", "q"),
-        row_names=("neither", "only q", "only p", "both"),
-        X=((0, 0), (0, 1), (1, 0), (1, 1)),
-        y=y,
-        class_names=("false", "true"),
-    )
-
-
-def _triangle() -> Example:
-    return Example(
-        name="triangle",
-        title="three classes at the corners of a triangle",
-        feature_names=("across", "up"),
-        row_names=("left 1", "left 2", "right 1", "right 2", "top 1", "top 2"),
-        X=((0, 0), (1, 0), (4, 0), (4, 1), (2, 3), (2, 4)),
-        y=(0, 0, 1, 1, 2, 2),
-        class_names=("left", "right", "top"),
-    )
+    names, rows = ("neither", "only q", "only p", "both"), ((0, 0), (0, 1), (1, 0), (1, 1))
+    return Example(name, title, ("p", "q"), names, rows, y, ("false", "true"))
 
 
 def _iris() -> Example:
@@ -149,19 +94,46 @@ def _iris() -> Example:
     )
 
 
-_EXAMPLES: MappingProxyType[str, Callable[[], Example]] = MappingProxyType(
-    {
-        "movies": _movies,
-        "not-good": _not_good,
-        "not-good-bigrams": _not_good_bigrams,
-        "and": lambda: _gate("and", "p and q", (-1, -1, -1, 1)),
-        "or": lambda: _gate("or", "p or q", (-1, 1, 1, 1)),
-        "xor": lambda: _gate("xor", "either p or q: no line separates them", (-1, 1, 1, -1)),
-        "iris": _iris,
-        "triangle": _triangle,
-    }
+_WRITTEN = (
+    _reviews(
+        "movies",
+        "three movie reviews over the words movie, good, bad, not",
+        ("movie", "good", "bad", "not"),
+        ("movie good", "movie bad", "not good"),
+        ((1, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 1)),
+        (1, -1, -1),
+    ),
+    _reviews(
+        "not-good",
+        "good, bad, not good, not bad: single words cannot tell them apart",
+        ("good", "bad", "not"),
+        ("good", "bad", "not good", "not bad"),
+        ((1, 0, 0), (0, 1, 0), (1, 0, 1), (0, 1, 1)),
+        (1, -1, -1, 1),
+    ),
+    _reviews(
+        "not-good-bigrams",
+        "good, bad, not good, not bad: with pairs of words they can be told apart",
+        ("good", "bad", "not", "not good", "not bad"),
+        ("good", "bad", "not good", "not bad"),
+        ((1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (1, 0, 1, 1, 0), (0, 1, 1, 0, 1)),
+        (1, -1, -1, 1),
+    ),
+    _gate("and", "p and q", (-1, -1, -1, 1)),
+    _gate("or", "p or q", (-1, 1, 1, 1)),
+    _gate("xor", "either p or q: no line separates them", (-1, 1, 1, -1)),
+    Example(
+        name="triangle",
+        title="three classes at the corners of a triangle",
+        feature_names=("across", "up"),
+        row_names=("left 1", "left 2", "right 1", "right 2", "top 1", "top 2"),
+        X=((0, 0), (1, 0), (4, 0), (4, 1), (2, 3), (2, 4)),
+        y=(0, 0, 1, 1, 2, 2),
+        class_names=("left", "right", "top"),
+    ),
 )
+_EXAMPLES = {example.name: example for example in _WRITTEN}
 
-NAMES = tuple(_EXAMPLES)
+NAMES = ("movies", "not-good", "not-good-bigrams", "and", "or", "xor", "iris", "triangle")
 SEVERAL_CLASSES = ("triangle",)
 TWO_CLASSES = tuple(name for name in NAMES if name not in SEVERAL_CLASSES)

@@ -44,6 +44,14 @@ def test_a_certificate_for_another_file_is_refuted(folder):
     assert "REFUTED: the certificate is about other data" in checked.output
 
 
+def test_a_certificate_that_claims_nothing_is_not_refuted(folder):
+    made = run("certify", "xor.csv", "--label", "y", "--time-limit", 1e-9, "--out", "cert.json")
+    assert "UNDECIDED" in made.output
+    checked = run("verify", "cert.json", "xor.csv")
+    assert checked.exit_code == 1
+    assert checked.output == "NOT PROVEN: the certificate is undecided\n"
+
+
 def test_an_edited_certificate_is_refused(folder):
     run("certify", "xor.csv", "--label", "y", "--out", "cert.json")
     record = json.loads((folder / "cert.json").read_text())

@@ -102,3 +102,9 @@ def test_inspect_says_the_column_beside_the_word(folder):
     told = json.loads(run("inspect", folder / "table.model", "--json"))
     words = {word for pairs in told["words"].values() for word, _ in pairs}
     assert {"text: fun", "job=tech"} <= words
+
+
+def test_a_file_is_not_taken_for_a_text(folder):
+    name = str(folder / "text.model")
+    result = CliRunner().invoke(app, ["explain", name, name])
+    assert str(result.exception) == f"{name} is a file: give one row of it, in quotes"

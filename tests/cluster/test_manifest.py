@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.cluster.manifest import make_manifest
-from rosenblatt.cluster.part_reader import detect_reading
+from rosenblatt.cluster.shards import detect_reading
+from rosenblatt.cluster.shards import rows_of as hashed_rows_of
 from rosenblatt.cluster.stores import expand_all
 from rosenblatt.errors import DataError
 
@@ -181,7 +182,7 @@ def test_lines_in_errors_are_those_of_the_file(tmp_path):
     manifest = make_manifest(path, shards=4)
     reading = detect_reading(manifest, columns={"x": "number"})
     with pytest.raises(DataError, match="line 52, column 'x': expected a number, found 'what'"):
-        [list(reading.open(shard)) for shard in manifest.shards]
+        [hashed_rows_of(shard, reading, str(tmp_path / "rows")) for shard in manifest.shards]
 
 
 def test_blank_lines_and_a_missing_last_line_break_do_no_harm(tmp_path):

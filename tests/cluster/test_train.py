@@ -19,8 +19,8 @@ from rosenblatt.cluster.engines import Call, local_engine
 from rosenblatt.cluster.run import ShardWarning
 from rosenblatt.data import open as open_data
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
+from rosenblatt.estimators._interrupts import Stopped
 from rosenblatt.estimators.evaluation import evaluate
-from rosenblatt.estimators.files import Stopped
 
 from .reviews import same_bits, write_reviews
 
@@ -55,6 +55,15 @@ def test_the_model_is_the_same_for_any_number_and_kind_of_workers(reviews, threa
     assert len(expected.fingerprint["shards"]) == 7
     assert same_bits(train(reviews, **options, workers=threads), expected)
     assert same_bits(train(reviews, **options, workers=2), expected)
+
+
+def test_rows_beyond_the_memory_are_visited_all_the_same(reviews, threads):
+    options = {"label": "sentiment", "workers": threads, "shards": 3}
+    one, whole = (train(reviews, **options, epochs=1, memory=size) for size in (1, 1 << 27))
+    assert np.array_equal(one.weights, whole.weights)  # in the order of the files
+    later = train(reviews, **options, epochs=4, memory=1)
+    assert later.history[0] == whole.history[0]
+    assert later.history[-1]["mistakes"] < later.history[0]["mistakes"] / 2
 
 
 def test_the_model_of_16_shards_is_nearly_as_good_as_that_of_one(tmp_path, threads):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,6 +57,8 @@ def explain(
 
 def _row(model: Model, given: str) -> Any:
     """The row as the model takes it."""
+    if os.path.isfile(given):  # noqa: PTH113 - a Path raises if the text is long
+        raise ValueError(f"{given} is a file: give one row of it, in quotes")
     if model.features.origin == "svmlight":
         pairs = [word.partition(":") for word in given.split() if ":" in word]
         return {number: value for number, _, value in pairs}

@@ -3,50 +3,120 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.cli import train_options as t
+from rosenblatt.cli.options import FEATURES, INPUT, LEARNING, LONG_RUNS, OUTPUT, option
 
 
 def train(
-    files: t.Files,
-    label: t.Label = None,
+    files: Annotated[list[str], typer.Argument(help="Files, patterns, or - for standard input.")],
+    label: Annotated[
+        str | None,
+        option(
+            INPUT,
+            "Label column: its name, or its position from 1 (-1 is the last). Default: label. "
+            "A,B,C: columns of 0 and 1, one per label.",
+            "--label",
+            "-l",
+        ),
+    ] = None,
     text: o.Text = None,
     column: o.Columns = None,
-    out: t.Out = None,
-    valid: t.Valid = None,
-    epochs: t.Epochs = None,
-    averaged: t.Averaged = True,
-    rule: t.Rule = "perceptron",
-    threshold: t.Threshold = None,
-    multiclass: t.Multiclass = None,
-    tune: t.Tune = None,
-    ngrams: t.Ngrams = None,
-    chars: t.Chars = False,
-    bits: t.Bits = None,
-    holdout: t.Holdout = None,
-    label_separator: t.LabelSeparator = None,
-    weight: t.Weight = None,
-    class_weight: t.ClassWeight = None,
-    calibrate: t.Calibrate = "sigmoid",
-    target: t.Target = None,
-    seed: t.Seed = 0,
-    memory: t.Memory = 128,
-    checkpoint: t.Checkpoint = None,
-    every: t.Every = 60.0,
-    every_rows: t.EveryRows = None,
-    resume: t.Resume = False,
-    start: t.Start = None,
-    jobs: t.Jobs = -1,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "The model file; by default FILE with the ending .model.", "--out", "-o"),
+    ] = None,
+    valid: Annotated[
+        list[str] | None, option(LEARNING, "Files that decide the number of epochs.")
+    ] = None,
+    epochs: Annotated[
+        int | None, option(LEARNING, "How many; by default a held-out tenth decides.", min=1)
+    ] = None,
+    averaged: Annotated[
+        bool, option(LEARNING, "Average the weights, or take the last.", "--averaged/--last")
+    ] = True,
+    rule: Annotated[
+        str, option(LEARNING, "What learns: perceptron, arow, pa1, scw1:C=0.5 and so on.")
+    ] = "perceptron",
+    threshold: Annotated[
+        float | None,
+        option(LEARNING, "Correct a row when its margin is at most this; 2, tables 4.", min=0.0),
+    ] = None,
+    multiclass: Annotated[
+        str | None,
+        option(LEARNING, "ovr: each class against the rest; joint (tables): the best other."),
+    ] = None,
+    tune: Annotated[
+        str | None,
+        option(LEARNING, "Choose settings and train in this time: 60s, 5m.", metavar="TIME"),
+    ] = None,
+    ngrams: Annotated[
+        str | None,
+        option(
+            FEATURES,
+            "N-grams of up to N words, or of N to M; 1-2 by default, 3-5 characters.",
+            metavar="N or N-M",
+        ),
+    ] = None,
+    chars: Annotated[
+        bool, option(FEATURES, "N-grams of characters within words instead.", "--chars")
+    ] = False,
+    bits: Annotated[
+        int | None, option(FEATURES, "Hash to 2^BITS columns; 22 by default.", min=8, max=30)
+    ] = None,
+    holdout: Annotated[
+        float | None, option(LEARNING, "Share of rows to hold out.", min=0.0, max=0.9)
+    ] = None,
+    label_separator: Annotated[
+        str | None, option(INPUT, "What separates labels, where a row may have several.")
+    ] = None,
+    weight: Annotated[
+        str | None, option(LEARNING, "A column: how many copies each row stands for.")
+    ] = None,
+    class_weight: Annotated[
+        str | None, option(LEARNING, "Weights of classes: balanced, or a=2,b=1.")
+    ] = None,
+    calibrate: Annotated[
+        str, option(LEARNING, "Probabilities from held-out rows: sigmoid, isotonic or none.")
+    ] = "sigmoid",
+    target: Annotated[
+        str | None,
+        option(
+            LEARNING,
+            "What the threshold between two classes is to reach on held-out rows: "
+            "precision=0.95, recall=0.9 or f1; for the second class, or LABEL:precision=0.95.",
+        ),
+    ] = None,
+    seed: Annotated[int, option(LEARNING, "Decides orders and held-out rows.", min=0)] = 0,
+    memory: Annotated[
+        int, option(LONG_RUNS, "MB of hashed rows to keep in memory; more go to disk.", min=1)
+    ] = 128,
+    checkpoint: Annotated[
+        Path | None, option(LONG_RUNS, "A folder to save the run in while it goes on.")
+    ] = None,
+    every: Annotated[float, option(LONG_RUNS, "Seconds between two checkpoints.", min=0.0)] = 60.0,
+    every_rows: Annotated[
+        int | None, option(LONG_RUNS, "Rows between two checkpoints, whatever the time.", min=1)
+    ] = None,
+    resume: Annotated[
+        bool, option(LONG_RUNS, "Go on with the run saved in the checkpoint folder.", "--resume")
+    ] = False,
+    start: Annotated[
+        Path | None, option(LONG_RUNS, "A model file to go on from.", "--from")
+    ] = None,
+    jobs: Annotated[int, option(LONG_RUNS, "Threads that learn; -1 is all cores.")] = -1,
     workers: o.Workers = None,
     shards: o.Shards = None,
     format: o.Format = None,
     header: o.Header = None,
     missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
-    dry_run: t.DryRun = False,
+    dry_run: Annotated[
+        bool, option(OUTPUT, "Only say what the columns are taken for.", "--dry-run")
+    ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
@@ -78,8 +148,8 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.progress import ProgressPrinter
+    from rosenblatt.estimators._interrupts import Stopped
     from rosenblatt.estimators.file_options import Reading
-    from rosenblatt.estimators.files import Stopped
     from rosenblatt.estimators.files import train as run
 
     model_file = out or Path(o.stem(files[0]) + ".model")

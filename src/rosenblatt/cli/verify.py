@@ -35,8 +35,8 @@ def verify(
     from rosenblatt.theory import verify as check
 
     loaded = load_certificate(certificate)
-    first = next(iter(loaded.values())) if isinstance(loaded, CertificateSet) else loaded
-    source = first.source
+    parts = list(loaded.values()) if isinstance(loaded, CertificateSet) else [loaded]
+    source = parts[0].source
     if source is not None and source.label:
         label = source.label if label is None else label
         # It may say that the first row is data, but not that it is names: a row would be missing.
@@ -52,5 +52,6 @@ def verify(
     elif result.holds:
         say(f"NOT PROVEN for this file: {loaded.verdict}; {result.reason}.", err=True)
     else:
-        say(f"REFUTED: {result.reason}", err=True)
+        claimed = all(part.exact and part.verdict != "undecided" for part in parts)
+        say(f"{'REFUTED' if claimed else 'NOT PROVEN'}: {result.reason}", err=True)
     raise typer.Exit(0 if result else 1)

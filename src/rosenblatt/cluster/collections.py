@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,24 +88,21 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
         raise ValueError(f"At least two classes are needed; all rows have {classes.tolist()}.")
     template = client.submit(first_block, estimator, xs[0], ys[0], classes, rows, pure=False)
     prepared = client.map(prepare, xs, ys, template=template, pure=False)
-    places = Places.of(client.gather(client.map(columns_of, prepared, pure=False)), rows)
-    if places is not None:
-        columns = engine.share(Parcel.of({"columns": places.columns}, {}))
-        prepared = client.map(numbered, prepared, columns=columns, pure=False)
+    found = client.gather(client.map(attrgetter("columns"), prepared, pure=False))
+    columns, shares = _united(found, rows)
     made = client.gather(template)
     estimator.__dict__.update(made.__dict__ | estimator.get_params(deep=False))
-    learner: Any = BlockLearner(engine, made, prepared, template, places)
+    seed = checks.seed_of(estimator.random_state, check_random_state(estimator.random_state))
+    learner: Any = BlockLearner(engine, made, seed, prepared, template, columns, shares)
     leaves = shared_out([Leaf((), str(i)) for i in range(len(rows))], [float(n) for n in rows])
     progress, plan = Progress(), estimator._plan()
     if plan.keep == "average" and len(rows) > 1:
         plan = replace(plan, keep="late_average")
-    random = check_random_state(estimator.random_state)
-    learner.seed = checks.seed_of(estimator.random_state, random)
     shards: Any = Shards(leaves, sum(rows))
     for _ in training.run(learner, shards, plan, progress):
         pass
     shown, last = training.kept_weights(learner, plan, progress), learner.state()
-    estimator._places = None if places is None else places.columns
+    estimator._places = columns
     estimator._base = None
     last = replace(last, weights=estimator._in_columns(last.weights))
     estimator._shown = Weights(np.array(estimator._in_columns(shown.weights)), np.array(shown.bias))
@@ -115,45 +113,40 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
     checks.describe_run(estimator, progress)
 
 
-class Places(NamedTuple):
+def _united(found: list[Any], rows: list[int]) -> tuple[Any, Any]:
     """The columns of sparse rows that occur in some block, and the share of the blocks with each.
 
-    Only they have weights that travel.
+    Only they have weights that travel. None of both if blocks are dense and have all columns.
     """
-
-    columns: np.ndarray
-    shares: np.ndarray
-
-    @classmethod
-    def of(cls, found: list[Any], rows: list[int]) -> Places | None:
-        """From the columns of each block; None if blocks are dense and have all columns."""
-        if any(columns is None for columns in found):
-            return None
-        shares = np.zeros(max(int(columns.max(initial=0)) for columns in found) + 1)
-        for columns, n in zip(found, rows, strict=True):
-            shares[columns] += n / sum(rows)
-        union = np.flatnonzero(shares)
-        return cls(union, shares[union])
+    if any(columns is None for columns in found):
+        return None, None
+    shares = np.zeros(max(int(columns.max(initial=0)) for columns in found) + 1)
+    for columns, n in zip(found, rows, strict=True):
+        shares[columns] += n / sum(rows)
+    union = np.flatnonzero(shares)
+    return union, shares[union]
 
 
 class BlockLearner(MixedLearner):
     """Weights that workers train on blocks of a Dask collection."""
 
     add = staticmethod(Moves.merged)
-    seed = 0
 
     def __init__(
-        self, engine: Any, made: Perceptron, prepared: list[Any], template: Any,
-        places: Places | None,
+        self, engine: Any, made: Perceptron, seed: int, prepared: list[Any], template: Any,
+        columns: Any, shares: Any,
     ) -> None:  # fmt: skip
         own = made._learner
         problems = n_problems(len(made.classes_), own.multiclass)
-        about = {"average": own.averaging, "classes": [str(name) for name in made.classes_]}
-        features = made.n_features_in_ if places is None else len(places.columns)
+        about = {
+            "average": own.averaging, "classes": [str(name) for name in made.classes_],
+            "seed": seed, "eta": float(made._plan().etas(1, 1)[0]),
+        }  # fmt: skip
+        known = {} if columns is None else {"columns": columns}
+        features = made.n_features_in_ if columns is None else len(columns)
         zeros = np.zeros((features, problems), own.dtype)
-        super().__init__(engine, Parcel.of({}, about), zeros, np.zeros(problems))
-        self._prepared, self._template, self._places = prepared, template, places
-        self._eta = float(made._plan().etas(1, 1)[0])
+        super().__init__(engine, Parcel.of(known, about), zeros, np.zeros(problems))
+        self._prepared, self._template, self._shares = prepared, template, shares
 
     def _calls(
         self, function: Any, leaves: Sequence[Leaf], name: str, shared: Any, *given: Any
@@ -162,22 +155,19 @@ class BlockLearner(MixedLearner):
         return [
             Call.of(
                 block_epoch,
-                (block, self._template, shared, *given, leaf.share, self.seed, self._eta),
-                (block.key, name, given, leaf.share, self.seed),
+                (block, self._template, self._common, shared, *given, leaf.share),
+                (block.key, self.common.name, name, given, leaf.share),
             )
             for leaf, block in zip(leaves, self._prepared, strict=True)
         ]
 
     def _mix(self, moves: Moves) -> None:
         """Mix each feature from the blocks that have it: others would only hold it back."""
-        super()._mix(moves if self._places is None else moves.over(self._places.shares))
+        super()._mix(moves if self._shares is None else moves.over(self._shares))
 
 
 class Prepared(NamedTuple):
-    """A block as a learner wants it; sparse rows hold places, whose columns are told.
-
-    Once all blocks are known, these are the places of the columns among those of all blocks.
-    """
+    """A block as a learner wants it; sparse rows hold places, whose columns are told."""
 
     examples: Examples
     order: np.ndarray
@@ -239,27 +229,14 @@ def _in_places(examples: Examples) -> Examples:
     return examples.packed()
 
 
-def columns_of(block: Prepared) -> np.ndarray | None:
-    """The columns that occur in a block; None if it is dense."""
-    return block.columns
-
-
-def numbered(block: Prepared, columns: Parcel) -> Prepared:
-    """A block that knows the places of its columns among those of all blocks."""
-    assert block.columns is not None, "dense blocks have all columns"
-    known = columns.arrays["columns"]
-    places = np.zeros(int(known.max(initial=0)) + 1, np.uint32)
-    places[known] = np.arange(len(known))
-    return block._replace(columns=places[block.columns])
-
-
 def block_epoch(
-    block: Prepared, template: Perceptron, weights: Any, epoch: int, share: float, seed: int,
-    eta: float,
-) -> Moves:  # fmt: skip
+    block: Prepared, template: Perceptron, common: Any, weights: Any, epoch: int, share: float
+) -> Moves:
     """One epoch over a block."""
-    arrays, like = taken(weights).arrays, template._learner
-    W, bias, index = arrays["weights"], arrays["bias"], block.columns
+    arrays, like, common = taken(weights).arrays, template._learner, taken(common)
+    W, bias, index = arrays["weights"], arrays["bias"], None
+    if block.columns is not None:
+        index = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)
     before = W if index is None else W[index]
     learner = like.like(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
@@ -269,8 +246,9 @@ def block_epoch(
     examples = replace(
         examples, rows=rows, codes=_aligned(examples.codes), omega=_aligned(examples.omega)
     )
-    data = Drawn(examples, _aligned(block.order), block.draw, seed)
-    return epoch_moves(learner, data, Plan(eta=eta), epoch, before, bias, share, index, len(W))
+    data = Drawn(examples, _aligned(block.order), block.draw, common.about["seed"])
+    plan = Plan(eta=common.about["eta"])
+    return epoch_moves(learner, data, plan, epoch, before, bias, share, index, len(W))
 
 
 def _sound(X: Any) -> Any:

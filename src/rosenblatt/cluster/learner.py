@@ -85,6 +85,8 @@ class MixedLearner:
         W = np.ascontiguousarray(shown.weights.T)
         parcel = Parcel.of({"weights": W, "bias": np.asarray(shown.bias)}, {})
         shared = self.engine.share(parcel)
+        if self._common is None:
+            self._common = self.engine.share(self.common)
         try:
             yield self._calls(function, leaves, parcel.name, shared, *given)
         finally:
@@ -94,8 +96,6 @@ class MixedLearner:
         self, function: Any, leaves: Sequence[Leaf], name: str, shared: Any, *given: Any
     ) -> list[Call]:
         """A task for each block of shards, which is a subtree of the tree that adds up."""
-        if self._common is None:
-            self._common = self.engine.share(self.common)
         return [
             Call.of(
                 function,

@@ -18,8 +18,7 @@ import pyarrow as pa
 from rosenblatt import tensorfile
 from rosenblatt.cluster.engines import Call, Parcel, engine_for, taken
 from rosenblatt.cluster.manifest import Manifest, Shard
-from rosenblatt.cluster.part_reader import Reading
-from rosenblatt.cluster.shard_rows import shard_name
+from rosenblatt.cluster.shards import Reading, naming_lines, shard_name
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
@@ -192,8 +191,8 @@ def predicted(
     Also the number of rows, and of bad ones; `named` files begin with the names of columns.
     """
     source = reading.open(shard)
-    source.labelled, source.names_wanted = False, named
-    with tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
+    source.labelled, source.has_header = False, source.has_header and named
+    with naming_lines(shard), tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
         is_ending = target.startswith(".")
         path = Path(folder) / f"part{target}" if is_ending else Path(target)
         rows = write_predictions(_model(taken(model)), source, path, wanted, format)
@@ -204,7 +203,8 @@ def evaluated(shard: Shard, reading: Reading, model: Any, keep_scores: bool) -> 
     """Judge a model on a shard; None if it has no rows."""
     found = _model(taken(model))
     try:
-        return evaluate(found, reading.open(shard, found.classes), keep_scores)
+        with naming_lines(shard):
+            return evaluate(found, reading.open(shard, found.classes), keep_scores)
     except NoRowsError:
         return None
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rosenblatt.cluster.bound import run_bound
 from rosenblatt.cluster.engines import Call, Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
-from rosenblatt.cluster.part_reader import Reading, detect_reading
 from rosenblatt.cluster.run import ClusterRun
+from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_frame
 from rosenblatt.data.open import mentioned_names
 from rosenblatt.data.schema import refuse_idle
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators._interrupts import Stopped, interrupts
+from rosenblatt.estimators._interrupts import interrupts
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
+from rosenblatt.estimators.trained_model import check_target, finished, stopped
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
@@ -69,13 +69,13 @@ def train_on_shards(job: Job) -> Model:
     if job.shards is not None and job.shards < 1:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
-    with saved.held() if saved is not None else nullcontext():
-        if saved is not None and saved.file.exists() and not job.resume:
-            raise DataError("a run is saved here; add --resume (resume=True)", path=saved.file)
-        with working_folder(saved) as folder, closing(engine_for(job.workers, folder)) as engine:
-            all_signals = saved is not None or job.out is not None
-            with interrupts(all_signals) as asked:
-                return _trained(job, engine, saved, asked)
+    with (
+        saved.held(job.resume) if saved is not None else nullcontext(),
+        working_folder(saved) as folder,
+        closing(engine_for(job.workers, folder)) as engine,
+        interrupts(all_signals=saved is not None or job.out is not None) as asked,
+    ):
+        return _trained(job, engine, saved, asked)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
         if job.report is not None:
             job.report(run)
         if asked:
-            raise _stop(run, saved, job.out, asked[0])
+            raise stopped(run, saved, job.out, asked[0])
 
     engine.tick = tick
     if saved is None:
@@ -167,39 +167,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
             if epoch is not None and job.report is not None:
                 job.report(run)
     run.bound = run_bound(run)
-    model = finished_model(run)
-    if job.out is not None:
-        save_somewhere(model, job.out)
-    if saved is not None:
-        saved.remove()
-    return model
-
-
-def finished_model(run: ClusterRun) -> Model:
-    """The model as it stands now, with what the run says of itself."""
-    model = trained_model(run)
-    updates, mixed_updates = run.progress.updates, run.learner.mixed_updates
-    mixed = {"shards": run.shards, "updates": updates, "mixed_updates": mixed_updates}
-    if run.bound is not None:
-        mixed |= {"mixed_bound": run.bound.mixed, "bound": run.bound.total}
-    return replace(model, parameters=model.parameters | {"mixing": mixed})
-
-
-def _stop(
-    run: ClusterRun, saved: ClusterCheckpoint | None, out: Path | None, signal: int
-) -> BaseException:
-    """Say how to go on after a signal to stop; what was learned is saved."""
-    epochs = run.progress.epoch
-    if saved is not None:
-        if not saved.file.exists():
-            return Stopped("stopped before the first epoch ended: nothing is saved", signal)
-        return Stopped(f"stopped; go on with the same command and --resume ({saved.file})", signal)
-    if out is None:
-        return KeyboardInterrupt()
-    if epochs == 0 and len(run.runs) == 1:
-        return Stopped("stopped before anything was learned", signal)
-    save_somewhere(finished_model(run), out)
-    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)
+    return finished(run, saved, job.out)
 
 
 class ClusterCheckpoint(Checkpoint):
@@ -213,6 +181,12 @@ class ClusterCheckpoint(Checkpoint):
         "the checkpoint of a run with workers that this release can read; take another folder"
     )
     rows_name = "shards"  # where processes of this machine keep them
+
+    def stopped(self, run: FileRun) -> str:
+        """What to say of a run that is asked to stop; it is saved at the ends of epochs."""
+        if not self.file.exists():
+            return "stopped before the first epoch ended: nothing is saved"
+        return f"stopped; go on with the same command and --resume ({self.file})"
 
     def _told(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         about = {

@@ -162,7 +162,13 @@ def plain_numbers(column: Cells) -> Any:
 
     It is the way of most columns of numbers: a table may have a hundred thousand.
     """
-    numbers = fitting(column, NUMBER) if pa.types.is_string(column.type) else None
+    if not pa.types.is_string(column.type) or not len(column):
+        return None
+    try:
+        float(column[0].as_py() or 0)  # to cast a column of texts takes milliseconds to fail
+    except ValueError:
+        return None
+    numbers = fitting(column, NUMBER)
     if not isinstance(numbers, pa.ChunkedArray) or not numbers.num_chunks:
         return None
     some = numbers.chunk(0)

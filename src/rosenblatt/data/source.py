@@ -64,6 +64,9 @@ class Batch:
         return len(self.rows.indptr) - 1
 
 
+_UNNAMED = ("text", "fasttext", "svmlight", "vw")
+
+
 class _Uncoded(NamedTuple):
     """The labels of a batch as a thread leaves them: names, which are coded in order."""
 
@@ -110,6 +113,8 @@ class Source:
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._closed = classes is not None
+        # Whether the files hold the names of columns.
+        self.has_header = reader.format not in _UNNAMED and reader.header is not False
 
     @property
     def files(self) -> list[str]:
@@ -277,12 +282,6 @@ class Source:
         has_columns = self.features.origin == "table" and self.format != "cache"
         return self._reader.column_names if has_columns else []
 
-    @property
-    def has_header(self) -> bool:
-        """Whether the files hold the names of columns."""
-        unnamed = ("text", "fasttext", "svmlight", "vw")
-        return self.format not in unnamed and self._reader.header is not False
-
     def number_columns(self) -> set[str]:
         """The columns of a table that hold numbers, whether they are features or not."""
         if not self.column_names:
@@ -319,35 +318,23 @@ class Source:
 
     def _known(self, uncoded: _Uncoded) -> list[int]:
         """The code of each name in a batch; new names become classes."""
-        separator = self.features.separator
-        if separator is None:
-            known = self._coded(uncoded.names, uncoded, uncoded.names)
-            return [known[name] for name in uncoded.names]
-        split = [split_labels(name, separator) for name in uncoded.names]
-        labels, cells = [], []
-        for name, parts in zip(uncoded.names, split, strict=True):
-            labels.extend(parts)
-            cells.extend([name] * len(parts))
-        known = self._coded(labels, uncoded, cells)
-        return [self.label_sets.number(known[label] for label in parts) for parts in split]
-
-    def _coded(self, names: list[str], uncoded: _Uncoded, cells: list[str]) -> dict[str, int]:
-        """The code of each name, which stands in one of the cells of a batch."""
+        separator, names = self.features.separator, uncoded.names
+        cells = [[n] if separator is None else split_labels(n, separator) for n in names]
         known = {name: code for code, name in enumerate(self.classes)}
-        for name in sorted_labels(set(names)):
-            if name in known:
-                continue
+        for name in sorted_labels({name for labels in cells for name in labels} - known.keys()):
             if self._closed:
-                raise self._foreign(name, uncoded, cells[names.index(name)])
+                place = next(i for i, labels in enumerate(cells) if name in labels)
+                raise self._foreign(name, uncoded, place)
             if len(self.classes) >= MOST_CLASSES:
                 raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
-        return known
+        if separator is None:
+            return [known[name] for name in names]
+        return [self.label_sets.number(known[label] for label in labels) for labels in cells]
 
-    def _foreign(self, name: str, uncoded: _Uncoded, cell: str) -> DataError:
-        assert uncoded.codes is not None
-        row = int(np.flatnonzero(uncoded.codes == uncoded.names.index(cell))[0])
+    def _foreign(self, name: str, uncoded: _Uncoded, place: int) -> DataError:
+        row = int(np.flatnonzero(uncoded.codes == place)[0])
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
         line = uncoded.found.line_of(row)
         return DataError(message, path=uncoded.found.path, line=line, column=self.features.label)

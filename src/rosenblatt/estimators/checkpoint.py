@@ -53,13 +53,13 @@ class Checkpoint:
         self._last, self._visits = monotonic(), 0
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, resume: bool) -> Iterator[None]:
         """Keep other runs out of the folder, and remove what killed ones left unfinished.
 
         Raises
         ------
         DataError
-            If another run is using the folder.
+            If another run is using the folder, or one is saved there that is not to go on.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = claim(self.lock)
@@ -71,6 +71,9 @@ class Checkpoint:
         with lock:
             remove_leftovers(self.file)
             try:
+                if self.file.exists() and not resume:
+                    message = "a run is saved here; add --resume (resume=True)"
+                    raise DataError(message, path=self.file)
                 yield
             finally:
                 self.lock.unlink(missing_ok=True)
@@ -99,6 +102,11 @@ class Checkpoint:
         }
         tensorfile.write(self.file, arrays, about | own)
         self._last = monotonic()
+
+    def stopped(self, run: FileRun) -> str:
+        """Save a run that is asked to stop; what to say of it."""
+        self.save(run)
+        return f"stopped; go on with the same command and --resume ({self.file})"
 
     def _told(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays of a run and what goes with them, once the rows are on the disk."""
@@ -182,7 +190,6 @@ class Checkpoint:
             if n_classes != known_classes(source):
                 raise ValueError(f"it knows {len(classes)} classes, its learner {n_classes}")
             run.learner.reserve(len(columns))
-        rows.learner, rows.progress = run.learner, run.runs[0]
 
     @staticmethod
     def _restore_progress(run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from rosenblatt.data import Source
-from rosenblatt.errors import DataError, OptionError
-from rosenblatt.estimators._interrupts import Stopped, interrupts
+from rosenblatt.errors import OptionError
+from rosenblatt.estimators._interrupts import interrupts
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_options import (
@@ -21,7 +21,7 @@ from rosenblatt.estimators.file_options import (
     checked_class_weights,
 )
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, save_somewhere, trained_model
+from rosenblatt.estimators.trained_model import check_target, finished, stopped
 from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
@@ -231,17 +231,34 @@ def train(
         rows = reading.open_again(source, rows, choice.ngrams)
         held = None if held is None else reading.open_again(valid, rows, choice.ngrams)
         _weigh(weight, rows, held)
-    with saved.held() if saved is not None else nullcontext():
-        is_saved = saved is not None and saved.file.exists()
-        if saved is not None and is_saved and not resume:
-            raise DataError("a run is saved here; add --resume (resume=True)", path=saved.file)
-        folder = None if saved is None or is_saved else saved.row_folder
-        run = FileRun(rows, settings, valid=held, start=begin, threads=threads, folder=folder)
-        if saved is not None and is_saved:
-            saved.resume(run)
+    with (
+        _begun(rows, settings, saved, resume, valid=held, start=begin, threads=threads) as run,
+        interrupts(all_signals=saved is not None or out is not None) as asked,
+    ):
         run.tuning = [trial.to_json() for trial in trials]
+        for part, plan in run.phases():
+            for _ in run_epochs(run.learner, part, plan, run.progress):
+                if saved is not None:
+                    saved.step(run)
+                if report is not None:
+                    report(run)
+                if asked:
+                    raise stopped(run, saved, out, asked[0])
+        return finished(run, saved, out)
+
+
+@contextmanager
+def _begun(
+    rows: Source, settings: Settings, saved: Checkpoint | None, resume: bool, **rest: Any
+) -> Iterator[FileRun]:
+    """A run where it begins, or where it was saved."""
+    with nullcontext() if saved is None else saved.held(resume):
+        folder = None if saved is None or saved.file.exists() else saved.row_folder
+        run = FileRun(rows, settings, folder=folder, **rest)
+        if saved is not None:
+            saved.resume(run)
         with closing(run.rows):
-            return _trained(run, saved, out, report)
+            yield run
 
 
 def _weigh(column: str | None, *sources: Source | None) -> None:
@@ -271,38 +288,3 @@ def _train_on_shards(
         rest[name] = None if rest[name] is None else Path(rest[name])
     options = reading.options(start)
     return train_on_shards(Job(source, settings, options, start=start, **rest))
-
-
-def _trained(
-    run: FileRun, saved: Checkpoint | None, out: Any, report: Callable[[FileRun], Any] | None
-) -> Model:
-    """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
-    with interrupts(all_signals=saved is not None or out is not None) as asked:
-        for part, plan in run.phases():
-            for _ in run_epochs(run.learner, part, plan, run.progress):
-                if saved is not None:
-                    saved.step(run)
-                if report is not None:
-                    report(run)
-                if asked:
-                    raise _stop(run, saved, out, asked[0])
-        model = trained_model(run)
-        if out is not None:
-            save_somewhere(model, Path(out))
-        if saved is not None:
-            saved.remove()
-    return model
-
-
-def _stop(run: FileRun, saved: Checkpoint | None, out: Any, signal: int) -> BaseException:
-    """Save what there is after a signal to stop, and say how to go on."""
-    if saved is not None:
-        saved.save(run)
-        message = f"stopped; go on with the same command and --resume ({saved.file})"
-        return Stopped(message, signal)
-    if out is None:
-        return KeyboardInterrupt()
-    if run.progress.visits == 0 and len(run.runs) == 1:
-        return Stopped("stopped before anything was learned", signal)
-    save_somewhere(trained_model(run), Path(out))
-    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)

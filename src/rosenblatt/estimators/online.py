@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
@@ -76,27 +76,19 @@ def learn_online(
     >>> learn_online(Perceptron.textbook(), zip(X[:100, 2:], y[:100]), classes=[0, 1]).mistakes
     1
     """
-    if y is not None:
-        return _learn_batches(model, [(stream, y)], classes)
-    pairs = iter(stream)
+    pairs = iter(stream) if y is None else iter([(stream, y)])
     first = next(pairs, None)
     if first is None:
         raise ValueError("The stream is empty: there is nothing to learn from.")
     pairs = chain([first], pairs)
-    if sparse.issparse(first[0]) or np.ndim(first[0]) == 2:
-        return _learn_batches(model, pairs, classes)
-    return _learn_one_by_one(model, pairs, classes)
-
-
-def _learn_batches(model: Perceptron, batches: Iterable[Any], classes: Any) -> OnlineRun:
+    if y is None and not sparse.issparse(first[0]) and np.ndim(first[0]) != 2:
+        return _learn_one_by_one(model, pairs, classes)
     model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
     predictions, wrong = [], []
-    for X, y in batches:
-        codes = model._learn(X, y, classes, foresee=True)
-        y = np.asarray(y)
-        labels = _labels(codes, model.classes_)
-        predictions.append(labels)
-        wrong.append(labels != y)
+    for X, truth in pairs:
+        codes = model._learn(X, truth, classes, foresee=True)
+        predictions.append(_labels(codes, model.classes_))
+        wrong.append(predictions[-1] != np.asarray(truth))
         classes = None
     return OnlineRun(model, np.concatenate(predictions), np.concatenate(wrong).astype(bool))
 

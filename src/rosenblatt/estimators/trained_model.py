@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.checkpoint import Checkpoint
-from rosenblatt.estimators.file_run import FileRun
+from rosenblatt.estimators._interrupts import Stopped
 from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models.model import Model
+
+if TYPE_CHECKING:
+    from rosenblatt.estimators.checkpoint import Checkpoint
+    from rosenblatt.estimators.file_run import FileRun
 
 _WORDS = 25  # strongest features per class that a model names
 
@@ -173,3 +176,27 @@ def save_somewhere(model: Model, target: Path) -> None:
             raise error from None
         message = f"{error.strerror} (the model was saved as {refuge} instead)"
         raise OSError(error.errno, message, os.fspath(target)) from None
+
+
+def finished(run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str] | None) -> Model:
+    """The model of a run that is over, saved; the checkpoint is removed after that."""
+    model = run.model()
+    if out is not None:
+        save_somewhere(model, Path(out))
+    if saved is not None:
+        saved.remove()
+    return model
+
+
+def stopped(
+    run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str] | None, signal: int
+) -> BaseException:
+    """Save what there is after a signal to stop, and say how to go on."""
+    if saved is not None:
+        return Stopped(saved.stopped(run), signal)
+    if out is None:
+        return KeyboardInterrupt()
+    if not run.has_learned:
+        return Stopped("stopped before anything was learned", signal)
+    save_somewhere(run.model(), Path(out))
+    return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)
