@@ -92,7 +92,7 @@ def _by_thresholds(
         ]
         changed = Reduced(part, constant, {})
         inner = decide(changed.problem, clock, minimal or None, weakly=False)
-        return _of_all_rows(problem, v, rows, _in_original_columns(part, inner, changed))
+        return _of_all_rows(problem, v, rows, _in_original_columns(inner, changed))
     if len(sides) == 2 or (sides and not problem.padded):
         return None
     offset = [0] * (problem.width - 1) + [int(sum(sides))]
@@ -159,21 +159,19 @@ def _by_fewer_columns(
         return None
     with suppress(TooSlowError):
         inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
-        return _in_original_columns(problem, inner, changed)
+        found = _in_original_columns(inner, changed)
+        if not changed.rounded or survives(problem, inner, changed, found.weights):
+            return found
     return None
 
 
-def _in_original_columns(
-    problem: BinaryProblem, decision: Decision, changed: Reduced
-) -> Decision | None:
-    """A decision about the reduced problem as one about the original columns, if it is sound."""
+def _in_original_columns(decision: Decision, changed: Reduced) -> Decision:
+    """A decision about the reduced problem as one about the original columns."""
     weights = None if decision.weights is None else tuple(changed.original(decision.weights))
     vectors = [
         NullVector(changed.columns[b.lead], tuple(changed.spread(b.vector)))
         for b in decision.null_vectors
     ]
-    if changed.rounded and not survives(problem, decision, changed, weights):
-        return None
     if decision.balance is not None:
         # Columns that are zero in these rows need no entry; the checker adds them.
         left_out = [b for b in changed.vectors if sum(x != 0 for x in b.vector) > 1]
