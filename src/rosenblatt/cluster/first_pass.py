@@ -11,8 +11,7 @@ import numpy as np
 
 from rosenblatt.cluster.engines import Call, Engine
 from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.part_reader import Reading
-from rosenblatt.cluster.shard_rows import shard_name
+from rosenblatt.cluster.shards import Reading, shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
@@ -110,15 +109,11 @@ def _check_classes(
 
 def _united(columns: list[np.ndarray], bits: int) -> np.ndarray:
     """All columns: those of the first shard in their order, then the others, increasing."""
-    seen = np.zeros(1 << bits, bool) if bits <= 26 else None
-    if seen is None:
-        rest = np.setdiff1d(np.unique(np.concatenate(columns)), columns[0])
-    else:
-        for some in columns[1:]:
-            seen[some] = True
-        seen[columns[0]] = False
-        rest = np.flatnonzero(seen).astype(np.uint32)
-    return np.concatenate([columns[0], rest])
+    seen = np.zeros(1 << bits, bool)
+    for some in columns[1:]:
+        seen[some] = True
+    seen[columns[0]] = False
+    return np.concatenate([columns[0], np.flatnonzero(seen).astype(np.uint32)])
 
 
 def _rarity(surveys: Sequence[Survey], columns: np.ndarray, bits: int) -> Rarity:

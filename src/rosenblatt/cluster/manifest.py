@@ -27,10 +27,10 @@ from rosenblatt.cluster.stores import (
     store_errors,
 )
 from rosenblatt.data.arrow_tables import read_columnar
-from rosenblatt.data.bytes import BLOCK_BYTES, ByteSource, quoted_values
+from rosenblatt.data.bytes import ByteSource, quoted_values
 from rosenblatt.data.csv_tables import Dialect
 from rosenblatt.data.files import check_format, detect_format
-from rosenblatt.data.readers import Reader
+from rosenblatt.data.readers import dialect_of
 from rosenblatt.errors import DataError, listed
 
 _LINES = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
@@ -165,8 +165,9 @@ def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, .
         first = next(read_columnar(path, format, None, 1, open_file), None)
         names = tuple(first.table.column_names) if first is not None else ("",)
         return File(path, about, size, names=names)
-    reader = Reader([path], format, header, False, BLOCK_BYTES, open_file(path), mentioned)
-    return File(path, about, size, reader.is_packed, reader.dialect(path))
+    source = ByteSource(path, open_file(path))
+    dialect = dialect_of(source, format, header, mentioned)
+    return File(path, about, size, source.compression is not None, dialect)
 
 
 def _look_at_parquet(path: str, about: dict[str, Any], size: int) -> File:

@@ -15,12 +15,12 @@ from rosenblatt.cluster.engines import Engine, Parcel
 from rosenblatt.cluster.first_pass import Surveyed, first_pass
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.part_reader import Reading
+from rosenblatt.cluster.shards import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Features, Source
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.held_out import HeldOut, Target, check_target, decided, most_scored
+from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems
@@ -131,20 +131,15 @@ class ClusterRun(FileRun):
         leaves = [leaf for leaf, n in zip(self.found.leaves, counts, strict=True) if n]
         return Shards(shared_out(leaves, [n for n in counts if n]), sum(counts))
 
-    def judged(self) -> HeldOut:
-        """What held-out rows say about probabilities and the decision threshold."""
-        s, classes = self.settings, self.found.classes
-        if s.target is not None:
-            check_target(Target.parse(s.target), classes)
-        valid = self.rows.valid is not None
+    def held_out_scores(self, names: list[str], most: int) -> Any:
+        """Scores, truth and weights of so many held-out rows; None if there are none."""
+        valid, kept = self.rows.valid is not None, self.progress.kept
         leaves = self.found.valid if valid else self.rows.holding_out()
-        if (s.calibrate is None and s.target is None) or not leaves:
-            return HeldOut()
-        kept = self.progress.kept
-        shown = self.learner.weights(s.average) if kept is None else kept.weights
+        if not leaves:
+            return None
+        shown = self.learner.weights(self.settings.average) if kept is None else kept.weights
         found = self.learner.scores_on(leaves, shown, valid)
-        scores, codes, weights = (array[: most_scored(len(classes))] for array in found)
-        return decided(s, classes, scores, codes, weights) if len(codes) else HeldOut()
+        return [array[:most] for array in found] if len(found[1]) else None
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> MixedLearner:
         """A learner of the present phase, where the model to go on from has left it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,20 +29,13 @@ def is_remote(path: str) -> bool:
 
 def expand_all(paths: Any) -> list[str]:
     """The files meant by names and patterns, here or in a store."""
-    names: Iterable[Any] = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: list[str] = []
-    for name in map(str, names):
-        if name == STDIN:
+    found = expand(paths, _in_store)
+    for path in found:
+        if path == STDIN:
             raise DataError(
                 "standard input cannot be cut into shards: write it to a file first, or leave out "
                 "--workers (workers=None)"
             )
-        if name.startswith("file://"):
-            name = unquote(urlsplit(name).path)
-        found.extend(_in_store(name) if is_remote(name) else expand(name))
-    if not found:
-        raise DataError("no file was named")
-    for path in found:
         if not is_remote(path) and Path(path).is_dir():
             raise DataError("is a folder; name the files in it, as in 'folder/*.csv'", path=path)
     return found
@@ -51,6 +43,8 @@ def expand_all(paths: Any) -> list[str]:
 
 def _in_store(uri: str) -> list[str]:
     """The files of a store that a pattern means, sorted by name."""
+    if uri.startswith("file://"):
+        return expand(unquote(urlsplit(uri).path))
     with store_errors(uri):
         before = uri[: min((uri.find(c) for c in _WILD if c in uri), default=len(uri))]
         if before == uri:
@@ -59,14 +53,11 @@ def _in_store(uri: str) -> list[str]:
         store, base = open_store(base_uri)
         listed = store.get_file_info(fs.FileSelector(base, recursive=True, allow_not_found=True))
     lead, pattern = len(base), uri[len(base_uri) :]
-    matches = sorted(
+    return sorted(
         base_uri + info.path[lead:]
         for info in listed
         if info.type == fs.FileType.File and fnmatchcase(info.path[lead:], pattern)
     )
-    if not matches:
-        raise DataError("there is no such file", path=uri)
-    return matches
 
 
 def open_store(uri: str) -> tuple[fs.FileSystem, str]:

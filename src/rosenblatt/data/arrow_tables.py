@@ -29,7 +29,7 @@ from rosenblatt.errors import DataError, shown
 
 _BUFFER = 1 << 18
 
-Faults = list[tuple[int, str, str]]
+Faults = list[tuple[int, str | None, str]]
 
 
 class Chunk(NamedTuple):
@@ -170,7 +170,7 @@ def check_chunk(
             faults.append((row, name, f"expected 0 or 1, found {_shown(chunk, name, row)}"))
     if label is not None and not parts:
         faults.extend([*_bad_utf8(chunk, label), *_missing(chunk, label)])
-    sound = _without(faults, chunk, skip)
+    sound = without(faults, chunk, skip)
     if not parts:
         return sound
     return sound._replace(table=sound.table.append_column(label, label_cells(sound.table, parts)))
@@ -197,7 +197,7 @@ def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
             for row in range(len(column)):
                 if not _fits(column[row : row + 1], field.type):
                     faults.append((row, field.name, message + _shown(chunk, field.name, row)))
-    kept = _without(faults, chunk, skip)
+    kept = without(faults, chunk, skip)
     return kept._replace(table=kept.table.cast(schema))
 
 
@@ -209,21 +209,21 @@ def _fits(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
     return True
 
 
-def _without(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
+def without(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
     """Refuse or leave out the rows in which something is wrong."""
     if not faults:
         return chunk
     if not skip:
-        row, name, message = min(faults)
+        row, name, message = min(faults, key=lambda fault: (fault[0], fault[1] or ""))
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
-    keep = np.ones(chunk.table.num_rows, dtype=bool)
-    keep[[row for row, _, _ in faults]] = False
+    wrong = {row for row, _, _ in faults}  # of a table without columns, which has no rows, too
+    keep = np.isin(np.arange(chunk.table.num_rows), list(wrong), invert=True)
     kept = np.flatnonzero(keep)
     return Chunk(
         chunk.table.filter(pa.array(keep)),
         chunk.path,
         lambda row: chunk.line_of(int(kept[row])),
-        chunk.bad + int(len(keep) - len(kept)),
+        chunk.bad + len(wrong),
     )
 
 

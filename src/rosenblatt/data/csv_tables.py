@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.arrow_tables import Chunk, Faults, without
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
 from rosenblatt.errors import DataError, NoRowsError
@@ -189,46 +189,35 @@ def parse_csv(
 
 
 def _by_arrow(
-    block: Block,
-    dialect: Dialect,
-    types: dict[str, pa.DataType],
-    missing: Words = MISSING_WORDS,
+    block: Block, dialect: Dialect, types: dict[str, pa.DataType], missing: Words = MISSING_WORDS
 ) -> pa.Table | None:
     """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
+    from pyarrow import csv as arrow_csv
+
+    parsing = arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char='"' if dialect.quote else False,
+        newlines_in_values=dialect.quote,
+    )
+    converting = arrow_csv.ConvertOptions(
+        column_types=types,
+        include_columns=list(types),
+        # Arrow compares a missing number before it takes the blanks around it away.
+        null_values=[blank + word for blank in ("", " ") for word in missing],
+        strings_can_be_null=False,
+        check_utf8=False,
+    )
     # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger bites.
     for bite in (max(_BITE, _BITE_PER_COLUMN * len(dialect.names)), len(block.array) + 1):
+        reading = arrow_csv.ReadOptions(
+            column_names=list(dialect.names), use_threads=False, block_size=bite
+        )
         try:
-            return _table(block, dialect, types, bite, missing)
+            return arrow_csv.read_csv(pa.py_buffer(block.array), reading, parsing, converting)
         except pa.ArrowInvalid as error:
             if "straddl" not in str(error):  # a row may be longer than a bite
                 return None
     return None
-
-
-def _table(
-    block: Block, dialect: Dialect, types: dict[str, pa.DataType], bite: int, missing: Words
-) -> pa.Table:
-    from pyarrow import csv as arrow_csv
-
-    return arrow_csv.read_csv(
-        pa.py_buffer(block.array),
-        read_options=arrow_csv.ReadOptions(
-            column_names=list(dialect.names), use_threads=False, block_size=bite
-        ),
-        parse_options=arrow_csv.ParseOptions(
-            delimiter=dialect.delimiter,
-            quote_char='"' if dialect.quote else False,
-            newlines_in_values=dialect.quote,
-        ),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            # Arrow compares a missing number before it takes the blanks around it away.
-            null_values=[blank + word for blank in ("", " ") for word in missing],
-            strings_can_be_null=False,
-            check_utf8=False,
-        ),
-    )
 
 
 def _rows(block: Block, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
@@ -248,28 +237,26 @@ def _line_of(block: Block, dialect: Dialect, row: int) -> int:
 
 def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
     """Read a block in which something is wrong, row by row."""
-    rows, lines, bad = [], [], 0
-    for line, row in _rows(block, dialect):
-        fault = _fault(row, dialect.names)
-        if fault is None:
-            rows.append(row)
-            lines.append(line)
-        elif skip:
-            bad += 1
-        else:
-            raise DataError(fault[0], path=block.path, line=line, column=fault[1])
+    rows, lines = [], []
+    faults: Faults = []
+    for place, (line, row) in enumerate(_rows(block, dialect)):
+        if fault := _fault(row, dialect.names):
+            faults.append((place, *fault))
+        rows.append([""] * len(dialect.names) if fault else row)
+        lines.append(line)
     places = {name: j for j, name in enumerate(dialect.names)}
     arrays = [pa.array([row[places[name]] for row in rows], pa.string()) for name in columns]
-    return Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__, bad)
+    chunk = Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__)
+    return without(faults, chunk, skip)
 
 
-def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str, str | None] | None:
-    """What is wrong with a row, and in which column if that can be said."""
+def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str | None, str] | None:
+    """In which column something is wrong with a row, if that can be said, and what."""
     if len(row) != len(names):
-        return f"expected {len(names)} values, found {len(row)}", None
+        return None, f"expected {len(names)} values, found {len(row)}"
     for name, cell in zip(names, row, strict=True):
         try:
             cell.encode()
         except UnicodeEncodeError:
-            return f"expected UTF-8, found {cell.encode(errors='surrogateescape')[:40]!r}", name
+            return name, f"expected UTF-8, found {cell.encode(errors='surrogateescape')[:40]!r}"
     return None

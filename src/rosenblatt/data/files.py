@@ -38,20 +38,28 @@ def check_format(format: str | None) -> None:
         raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
 
 
-def expand(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files meant by one or several names, where ``*``, ``?`` and ``**`` match many."""
+def expand(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    in_store: Callable[[str], list[str]] | None = None,
+) -> list[str]:
+    """The files meant by one or several names, where ``*``, ``?`` and ``**`` match many.
+
+    `in_store` gives those of a URI.
+    """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
     for name in [os.fspath(name) for name in names]:
         if name == STDIN or Path(name).exists():
-            found.append(name)
+            matches = [name]
+        elif "://" in name and in_store is not None:
+            matches = in_store(name)
         else:
             matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
-            if not matches and "://" in name:
-                raise DataError("files of a store are read by workers: add --workers 1", path=name)
-            if not matches:
-                raise DataError("there is no such file", path=name)
-            found.extend(matches)
+        if not matches:
+            is_uri = "://" in name and in_store is None
+            why = "files of a store are read by workers: add --workers 1"
+            raise DataError(why if is_uri else "there is no such file", path=name)
+        found.extend(matches)
     if not found:
         raise DataError("no file was named")
     return found

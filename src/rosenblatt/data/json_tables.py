@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.arrow_tables import Chunk, Faults, without
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import is_utf8
-from rosenblatt.errors import DataError, shown
+from rosenblatt.errors import shown
 
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
@@ -71,28 +71,23 @@ def _by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
 def _second_look(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     """Read line by line, to find those that are not objects or do not fit into the columns."""
     rows: list[dict[str, Any]] = []
-    lines: list[int] = []
-    faults: dict[int, tuple[str, str | None]] = {}
-    for number, line in block.filled_lines():
+    lines, faults = [], Faults()
+    for place, (line, content) in enumerate(block.filled_lines()):
+        lines.append(line)
         try:
-            rows.append(_object(line))
-            lines.append(number)
+            rows.append(_object(content))
         except (ValueError, RecursionError) as error:
-            faults[number] = (f"expected a JSON object: {error}", None)
+            rows.append({})
+            faults.append((place, None, f"expected a JSON object: {error}"))
     for field in schema or ():
-        for row in _misfits([row.get(field.name) for row in rows], field.type):
-            found = shown(rows[row][field.name])
+        for place in _misfits([row.get(field.name) for row in rows], field.type):
+            found = shown(rows[place].pop(field.name))
             message = f"expected {field.type}, as in the first rows, found {found}"
-            faults[lines[row]] = (message, field.name)
-    if faults and not skip:
-        first = min(faults)
-        message, column = faults[first]
-        raise DataError(message, path=block.path, line=first, column=column)
-    kept = [row for row, line in enumerate(lines) if line not in faults]
-    names = dict.fromkeys(name for row in kept for name in rows[row])
+            faults.append((place, field.name, message))
+    names = dict.fromkeys(name for row in rows for name in row)
     kinds = names if schema is None else dict(zip(schema.names, schema.types, strict=True))
-    columns = {name: _column([rows[row].get(name) for row in kept], kinds[name]) for name in kinds}
-    return Chunk(pa.table(columns), block.path, lambda row: lines[kept[row]], len(faults))
+    columns = {name: _column([row.get(name) for row in rows], kinds[name]) for name in kinds}
+    return without(faults, Chunk(pa.table(columns), block.path, lines.__getitem__), skip)
 
 
 def _object(line: bytes) -> dict[str, Any]:

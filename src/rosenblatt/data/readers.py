@@ -139,16 +139,6 @@ class Reader:
         """When files were written that are too large for their fingerprints to cover them."""
         return [last_change(path) for path in self.files]
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether the first file is compressed; to be asked before it is read."""
-        assert self._first is not None
-        return self._first.compression is not None
-
-    def dialect(self, path: str) -> Dialect | None:
-        """How a file is written, where that is a question."""
-        return self._open(path)[0]
-
     def first_lines(self) -> pa.Table:
         """The first lines of the first file as they stand, in one column of bytes."""
         block = next(self._open(self.parts[0])[1])
@@ -225,17 +215,12 @@ class Reader:
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
         """How a file is written, where that is a question, and its blocks, without a header."""
         source = self._take(path)
-        if self.format not in ("csv", "tsv"):
+        dialect = dialect_of(source, self.format, self.header, self._mentioned)
+        if dialect is None:
             return None, self._blocks(source, None)
-        dialect = detect_dialect(
-            _sample(source), self.format, source.path, self.header, self._mentioned
-        )
         names = list(dialect.names)
-        must_differ(names, source.path, self.header is None)
         if self._head is None:
             self.header = dialect.header
-            if not dialect.is_certain:
-                _say_what_was_taken(dialect.header, source.path)
         elif names != self._head.table.column_names:
             message = f"the columns are {listed(names)}, not as in the first file"
             raise DataError(message, path=source.path, line=1)
@@ -284,16 +269,22 @@ def must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
         )
 
 
-def _say_what_was_taken(header: bool, path: str) -> None:
-    """One line to standard error where the first row could be names or data."""
-    if os.environ.get("ROSENBLATT_QUIET"):
-        return
-    what, option = ("the header", "--no-header") if header else ("data", "--header")
-    print(
-        f"rosenblatt: {path}: the first row was taken for {what}; if that is wrong, say {option} "
-        f"(header={not header})",
-        file=sys.stderr,
-    )
+def dialect_of(
+    source: ByteSource, format: str, header: bool | None, mentioned: Collection[str]
+) -> Dialect | None:
+    """How a file is written, where that is a question; a line to standard error where in doubt."""
+    if format not in ("csv", "tsv"):
+        return None
+    dialect = detect_dialect(_sample(source), format, source.path, header, mentioned)
+    must_differ(list(dialect.names), source.path, header is None)
+    if not dialect.is_certain and not os.environ.get("ROSENBLATT_QUIET"):
+        what, option = ("the header", "--no-header") if dialect.header else ("data", "--header")
+        print(
+            f"rosenblatt: {source.path}: the first row was taken for {what}; if that is wrong, "
+            f"say {option} (header={not dialect.header})",
+            file=sys.stderr,
+        )
+    return dialect
 
 
 def _sample(source: ByteSource) -> bytes:

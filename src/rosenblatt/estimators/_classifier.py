@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
 from rosenblatt.training import Epoch, Plan
 
 MOST_RECENT = 10_000  # rows whose scores are remembered
@@ -161,10 +160,10 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         """From scores to probabilities; there where `calibrate` is set and rows were held out."""
         if getattr(self, "_recent", None) is None:
             raise AttributeError("There are no scores of held-out rows to calibrate by.")
+        from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
+
         scores, truth = self._recent
-        if self._calibration is None and truth.ndim == 2:
-            self._calibration = Calibration.fit_labels(scores, truth.astype(bool), self.calibrate)
-        elif self._calibration is None:
+        if self._calibration is None:
             n_classes = len(self.classes_)
             self._calibration = Calibration.fit(scores, truth, n_classes, self.calibrate)
         if self._calibration is None:

@@ -99,11 +99,18 @@ def kernel_of(
     product = _linear if product is None else product
     if kernel == "linear":
         return product
-    if kernel == "poly":
-        return partial(_polynomial, product=product, gamma=gamma, coef0=coef0, degree=degree)
     if kernel == "rbf":
         return partial(_gaussian, product=product, gamma=gamma)
-    return partial(_sigmoid, product=product, gamma=gamma, coef0=coef0)
+
+    def entries(A: Any, B: Any) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):  # training says it, with advice
+            K = product(A, B)
+            if gamma != 1:  # a pass over all entries
+                K *= K.dtype.type(gamma)
+            K += K.dtype.type(coef0)
+            return _power(K, degree) if kernel == "poly" else np.tanh(K, out=K)
+
+    return entries
 
 
 def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
@@ -158,24 +165,8 @@ def _linear(A: Any, B: Any) -> np.ndarray:
     return safe_sparse_dot(A, B.T, dense_output=True)
 
 
-def _affine(A: Any, B: Any, product: Kernel, gamma: float, coef0: float) -> np.ndarray:
-    K = product(A, B)
-    if gamma != 1:  # a pass over all entries
-        K *= K.dtype.type(gamma)
-    K += K.dtype.type(coef0)
-    return K
-
-
-def _polynomial(
-    A: Any, B: Any, product: Kernel, gamma: float, coef0: float, degree: float
-) -> np.ndarray:
-    """``(gamma·a·b + coef0)^degree``, whole degrees by multiplication: exact, and much faster."""
-    with np.errstate(over="ignore", invalid="ignore"):  # training says it, with advice
-        return _power(_affine(A, B, product, gamma, coef0), degree)
-
-
 def _power(K: np.ndarray, degree: float) -> np.ndarray:
-    """K to the power `degree`, in place where that can be."""
+    """K to the power `degree`, in place where that can be; whole ones by multiplication: exact."""
     if not float(degree).is_integer():
         return np.power(K, K.dtype.type(degree), out=K)
     if degree == 0:
@@ -212,11 +203,6 @@ def _squared_lengths(A: Any) -> np.ndarray:
     if sparse.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)
-
-
-def _sigmoid(A: Any, B: Any, product: Kernel, gamma: float, coef0: float) -> np.ndarray:
-    K = _affine(A, B, product, gamma, coef0)
-    return np.tanh(K, out=K)
 
 
 def _checked(function: Any, A: Any, B: Any) -> np.ndarray:

@@ -20,8 +20,6 @@ from rosenblatt.estimators._online_training import OnlineTraining
 from rosenblatt.estimators._targets import Targets, check_label_options
 from rosenblatt.estimators._threads import threads_of
 from rosenblatt.learners.examples import Examples, examples_of
-from rosenblatt.learners.family import Family
-from rosenblatt.learners.family_full import FullFamily
 from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import idf_rates
@@ -186,6 +184,9 @@ class LinearTraining(OnlineTraining):
             "threads": threads,
         }
         if rule is not None:
+            from rosenblatt.learners.family import Family
+            from rosenblatt.learners.family_full import FullFamily
+
             kind = FullFamily if self._is_full() else Family
             return kind(rule, n_classes, examples.n_features, **shared)
         if examples.stored * n_classes < WORTH_STARTING:

@@ -17,7 +17,6 @@ from rosenblatt.estimators.file_rows import FileRows, known_classes
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.kernels.packing import Rarity
-from rosenblatt.learners.family import Family
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.models.model import Model
@@ -28,6 +27,9 @@ _VISITS_PER_STEP = 1 << 16
 # that many epochs.
 _VISITS_ENOUGH = 20_000
 EPOCHS_ENOUGH = 16
+
+
+Scored = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class FileRun:
         """The rows and the plan of each phase that is not over; learner and progress go with it."""
         if len(self.runs) == 1:
             yield self.visited(), self.plan()
-            self.held_out = self.judged()
+            self.held_out = judged(self)
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
@@ -172,9 +174,34 @@ class FileRun:
         rows = everything if weights.size == 1 else everything[weights > 0]
         return Drawn(examples, rows, "after_first", self.settings.seed)
 
-    def judged(self) -> HeldOut:
-        """What held-out rows decide after the first phase."""
-        return judged(self)
+    def held_out_scores(self, names: list[str], most: int) -> Scored | None:
+        """Scores, truth and weights of so many held-out rows, classes in this order; None if none.
+
+        The scores are those by the weights that the epochs so far ended in.
+        """
+        examples, rows = self.rows.validation_examples(self.learner)
+        rows = rows[:most]
+        if not len(rows):
+            return None
+        learner, kept, averaged = self.learner, self.progress.kept, self.settings.average
+        if kept is not None:
+            weights, bias = kept.weights
+            learner = self.learner.like(weights.shape[1], dense=False, averaging=False)
+            zero = State.zero(len(bias), weights.shape[1], averaging=False)
+            learner.restore(replace(zero, weights=weights, bias=bias))
+            learner.reserve(self.learner.n_features)
+            averaged = False
+        scores, truth = learner.scores(examples, rows, averaged), examples.codes[rows]
+        order = [self.source.classes.index(name) for name in names]
+        if self.source.features.separator is not None:
+            truth = self.source.label_sets.matrix(len(names))[truth][:, order]
+        else:
+            truth = np.argsort(order)[truth]
+        if scores.shape[1] > 1:
+            scores = scores[:, order]
+        elif order != [0, 1]:
+            scores = -scores
+        return scores, truth, examples.weights_of(rows)
 
     def plan(self) -> Plan:
         """What the present phase is to do."""
@@ -220,6 +247,8 @@ class FileRun:
             threshold: Any = s.threshold
             learner = Linear(thresholds=(threshold, threshold), **shared)
         else:
+            from rosenblatt.learners.family import Family
+
             learner = Family(self._member._member_rule(), **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))

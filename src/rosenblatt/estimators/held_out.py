@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
 from rosenblatt.estimators.measures import curves
-from rosenblatt.learners.weights import State
 from rosenblatt.models.calibration import Calibration
 
 if TYPE_CHECKING:
@@ -86,64 +85,25 @@ def check_target(target: Target, classes: list[str]) -> None:
 
 def judged(run: FileRun) -> HeldOut:
     """What the held-out rows of a run decide, scored by the weights that its first phase chose."""
-    settings = run.settings
+    settings, names = run.settings, sorted_labels(run.source.classes)
     target = None if settings.target is None else Target.parse(settings.target)
     if target is not None:
-        check_target(target, run.source.classes)
+        check_target(target, names)
     if settings.calibrate is None and target is None:
         return HeldOut()
-    examples, rows = run.rows.validation_examples(run.learner)
-    names = sorted_labels(run.source.classes)
-    rows = rows[: most_scored(len(names))]
-    if not len(rows):
+    found = run.held_out_scores(names, _MOST_SCORES // len(names))
+    if found is None:
         return HeldOut()
-    order = [run.source.classes.index(name) for name in names]
-    scores = _scores(run, examples, rows)
-    if run.source.features.separator is not None:
-        truth = run.source.label_sets.matrix(len(names))[examples.codes[rows]][:, order]
-        assert settings.calibrate is not None, "there are no targets for several labels"
-        weights, method = examples.weights_of(rows), settings.calibrate
-        return HeldOut(Calibration.fit_labels(scores[:, order], truth, method, weights))
-    codes = np.argsort(order)[examples.codes[rows]]
-    if len(names) > 2:
-        scores = scores[:, order]
-    elif order != [0, 1]:
-        scores = -scores
-    return decided(settings, names, scores, codes, examples.weights_of(rows))
-
-
-def most_scored(n_classes: int) -> int:
-    """How many rows are scored at most."""
-    return _MOST_SCORES // n_classes
-
-
-def decided(
-    settings: Any, names: list[str], scores: np.ndarray, codes: np.ndarray, weights: np.ndarray
-) -> HeldOut:
-    """What scores of held-out rows decide; names, scores and codes are of the sorted classes."""
-    target = None if settings.target is None else Target.parse(settings.target)
+    scores, truth, weights = found
     calibration = None
     if settings.calibrate is not None:
-        calibration = Calibration.fit(scores, codes, len(names), settings.calibrate, weights)
+        calibration = Calibration.fit(scores, truth, len(names), settings.calibrate, weights)
     if target is None:
         return HeldOut(calibration)
     positive = 1 if target.label is None else names.index(target.label)
     sign = 1.0 if positive == 1 else -1.0
-    cut, reached = best_threshold(sign * scores[:, 0], codes == positive, target)
+    cut, reached = best_threshold(sign * scores[:, 0], truth == positive, target)
     return HeldOut(calibration, sign * cut, reached)
-
-
-def _scores(run: FileRun, examples: Any, rows: np.ndarray) -> np.ndarray:
-    """The scores of rows by the weights that the epochs so far ended in."""
-    kept = run.progress.kept
-    if kept is None:
-        return run.learner.scores(examples, rows, run.settings.average)
-    weights, bias = kept.weights
-    learner = run.learner.like(weights.shape[1], dense=False, averaging=False)
-    zero = State.zero(weights.shape[0], weights.shape[1], averaging=False)
-    learner.restore(replace(zero, weights=weights, bias=bias))
-    learner.reserve(run.learner.n_features)
-    return learner.scores(examples, rows)
 
 
 def best_threshold(

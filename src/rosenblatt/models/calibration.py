@@ -61,8 +61,20 @@ class Calibration:
         """The map that fits rows held out from training; None where they are too few.
 
         Scores are (rows,) or (rows, 1) for two classes, else (rows, classes); a row stands for as
-        many as its weight says.
+        many as its weight says. Where a row may have several of the classes, `codes` are
+        (rows, classes) and say which.
+
+        >>> scores = np.array([[1.0, -1.0, 0.5], [-1.0, 2.0, -0.5]] * 9)
+        >>> Calibration.fit(scores, scores > 0, 3).probabilities(scores)[0].round(2).tolist()
+        [0.97, 0.02, 0.86]
         """
+        if codes.ndim == 2:
+            each, n = codes.reshape(-1).astype(np.int64), len(codes)
+            spread = None if weights is None else np.repeat(weights, n_classes)
+            found = cls.fit(scores.reshape(-1), each, 2, method, spread)
+            if found is None or n < FEWEST_ROWS:
+                return None
+            return replace(found, n_classes=n_classes, rows=n, several=True)
         if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
             return None
         ones = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
@@ -74,25 +86,6 @@ class Calibration:
             scale, power = _fit_softmax(plain, codes, ones)
             found = cls(method, n_classes, len(codes), scale, 0.0, power)
         return found if method == "sigmoid" else found._with_steps(plain, codes, ones)
-
-    @classmethod
-    def fit_labels(
-        cls, scores: Array, truth: Array, method: str = "sigmoid", weights: Array | None = None
-    ) -> Calibration | None:
-        """The map where a row may have several of the classes; `truth` (rows, classes) says which.
-
-        >>> scores = np.array([[1.0, -1.0, 0.5], [-1.0, 2.0, -0.5]] * 9)
-        >>> Calibration.fit_labels(scores, scores > 0).probabilities(scores)[0].round(2).tolist()
-        [0.97, 0.02, 0.86]
-        """
-        n, k = truth.shape
-        found = cls.fit(
-            scores.reshape(-1), truth.reshape(-1).astype(np.int64), 2, method,
-            None if weights is None else np.repeat(weights, k),
-        )  # fmt: skip
-        if found is None or n < FEWEST_ROWS:
-            return None
-        return replace(found, n_classes=k, rows=n, several=True)
 
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class, (rows, classes), from the scores of rows."""
