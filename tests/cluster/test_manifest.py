@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.cluster.manifest import make_manifest
-from rosenblatt.cluster.part_reader import detect_reading
-from rosenblatt.cluster.shard_rows import rows_of as hashed_rows_of
+from rosenblatt.cluster.shards import detect_reading
+from rosenblatt.cluster.shards import rows_of as hashed_rows_of
 from rosenblatt.cluster.stores import expand_all
 from rosenblatt.errors import DataError
 

@@ -4,7 +4,7 @@
     Files here or in a store.
 ``manifest``
     Which shards a data set has, and where files can be cut.
-``part_reader``, ``shard_rows``
+``shards``
     A shard as a source of batches, and its hashed rows on a worker's disk.
 ``first_pass``
     Classes, features, scales and held-out rows, by map and reduce.

@@ -11,8 +11,7 @@ import numpy as np
 
 from rosenblatt.cluster.engines import Call, Engine
 from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.part_reader import Reading
-from rosenblatt.cluster.shard_rows import shard_name
+from rosenblatt.cluster.shards import Reading, shard_name
 from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY

@@ -15,7 +15,7 @@ from rosenblatt.cluster.engines import Engine, Parcel
 from rosenblatt.cluster.first_pass import Surveyed, first_pass
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.part_reader import Reading
+from rosenblatt.cluster.shards import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Features, Source
 from rosenblatt.estimators.file_rows import is_held_out

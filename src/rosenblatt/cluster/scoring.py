@@ -18,8 +18,7 @@ import pyarrow as pa
 from rosenblatt import tensorfile
 from rosenblatt.cluster.engines import Call, Parcel, engine_for, taken
 from rosenblatt.cluster.manifest import Manifest, Shard
-from rosenblatt.cluster.part_reader import Reading, naming_lines
-from rosenblatt.cluster.shard_rows import shard_name
+from rosenblatt.cluster.shards import Reading, naming_lines, shard_name
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError

@@ -11,8 +11,7 @@ import numpy as np
 
 from rosenblatt.cluster.engines import InFile, Parcel, taken
 from rosenblatt.cluster.manifest import Shard
-from rosenblatt.cluster.part_reader import Reading
-from rosenblatt.cluster.shard_rows import ShardRows, rows_of
+from rosenblatt.cluster.shards import Reading, ShardRows, rows_of
 from rosenblatt.estimators.file_rows import is_held_out, near_rows
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed

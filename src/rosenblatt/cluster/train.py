@@ -12,8 +12,8 @@ from typing import Any
 from rosenblatt.cluster.bound import run_bound
 from rosenblatt.cluster.engines import Call, Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
-from rosenblatt.cluster.part_reader import Reading, detect_reading
 from rosenblatt.cluster.run import ClusterRun
+from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
 from rosenblatt.data.arrow_tables import is_frame
 from rosenblatt.data.open import mentioned_names

@@ -189,46 +189,35 @@ def parse_csv(
 
 
 def _by_arrow(
-    block: Block,
-    dialect: Dialect,
-    types: dict[str, pa.DataType],
-    missing: Words = MISSING_WORDS,
+    block: Block, dialect: Dialect, types: dict[str, pa.DataType], missing: Words = MISSING_WORDS
 ) -> pa.Table | None:
     """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
+    from pyarrow import csv as arrow_csv
+
+    parsing = arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char='"' if dialect.quote else False,
+        newlines_in_values=dialect.quote,
+    )
+    converting = arrow_csv.ConvertOptions(
+        column_types=types,
+        include_columns=list(types),
+        # Arrow compares a missing number before it takes the blanks around it away.
+        null_values=[blank + word for blank in ("", " ") for word in missing],
+        strings_can_be_null=False,
+        check_utf8=False,
+    )
     # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger bites.
     for bite in (max(_BITE, _BITE_PER_COLUMN * len(dialect.names)), len(block.array) + 1):
+        reading = arrow_csv.ReadOptions(
+            column_names=list(dialect.names), use_threads=False, block_size=bite
+        )
         try:
-            return _table(block, dialect, types, bite, missing)
+            return arrow_csv.read_csv(pa.py_buffer(block.array), reading, parsing, converting)
         except pa.ArrowInvalid as error:
             if "straddl" not in str(error):  # a row may be longer than a bite
                 return None
     return None
-
-
-def _table(
-    block: Block, dialect: Dialect, types: dict[str, pa.DataType], bite: int, missing: Words
-) -> pa.Table:
-    from pyarrow import csv as arrow_csv
-
-    return arrow_csv.read_csv(
-        pa.py_buffer(block.array),
-        read_options=arrow_csv.ReadOptions(
-            column_names=list(dialect.names), use_threads=False, block_size=bite
-        ),
-        parse_options=arrow_csv.ParseOptions(
-            delimiter=dialect.delimiter,
-            quote_char='"' if dialect.quote else False,
-            newlines_in_values=dialect.quote,
-        ),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            # Arrow compares a missing number before it takes the blanks around it away.
-            null_values=[blank + word for blank in ("", " ") for word in missing],
-            strings_can_be_null=False,
-            check_utf8=False,
-        ),
-    )
 
 
 def _rows(block: Block, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:

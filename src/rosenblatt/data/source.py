@@ -318,35 +318,23 @@ class Source:
 
     def _known(self, uncoded: _Uncoded) -> list[int]:
         """The code of each name in a batch; new names become classes."""
-        separator = self.features.separator
-        if separator is None:
-            known = self._coded(uncoded.names, uncoded, uncoded.names)
-            return [known[name] for name in uncoded.names]
-        split = [split_labels(name, separator) for name in uncoded.names]
-        labels, cells = [], []
-        for name, parts in zip(uncoded.names, split, strict=True):
-            labels.extend(parts)
-            cells.extend([name] * len(parts))
-        known = self._coded(labels, uncoded, cells)
-        return [self.label_sets.number(known[label] for label in parts) for parts in split]
-
-    def _coded(self, names: list[str], uncoded: _Uncoded, cells: list[str]) -> dict[str, int]:
-        """The code of each name, which stands in one of the cells of a batch."""
+        separator, names = self.features.separator, uncoded.names
+        cells = [[n] if separator is None else split_labels(n, separator) for n in names]
         known = {name: code for code, name in enumerate(self.classes)}
-        for name in sorted_labels(set(names)):
-            if name in known:
-                continue
+        for name in sorted_labels({name for labels in cells for name in labels} - known.keys()):
             if self._closed:
-                raise self._foreign(name, uncoded, cells[names.index(name)])
+                place = next(i for i, labels in enumerate(cells) if name in labels)
+                raise self._foreign(name, uncoded, place)
             if len(self.classes) >= MOST_CLASSES:
                 raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
             self.classes.append(name)
-        return known
+        if separator is None:
+            return [known[name] for name in names]
+        return [self.label_sets.number(known[label] for label in labels) for labels in cells]
 
-    def _foreign(self, name: str, uncoded: _Uncoded, cell: str) -> DataError:
-        assert uncoded.codes is not None
-        row = int(np.flatnonzero(uncoded.codes == uncoded.names.index(cell))[0])
+    def _foreign(self, name: str, uncoded: _Uncoded, place: int) -> DataError:
+        row = int(np.flatnonzero(uncoded.codes == place)[0])
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
         line = uncoded.found.line_of(row)
         return DataError(message, path=uncoded.found.path, line=line, column=self.features.label)

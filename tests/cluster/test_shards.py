@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt.cluster.manifest import make_manifest
-from rosenblatt.cluster.part_reader import detect_reading
-from rosenblatt.cluster.shard_rows import forget, rows_of, shard_name
+from rosenblatt.cluster.shards import detect_reading, forget, rows_of, shard_name
 from rosenblatt.errors import DataError
 
 
