@@ -141,6 +141,12 @@ class Engine:
         if isinstance(shared, InFile):
             Path(shared.path).unlink(missing_ok=True)
 
+    def spread(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What a function gives of each of some tuples of arguments; of a few it is found here."""
+        if len(arguments) < 4:
+            return [work(*some) for some in arguments]
+        return self.each([Call.of(work, some, some) for some in arguments])
+
     def each(self, calls: Sequence[Call]) -> list[Any]:
         """The results of tasks, in their order."""
         return list(self.stream(calls, len(calls)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt.cluster.bound import run_bound
-from rosenblatt.cluster.engines import Call, Engine, engine_for
+from rosenblatt.cluster.engines import Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shards import Reading, detect_reading
@@ -97,17 +97,6 @@ def working_folder(saved: ClusterCheckpoint | None = None) -> Iterator[Path]:
         lock.close()
 
 
-def spread_by(engine: Engine) -> Callable[..., list[Any]]:
-    """A way to call functions with many arguments, by the workers of an engine."""
-
-    def spread(work: Callable[..., Any], arguments: Any) -> list[Any]:
-        if len(arguments) < 4:
-            return [work(*some) for some in arguments]
-        return engine.each([Call.of(work, tuple(some), some) for some in arguments])
-
-    return spread
-
-
 def open_shards(
     paths: Any, engine: Engine, reading: dict[str, Any], shards: int | None = None,
     features: Any = None,
@@ -117,7 +106,7 @@ def open_shards(
     names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
     manifest = make_manifest(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
-        spread=spread_by(engine),
+        spread=engine.spread,
     )  # fmt: skip
     given = {name: r[name] for name in _OF_COLUMNS if name in r}
     skip = bool(r.get("skip_bad_rows"))
