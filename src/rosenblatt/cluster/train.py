@@ -29,7 +29,6 @@ from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
-_OF_COLUMNS = ("label", "text", "columns", "ngrams", "missing", "expect_text")
 _TOLD = ("label", "text", "columns", "missing", "header")
 
 
@@ -108,9 +107,7 @@ def open_shards(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=engine.spread,
     )  # fmt: skip
-    given = {name: r[name] for name in _OF_COLUMNS if name in r}
-    skip = bool(r.get("skip_bad_rows"))
-    return manifest, detect_reading(manifest, features=features, skip=skip, **given)
+    return manifest, detect_reading(manifest, features, **reading)
 
 
 def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
