@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from rosenblatt import training
 from rosenblatt.cluster.dask_engine import DaskEngine
-from rosenblatt.cluster.engines import Call, Parcel, taken
+from rosenblatt.cluster.engines import Call, Parcel
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.tasks import Leaf, epoch_moves, fresh_state, rates_at
 from rosenblatt.errors import MissingExtraError
@@ -230,10 +230,10 @@ def _in_places(examples: Examples) -> Examples:
 
 
 def block_epoch(
-    block: Prepared, template: Perceptron, common: Any, weights: Any, epoch: int, share: float
+    block: Prepared, template: Perceptron, common: Parcel, weights: Parcel, epoch: int, share: float
 ) -> Moves:
     """One epoch over a block."""
-    start, like, common = taken(weights).arrays, template._learner, taken(common)
+    start, like = weights.arrays, template._learner
     before, index = start["weights"], None
     if block.columns is not None:
         index = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.cluster.engines import InFile, Parcel, taken
+from rosenblatt.cluster.engines import Parcel
 from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.shards import Reading, ShardRows, rows_of
 from rosenblatt.estimators.file_rows import is_held_out, near_rows
@@ -160,12 +160,9 @@ class AtWork:
         return np.union1d(self.visited, self.held) if whole else self.held
 
 
-def at_work(
-    leaf: Leaf, common: Parcel | InFile, weights: Parcel | InFile, folder: str | None
-) -> AtWork:
+def at_work(leaf: Leaf, common: Parcel, weights: Parcel, folder: str | None) -> AtWork:
     """Open a shard for a task, with a learner of its features at the weights."""
-    common, start = taken(common), taken(weights).arrays
-    about = common.about
+    start, about = weights.arrays, common.about
     rows = rows_of(leaf.shard, Reading.from_json(about["reading"]), folder, leaf.digest)
     place = _placed(rows, common)
     packed, codes, omega = rows.store.arrays()
