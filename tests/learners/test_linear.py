@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +17,14 @@ from rosenblatt import reference
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
+from rosenblatt.learners.budget import Budget
+from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.family import Family
+from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.problems import Problems
+from rosenblatt.rules.second_order import Arow
 
 STATE = ("weights", "bias", "sums", "bias_sums", "clock")
 
@@ -229,3 +239,29 @@ def test_rates_do_to_weights_what_scales_do_to_rows(n_classes, weighted):
         other, other_bias = rated.weights(averaged)
         assert other == pytest.approx(weights * scales, rel=1e-4, abs=1e-5)
         assert other_bias == pytest.approx(bias, rel=1e-4, abs=1e-6)
+
+
+def gram():
+    return GramBlocks(lambda A, B: A @ B.T, np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: learner_of(3, features=4),
+        lambda: pickle.loads(pickle.dumps(learner_of(3, features=4))),
+        lambda: copy.deepcopy(Family(Arow(1.0), 3, 4, dense=True)),
+        lambda: Dual(Problems(2), gram()),
+        lambda: Budget(Problems(2), gram(), 2, "oldest"),
+    ],
+    ids=["linear", "unpickled", "family", "dual", "budget"],
+)
+def test_a_learner_gives_its_memory_back_without_waiting_for_the_garbage_collector(make):
+    gc.disable()
+    try:
+        learner = make()
+        held = [weakref.ref(learner), *map(weakref.ref, getattr(learner, "parts", ()))]
+        del learner
+        assert not any(one() for one in held)
+    finally:
+        gc.enable()

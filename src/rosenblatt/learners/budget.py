@@ -103,10 +103,10 @@ class Budget(CountedByScores):
         state: DualState | None = None,
     ) -> None:
         self.problems, self.gram, self.size = problems, gram, size
-        self._answer: Callable[[Memory, int, float], None] = {
-            "random": self._replace_random,
-            "oldest": self._shrink_and_replace_oldest,
-            "project": self._project,
+        self._answer: Callable[[Budget, Memory, int, float], None] = {
+            "random": Budget._replace_random,
+            "oldest": Budget._shrink_and_replace_oldest,
+            "project": Budget._project,
         }[policy]
         self._begun = state = DualState.zero(len(problems), 0) if state is None else state
         bits = np.random.PCG64()
@@ -175,7 +175,7 @@ class Budget(CountedByScores):
             memory.put(row, tau)
             memory.factor = None
         else:
-            self._answer(memory, row, tau)
+            self._answer(self, memory, row, tau)
         return copies
 
     def _replace_random(self, memory: Memory, row: int, tau: float) -> None:

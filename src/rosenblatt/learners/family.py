@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
+from weakref import proxy
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class FamilyPart(Part):
     learner: Family
 
     def __init__(self, learner: Family, classes: tuple[int, int], problems: int) -> None:
-        self.learner, self.classes, self.problems = learner, classes, problems
+        self.learner, self.classes, self.problems = proxy(learner), classes, problems
         name = type(learner.member).__name__
         self.has_variances = name in rules.SECOND_ORDER
         self.depth = 3 if name in rules.ADAPTIVE else 1

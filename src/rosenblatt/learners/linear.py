@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
+from weakref import proxy
 
 import numpy as np
 
@@ -82,20 +83,11 @@ class Linear(CountedByScores):
     _own: ClassVar[tuple[str, ...]] = ("thresholds", "batch")  # options of no other learner
 
     def __init__(
-        self,
-        n_classes: int,
-        n_features: int,
-        *,
-        multiclass: str = "ovr",
-        thresholds: tuple[float, float] = (0.0, 0.0),
-        padding: float = 1.0,
-        averaging: bool = False,
-        rates: Array = ONE_RATE,
-        dtype: Any = np.float64,
-        dense: bool = False,
-        batch: bool = False,
-        threads: int = 1,
-    ) -> None:
+        self, n_classes: int, n_features: int, *, multiclass: str = "ovr",
+        thresholds: tuple[float, float] = (0.0, 0.0), padding: float = 1.0,
+        averaging: bool = False, rates: Array = ONE_RATE, dtype: Any = np.float64,
+        dense: bool = False, batch: bool = False, threads: int = 1,
+    ) -> None:  # fmt: skip
         self.n_classes, self.n_features, self.multiclass = n_classes, n_features, multiclass
         self.averaging, self.batch, self.threads = averaging, batch, threads
         self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
@@ -288,9 +280,7 @@ class Linear(CountedByScores):
             for name in ("multiclass", "padding", "rates", "dtype", "threads", *self._own)
         }
         options["averaging"] = self.averaging if averaging is None else averaging
-        return type(self)(
-            n_classes=self.n_classes, n_features=n_features, dense=dense, **options
-        )  # fmt: skip
+        return type(self)(n_classes=self.n_classes, n_features=n_features, dense=dense, **options)
 
     # Weights
 
@@ -394,6 +384,11 @@ class Linear(CountedByScores):
         self.settle()
         problems = Problems(self.n_classes, self.multiclass, self.thresholds)  # without its cache
         return {**self.__dict__, "_average": None, "problems": problems}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for part in self.parts:
+            part.learner = proxy(self)
 
 
 def _joined(arrays: Sequence[Array], axis: int = 0) -> Array:

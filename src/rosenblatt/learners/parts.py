@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 import numpy as np
 
@@ -33,8 +34,10 @@ class Part:
 
     clock_row = learn.CLOCK  # of the book
 
+    learner: Linear  # a proxy: memory in a cycle would stay until garbage is collected
+
     def __init__(self, learner: Linear, classes: tuple[int, int], problems: int) -> None:
-        self.learner, self.classes, self.problems = learner, classes, problems
+        self.learner, self.classes, self.problems = proxy(learner), classes, problems
         shape: tuple[int, ...] = (learner.n_features,)
         if learner.kind != "one":
             shape = (problems, *shape) if learner.dense else (*shape, problems)
@@ -45,6 +48,9 @@ class Part:
         )
         self.before = self.before_bias = np.empty(0)
         self.owed: list[tuple[Examples, Array, Array, Array, float]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "learner": None}  # which comes back to its parts by itself
 
     @property
     def kernel(self) -> Any:
