@@ -6,7 +6,6 @@ Source files without one, and where they are covered:
 - checker/checker_rows.py: checker/test_verify_balance.py, tests/invariants/test_certificates.py
 - margin/rounded_bounds.py: margin/test_max_margin.py, tests/invariants/test_certificates.py
 - search/decision.py: records only; search/test_certify.py
-- search/decision_ladder.py: search/test_certify.py, search/test_threshold_reduction.py
 - search/exact_alternatives.py: search/test_certify.py, search/test_exact_simplex.py
 - search/exact_numbers.py, scaled_doubles.py: search/test_problem.py,
   search/test_integer_linear_algebra.py

@@ -23,7 +23,12 @@ from rosenblatt.theory.margin.rounded_bounds import lower_end, upper_end
 from rosenblatt.theory.margin.row_blocks import row_block
 from rosenblatt.theory.search.blas_threads import few_threads
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive, scaled_double
+from rosenblatt.theory.search.exact_numbers import (
+    clear_denominators,
+    primitive,
+    scaled_double,
+    whole_numbers,
+)
 from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices, column_top
 from rosenblatt.theory.search.problem import BinaryProblem
@@ -215,10 +220,9 @@ class _Plane:
 
     def whole(self, w: Floats, b: float) -> list[int]:
         """The inverse of `doubles`, exactly, up to a factor."""
-        parts = [Fraction(x) for x in w.tolist()]
-        if self.padded:
-            parts.append(Fraction(b) * Fraction(2) ** self.exponent)
-        return primitive(clear_denominators(parts))
+        if not self.padded:
+            return whole_numbers(w, [0] * self.d)
+        return whole_numbers(np.append(w, b), [0] * self.d + [-self.exponent])
 
     def margins(self, w: Floats, b: float) -> Floats:
         return np.asarray((self.X @ w + b) * self.problem.y)
@@ -238,6 +242,7 @@ class _Plane:
         self, rows: Indices, rtol: float, clock: Clock
     ) -> tuple[Floats, tuple[Floats, float] | None]:
         """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
+        clock.left()
         y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
         free = self.kind == "geometric"
         pad, mean = self.pad, np.zeros(part.shape[1])

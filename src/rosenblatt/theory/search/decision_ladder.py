@@ -1,7 +1,7 @@
 """The ladder of tests, from the cheapest to exact simplex: proposals in doubles, exact verdicts.
 
 1. A single column that separates the classes (`single_column_separators`); if one does weakly, only
-   the rows on its threshold remain (`threshold_reduction`).
+   the rows on its threshold remain.
 2. Descent on a growing working set (`working_set_search`): it ends with a separator, with rows in
    balance (`approximate_gordan`), or with neither.
 3. Columns that are combinations of others are left out (`column_dependencies`), and the ladder
@@ -14,19 +14,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+
+import numpy as np
 
 from rosenblatt.theory.search.approximate_gordan import integer_weights
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError, TooSlowError
 from rosenblatt.theory.search.column_dependencies import Reduced
-from rosenblatt.theory.search.decision import Decision, Proposal, combination
+from rosenblatt.theory.search.decision import Decision, Proposal, combination, renumbered
 from rosenblatt.theory.search.exact_alternatives import separate, settle
+from rosenblatt.theory.search.exact_numbers import primitive
 from rosenblatt.theory.search.linear_program import propose
+from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.rounded_dependencies import NullVector, survives
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
-from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
 from rosenblatt.theory.search.working_set_search import explore
 
 
@@ -68,14 +72,54 @@ def decide(
 def _by_thresholds(
     problem: BinaryProblem, clock: Clock, columns: list[ColumnSeparator], minimal: bool | None
 ) -> Decision | None:
-    """Decide by a small set of rows, or else by the rows on the thresholds of weak columns."""
+    """Decide by a small set of rows, or else by the rows on the thresholds of weak columns.
+
+    Let v be the sum of the hyperplanes of such columns: no row is on its wrong side. If some u
+    separates the rows that lie on v, then ``m·v + u`` separates all rows for m large enough. And if
+    those rows contradict each other, so do all. The columns are constant there, and left out.
+    """
     hint = explore(problem, clock, dependencies=False)
     with suppress(TooSlowError):
         return _exactly(problem, clock.impatient(), hint, columns, weakly=False)
-    on = ThresholdReduction(problem, columns)
-    if on.problem is None:
-        return on.without_problem()
-    return on.lifted(decide(on.problem, clock, minimal or None, weakly=False))
+    hyperplanes = [c.exact_weights(problem.width, problem.padded) for c in columns]
+    v = primitive([sum(x) for x in zip(*hyperplanes, strict=True)])
+    rows = np.flatnonzero(problem.exact_signs(v) == 0)
+    sides = set(problem.y[rows].tolist())
+    if len(sides) == 2 and len(columns) < problem.d:
+        part = problem.part(rows)
+        constant = [
+            NullVector(c.column, tuple(h)) for c, h in zip(columns, hyperplanes, strict=True)
+        ]
+        changed = Reduced(part, constant, {})
+        inner = decide(changed.problem, clock, minimal or None, weakly=False)
+        return _of_all_rows(problem, v, rows, _in_original_columns(inner, changed))
+    if len(sides) == 2 or (sides and not problem.padded):
+        return None
+    offset = [0] * (problem.width - 1) + [int(sum(sides))]
+    return Decision("separable", tuple(_beyond(problem, v, offset) if sides else v))
+
+
+def _of_all_rows(problem: BinaryProblem, v: list[int], rows: Indices, inner: Decision) -> Decision:
+    """What a decision about the rows that lie on a weak separator v means for all rows."""
+    if inner.weights is not None and inner.verdict == "separable":
+        return Decision("separable", tuple(_beyond(problem, v, inner.weights)))
+    weak = Decision("quasi-separable", tuple(v))
+    if inner.contradiction is not None:
+        return replace(weak, contradiction=renumbered(inner.contradiction, rows))
+    if inner.balance is not None:
+        balance = renumbered(inner.balance, rows)
+        return replace(weak, balance=balance, null_vectors=inner.null_vectors)
+    return Decision("undecided")
+
+
+def _beyond(problem: BinaryProblem, v: Sequence[int], u: Sequence[int]) -> list[int]:
+    """A multiple of v plus u that separates all rows, as u separates those on v."""
+    bits = 1
+    while True:
+        found = [(x << bits) + z for x, z in zip(v, u, strict=True)]
+        if (problem.exact_signs(found) > 0).all():
+            return primitive(found)
+        bits *= 2
 
 
 def _exactly(
@@ -115,23 +159,23 @@ def _by_fewer_columns(
         return None
     with suppress(TooSlowError):
         inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
-        return _in_original_columns(problem, inner, changed)
+        found = _in_original_columns(inner, changed)
+        if not changed.rounded or survives(problem, inner, changed, found.weights):
+            return found
     return None
 
 
-def _in_original_columns(
-    problem: BinaryProblem, decision: Decision, changed: Reduced
-) -> Decision | None:
-    """A decision about the reduced problem as one about the original columns, if it is sound."""
+def _in_original_columns(decision: Decision, changed: Reduced) -> Decision:
+    """A decision about the reduced problem as one about the original columns."""
     weights = None if decision.weights is None else tuple(changed.original(decision.weights))
     vectors = [
         NullVector(changed.columns[b.lead], tuple(changed.spread(b.vector)))
         for b in decision.null_vectors
     ]
-    if changed.rounded and not survives(problem, decision, changed, weights):
-        return None
     if decision.balance is not None:
-        vectors = [*changed.vectors, *vectors]
+        # Columns that are zero in these rows need no entry; the checker adds them.
+        left_out = [b for b in changed.vectors if sum(x != 0 for x in b.vector) > 1]
+        vectors = [*left_out, *vectors]
     # Columns of the reduced problem are not columns of the data, and none of these separates alone:
     # `decide` looked for them first.
     return replace(decision, weights=weights, null_vectors=tuple(vectors), columns=())

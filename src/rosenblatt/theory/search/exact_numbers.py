@@ -65,7 +65,21 @@ def primitive(numbers: Sequence[int]) -> list[int]:
 
 
 def scaled_double(q: Fraction | int, exponent: int) -> float:
-    """The double nearest to ``q * 2**-exponent``."""
+    """The double nearest to ``q * 2**-exponent``; the division of integers is rounded once."""
     if exponent >= 0:
-        return float(Fraction(q.numerator, q.denominator << exponent))
-    return float(Fraction(q.numerator << -exponent, q.denominator))
+        return q.numerator / (q.denominator << exponent)
+    return (q.numerator << -exponent) / q.denominator
+
+
+def whole_numbers(doubles: Floats, exponents: Sequence[int]) -> list[int]:
+    """``x * 2**-exponent`` of each double, exactly, up to a positive factor common to all.
+
+    >>> whole_numbers(np.array([0.75, -3.0]), [0, 1])
+    [1, -2]
+    """
+    parts = [x.as_integer_ratio() for x in doubles.tolist()]
+    shifts = [1 - q.bit_length() - e for (_, q), e in zip(parts, exponents, strict=True)]
+    lowest = min((s for (p, _), s in zip(parts, shifts, strict=True) if p), default=0)
+    return primitive(
+        [p << (s - lowest) if p else 0 for (p, _), s in zip(parts, shifts, strict=True)]
+    )

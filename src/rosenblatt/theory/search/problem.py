@@ -26,8 +26,8 @@ from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
 from rosenblatt.theory.search import exact_sign_products as limbs
 from rosenblatt.theory.search.exact_numbers import (
     odd_digits,
-    primitive,
     scaled_double,
+    whole_numbers,
     whole_rows,
 )
 from rosenblatt.theory.search.matrices import (
@@ -107,7 +107,7 @@ class BinaryProblem:
 
     def part(self, rows: Indices) -> BinaryProblem:
         """Some of the rows as a problem of their own."""
-        return BinaryProblem(self.values[rows], self.y[rows], self.padded)
+        return BinaryProblem(self.values[rows], self.y[rows], self.padded, self.rounded)
 
     @cached_property
     def column_top(self) -> Floats:
@@ -184,13 +184,7 @@ class BinaryProblem:
 
     def exact_weights(self, v: Floats) -> list[int]:
         """Scaled weights as exact ones, up to a positive factor."""
-        exponents = [*self.column_exponent.tolist(), 0][: self.width]
-        parts = [float(x).as_integer_ratio() for x in v]
-        shifts = [1 - q.bit_length() - e for (_, q), e in zip(parts, exponents, strict=True)]
-        lowest = min((s for (p, _), s in zip(parts, shifts, strict=True) if p), default=0)
-        return primitive(
-            [p << (s - lowest) if p else 0 for (p, _), s in zip(parts, shifts, strict=True)]
-        )
+        return whole_numbers(v, [*self.column_exponent.tolist(), 0][: self.width])
 
     def scaled_weights(self, exact: Sequence[int]) -> Floats:
         """Exact weights as scaled ones, times a power of two, each to the nearest double."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,12 +10,12 @@ from scipy import sparse
 
 from rosenblatt import certify, verify
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search import decision_ladder
+from rosenblatt.theory.search.clock import Clock, TooSlowError
 from rosenblatt.theory.search.decision import Decision
-from rosenblatt.theory.search.decision_ladder import decide
+from rosenblatt.theory.search.decision_ladder import _of_all_rows, decide
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import column_separators
-from rosenblatt.theory.search.threshold_reduction import ThresholdReduction
 
 
 def noisy(n, d, seed):
@@ -30,24 +32,13 @@ def with_weak_column(X, y, generator, threshold=0.0):
     return np.hstack([X, (threshold + beyond * generator.random(len(y)))[:, None]]), beyond
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.1])
-def test_only_the_rows_on_the_threshold_and_the_other_columns_are_left(threshold):
-    X, y, generator = noisy(200, 3, 0)
-    X, beyond = with_weak_column(X, y, generator, threshold)
-    problem = BinaryProblem(X, y, True)
-    on = ThresholdReduction(problem, list(column_separators(problem)))
-    assert on.rows.tolist() == np.flatnonzero(~beyond).tolist()
-    assert on.problem is not None
-    np.testing.assert_array_equal(on.problem.values, X[~beyond, :3])
-
-
 def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
     X, y, generator = noisy(200, 3, 1)
     X, beyond = with_weak_column(X, y, generator)
     y[~beyond] = np.where(X[~beyond, 0] > 1e-9, 1.0, -1.0)
     problem = BinaryProblem(X, y, True)
-    on = ThresholdReduction(problem, list(column_separators(problem)))
-    found = on.lifted(Decision("separable", (10**9, 0, 0, -1)))
+    u = Decision("separable", (10**9, 0, 0, 0, -1))
+    found = _of_all_rows(problem, [0, 0, 0, 1, 0], np.flatnonzero(~beyond), u)
     assert found.verdict == "separable"
     assert (problem.exact_signs(found.weights) > 0).all()
 
@@ -55,13 +46,13 @@ def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
 def test_a_contradiction_on_the_threshold_makes_a_quasi_separable_verdict_with_the_rows_by_name():
     X, y, generator = noisy(200, 3, 2)
     X, beyond = with_weak_column(X, y, generator)
-    problem = BinaryProblem(X, y, True)
-    on = ThresholdReduction(problem, list(column_separators(problem)))
+    problem, rows = BinaryProblem(X, y, True), np.flatnonzero(~beyond)
     inner = Decision("undecided", contradiction=Combination((0, 5), (-1, 1), (1, 1)))
-    found = on.lifted(inner)
+    found = _of_all_rows(problem, [0, 0, 0, 1, 0], rows, inner)
     assert found.verdict == "quasi-separable"
-    assert found.contradiction.rows == tuple(np.flatnonzero(~beyond)[[0, 5]].tolist())
-    assert on.lifted(Decision("undecided")).verdict == "undecided"
+    assert found.contradiction.rows == tuple(rows[[0, 5]].tolist())
+    undecided = _of_all_rows(problem, [0, 0, 0, 1, 0], rows, Decision("undecided"))
+    assert undecided.verdict == "undecided"
 
 
 # The positive rows: two columns that are weak together leave one class, or no row, on both.
@@ -73,9 +64,9 @@ NO_ROW = [[1, 0], [0, 1]], [[0, -1], [-1, 0]]
 def test_rows_of_one_class_or_none_on_the_thresholds_are_separated_at_once(positive, negative):
     X = np.array([*positive, *negative], dtype=float)
     problem = BinaryProblem(X, np.array([1.0, 1.0, -1.0, -1.0]), True)
-    on = ThresholdReduction(problem, list(column_separators(problem)))
-    assert on.problem is None
-    found = on.without_problem()
+    columns = list(column_separators(problem))
+    with patch.object(decision_ladder, "_exactly", side_effect=TooSlowError):
+        found = decision_ladder._by_thresholds(problem, Clock(None), columns, None)
     assert found.verdict == "separable"
     assert (problem.exact_signs(found.weights) > 0).all()
 
