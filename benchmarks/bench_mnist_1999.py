@@ -31,9 +31,9 @@ from threadpoolctl import threadpool_limits
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron
-from rosenblatt.estimators._dual_model import scores_by
 from rosenblatt.estimators._kernel_functions import kernel_of
 from rosenblatt.files import replacing
+from rosenblatt.learners.votes import scores_by
 
 RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
 EPOCHS = {1: (0.1, 1, 4), 2: (0.1, 1, 4, 10), 3: (0.1, 1, 4, 10)} | dict.fromkeys(

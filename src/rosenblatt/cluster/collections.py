@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from rosenblatt import training
 from rosenblatt.cluster.dask_engine import DaskEngine
-from rosenblatt.cluster.engines import Call, Parcel, taken
+from rosenblatt.cluster.engines import Call, Parcel
 from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.tasks import Leaf, epoch_moves, fresh_state, rates_at
 from rosenblatt.errors import MissingExtraError
@@ -230,25 +230,24 @@ def _in_places(examples: Examples) -> Examples:
 
 
 def block_epoch(
-    block: Prepared, template: Perceptron, common: Any, weights: Any, epoch: int, share: float
+    block: Prepared, template: Perceptron, common: Parcel, weights: Parcel, epoch: int, share: float
 ) -> Moves:
     """One epoch over a block."""
-    arrays, like, common = taken(weights).arrays, template._learner, taken(common)
-    W, bias, index = arrays["weights"], arrays["bias"], None
+    start, like = weights.arrays, template._learner
+    before, index = start["weights"], None
     if block.columns is not None:
         index = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)
-    before = W if index is None else W[index]
+        before = before[index]
     learner = like.like(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
-    learner.restore(fresh_state(before, bias))
+    learner.restore(fresh_state(before, start["bias"]))
     examples = block.examples
     rows = type(examples.rows)(*(_aligned(array) for array in examples.rows))
     examples = replace(
         examples, rows=rows, codes=_aligned(examples.codes), omega=_aligned(examples.omega)
     )
     data = Drawn(examples, _aligned(block.order), block.draw, common.about["seed"])
-    plan = Plan(eta=common.about["eta"])
-    return epoch_moves(learner, data, plan, epoch, before, bias, share, index, len(W))
+    return epoch_moves(learner, data, Plan(eta=common.about["eta"]), epoch, start, share, index)
 
 
 def _sound(X: Any) -> Any:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Thread
@@ -32,11 +32,15 @@ _BLOCKS_PER_WORKER = 3  # so that a slow one does not hold up the others
 
 @dataclass(frozen=True)
 class Parcel:
-    """Arrays and plain data that many tasks need; the name, a hash of them, stands for all."""
+    """Arrays and plain data that many tasks need; the name, a hash of them, stands for all.
+
+    Processes that share a disk are told the `path` of the file that it lies in.
+    """
 
     name: str
     arrays: dict[str, np.ndarray] = field(compare=False)
     about: dict[str, Any] = field(compare=False)
+    path: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Parcel:
@@ -47,28 +51,20 @@ class Parcel:
             digest.update(np.ascontiguousarray(array).data if array.size else b"")
         return cls(digest.hexdigest()[:32], arrays, about)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path:
+            return _from_file, (self.name, self.path)
+        return Parcel, (self.name, self.arrays, self.about)
+
     @property
     def nbytes(self) -> int:
         """The bytes of the arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
 
-class InFile(NamedTuple):
-    """A parcel that lies in a file, for processes that share a disk."""
-
-    path: str
-    name: str
-
-
-def taken(parcel: Parcel | InFile) -> Parcel:
-    """A parcel, wherever it lies."""
-    return parcel if isinstance(parcel, Parcel) else _from_file(parcel)
-
-
 @lru_cache(maxsize=4)
-def _from_file(parcel: InFile) -> Parcel:
-    arrays, about = tensorfile.read(parcel.path, sealed=True)
-    return Parcel(parcel.name, arrays, about)
+def _from_file(name: str, path: str) -> Parcel:
+    return Parcel(name, *tensorfile.read(path, sealed=True), path)
 
 
 class Call(NamedTuple):
@@ -134,12 +130,18 @@ class Engine:
         if not path.exists():
             tensorfile.write(path, parcel.arrays, parcel.about)
             self.sent += parcel.nbytes
-        return InFile(str(path), parcel.name)
+        return replace(parcel, path=str(path))
 
     def drop(self, shared: Any) -> None:
         """Forget a parcel that no task will need any more."""
-        if isinstance(shared, InFile):
+        if shared.path:
             Path(shared.path).unlink(missing_ok=True)
+
+    def spread(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What a function gives of each of some tuples of arguments; of a few it is found here."""
+        if len(arguments) < 4:
+            return [work(*some) for some in arguments]
+        return self.each([Call.of(work, some, some) for some in arguments])
 
     def each(self, calls: Sequence[Call]) -> list[Any]:
         """The results of tasks, in their order."""

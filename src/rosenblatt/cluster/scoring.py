@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.engines import Call, Parcel, engine_for, taken
+from rosenblatt.cluster.engines import Call, Parcel, engine_for
 from rosenblatt.cluster.manifest import Manifest, Shard
 from rosenblatt.cluster.shards import Reading, naming_lines, shard_name
 from rosenblatt.cluster.train import open_shards, working_folder
@@ -195,13 +195,13 @@ def predicted(
     with naming_lines(shard), tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
         is_ending = target.startswith(".")
         path = Path(folder) / f"part{target}" if is_ending else Path(target)
-        rows = write_predictions(_model(taken(model)), source, path, wanted, format)
+        rows = write_predictions(_model(model), source, path, wanted, format)
         return path.read_bytes() if is_ending else b"", rows, source.bad
 
 
 def evaluated(shard: Shard, reading: Reading, model: Any, keep_scores: bool) -> Evaluation | None:
     """Judge a model on a shard; None if it has no rows."""
-    found = _model(taken(model))
+    found = _model(model)
     try:
         with naming_lines(shard):
             return evaluate(found, reading.open(shard, found.classes), keep_scores)

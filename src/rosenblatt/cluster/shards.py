@@ -80,28 +80,22 @@ class Reading:
         return Source(reader, self.features, self.labelled, classes, self.skip)
 
 
-def detect_reading(
-    manifest: Manifest,
-    *,
-    label: str | int | Iterable[str] | None = None,
-    text: Any = None,
-    columns: Any = None,
-    ngrams: Ngrams | None = None,
-    missing: Iterable[str] | None = None,
-    expect_text: bool = False,
-    features: Features | None = None,
-    skip: bool = False,
-) -> Reading:
-    """Detect from the beginning of the first file what the columns are, as :func:`open` does."""
-    file = manifest.files[0]
+def detect_reading(manifest: Manifest, features: Features | None = None, **reading: Any) -> Reading:
+    """Detect from the beginning of the first file what the columns are, as :func:`open` does.
+
+    `reading` are options of it.
+    """
+    file, given = manifest.files[0], reading.get
     first = Range(file, 0, len(file.groups) if file.groups else file.size)
-    words = missing_words(missing) if features is None else features.missing_words
+    words = missing_words(given("missing")) if features is None else features.missing_words
+    skip, labelled = bool(given("skip_bad_rows")), True
     reader = PartReader((first,), manifest.format, skip, words)
-    labelled = True
     if features is None:
-        chosen = ngrams or Ngrams()
+        columns, chosen = (given("label"), given("text"), given("columns")), given("ngrams")
         reader.several = True  # lines of several labels are told from others below
-        features = detect_features(reader, label, text, columns, chosen, words, expect_text)
+        features = detect_features(
+            reader, *columns, chosen or Ngrams(), words, bool(given("expect_text"))
+        )
         check_scales(features, file.path)
         if manifest.format == "fasttext" and b" " in b"".join(reader.head()["label"].to_pylist()):
             features = replace(features, separator=" ")

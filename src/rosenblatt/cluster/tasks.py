@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.cluster.engines import InFile, Parcel, taken
+from rosenblatt.cluster.engines import Parcel
 from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.shards import Reading, ShardRows, rows_of
 from rosenblatt.estimators.file_rows import is_held_out, near_rows
@@ -132,14 +132,12 @@ class AtWork:
 
     leaf: Leaf
     about: dict[str, Any]
-    n_features: int  # of all shards
     rows: ShardRows
     place: Place
     examples: Examples
     visited: np.ndarray
     held: np.ndarray  # the rows that are held out
-    weights: np.ndarray
-    bias: np.ndarray
+    start: dict[str, np.ndarray]  # the weights (features, problems) of all shards, and biases
     learner: Linear
 
     repeats, visits_all = False, True
@@ -162,12 +160,9 @@ class AtWork:
         return np.union1d(self.visited, self.held) if whole else self.held
 
 
-def at_work(
-    leaf: Leaf, common: Parcel | InFile, weights: Parcel | InFile, folder: str | None
-) -> AtWork:
+def at_work(leaf: Leaf, common: Parcel, weights: Parcel, folder: str | None) -> AtWork:
     """Open a shard for a task, with a learner of its features at the weights."""
-    common, start = taken(common), taken(weights).arrays
-    about = common.about
+    start, about = weights.arrays, common.about
     rows = rows_of(leaf.shard, Reading.from_json(about["reading"]), folder, leaf.digest)
     place = _placed(rows, common)
     packed, codes, omega = rows.store.arrays()
@@ -175,18 +170,14 @@ def at_work(
     held = is_held_out(leaf.first, len(rows), float(about["held_out"]), int(about["seed"]))
     counting = omega > 0 if omega.size > 1 else np.True_
     visited, kept = (np.flatnonzero(some & counting).astype(np.uint64) for some in (~held, held))
-    before, bias = start["weights"][place.index], start["bias"]
     n_classes, threshold = len(about["classes"]), about["threshold"]
     learner = Linear(
         n_classes, len(place.index), multiclass=about["multiclass"],
         thresholds=(threshold, threshold), padding=about["padding"],
         averaging=about["average"], rates=place.rates, dtype=np.float32,
     )  # fmt: skip
-    learner.restore(fresh_state(before, bias))
-    return AtWork(
-        leaf, about, len(common.arrays["columns"]), rows, place, examples, visited, kept, before,
-        bias, learner,
-    )  # fmt: skip
+    learner.restore(fresh_state(start["weights"][place.index], start["bias"]))
+    return AtWork(leaf, about, rows, place, examples, visited, kept, start, learner)
 
 
 def fresh_state(weights: np.ndarray, bias: np.ndarray) -> State:
@@ -205,10 +196,8 @@ def epoch_sum(
 
     def moved(leaf: Leaf) -> Moves:
         shard = at_work(leaf, common, weights, folder)
-        start = (shard.weights, shard.bias, leaf.share)
-        return epoch_moves(
-            shard.learner, shard, Plan(), epoch, *start, shard.place.index, shard.n_features
-        )
+        given = (epoch, shard.start, leaf.share, shard.place.index)
+        return epoch_moves(shard.learner, shard, Plan(), *given)
 
     return tree_map(leaves, moved, _added).compact()
 
@@ -219,15 +208,17 @@ def _added(left: Moves, right: Moves) -> Moves:
 
 
 def epoch_moves(
-    learner: Linear, data: Any, plan: Plan, epoch: int, before: np.ndarray, bias: np.ndarray,
-    share: float, index: np.ndarray | None, n_features: int,
+    learner: Linear, data: Any, plan: Plan, epoch: int, start: dict[str, np.ndarray], share: float,
+    index: np.ndarray | None,
 ) -> Moves:  # fmt: skip
-    """How far an epoch moves the weights (features, problems), and their average.
+    """How far an epoch of a learner that is at the start moves the weights, and their average.
 
     All of it times the share, with what the epoch has counted. With an `index`, the places of the
-    features among those of all shards, only the features that moved are told.
+    learner's features among all, only the features that moved are told.
     """
     average, progress = learner.averaging, Progress(epoch=epoch - 1)
+    W, bias = start["weights"], start["bias"]
+    before = W if index is None else W[index]
     keep = "average" if average else "last"
     for _ in run(learner, data, replace(plan, keep=keep, max_epochs=epoch, tol=None), progress):
         pass
@@ -244,8 +235,8 @@ def epoch_moves(
         clock = np.maximum(state.clock, 1e-300)
         ends.append(ends[0] - state.sums[:, chosen].T / clock)
         biases.append(state.bias - state.bias_sums / clock)
-    start, record = before[chosen].astype(np.float64), progress.history[-1]
-    values = np.hstack([end - start for end in ends]) * share
+    begin, record = before[chosen].astype(np.float64), progress.history[-1]
+    values = np.hstack([end - begin for end in ends]) * share
     counts = np.array(
         [
             progress.visits, progress.steps, record.updates, record.updated_rows, record.mistakes,
@@ -253,7 +244,7 @@ def epoch_moves(
         ]
     )  # fmt: skip
     moves = np.concatenate([end - bias for end in biases]) * share
-    return Moves(n_features, told, values, moves, counts)
+    return Moves(len(W), told, values, moves, counts)
 
 
 def held_out_scores(

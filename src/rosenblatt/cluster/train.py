@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt.cluster.bound import run_bound
-from rosenblatt.cluster.engines import Call, Engine, engine_for
+from rosenblatt.cluster.engines import Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shards import Reading, detect_reading
@@ -29,7 +29,6 @@ from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
-_OF_COLUMNS = ("label", "text", "columns", "ngrams", "missing", "expect_text")
 _TOLD = ("label", "text", "columns", "missing", "header")
 
 
@@ -97,17 +96,6 @@ def working_folder(saved: ClusterCheckpoint | None = None) -> Iterator[Path]:
         lock.close()
 
 
-def spread_by(engine: Engine) -> Callable[..., list[Any]]:
-    """A way to call functions with many arguments, by the workers of an engine."""
-
-    def spread(work: Callable[..., Any], arguments: Any) -> list[Any]:
-        if len(arguments) < 4:
-            return [work(*some) for some in arguments]
-        return engine.each([Call.of(work, tuple(some), some) for some in arguments])
-
-    return spread
-
-
 def open_shards(
     paths: Any, engine: Engine, reading: dict[str, Any], shards: int | None = None,
     features: Any = None,
@@ -117,11 +105,9 @@ def open_shards(
     names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
     manifest = make_manifest(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
-        spread=spread_by(engine),
+        spread=engine.spread,
     )  # fmt: skip
-    given = {name: r[name] for name in _OF_COLUMNS if name in r}
-    skip = bool(r.get("skip_bad_rows"))
-    return manifest, detect_reading(manifest, features=features, skip=skip, **given)
+    return manifest, detect_reading(manifest, features, **reading)
 
 
 def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -300,11 +301,12 @@ def dual_learner(fixed: Any, X: Array, problems: Problems, state: DualState) -> 
 
 
 def dual_scores(
-    fixed: Any, X: Any, support: Any, log: Log, weights: Array | None, clock: Array, joint: bool
+    fixed: Any, X: Any, support: Any, log: Log, clock: Array, keep: str, joint: bool
 ) -> Any:
     """The scores of rows on the device by the updates of a log."""
     from rosenblatt.gpu.gram import DeviceGram
-    from rosenblatt.gpu.votes import scores_on_device
+    from rosenblatt.gpu.votes import MEGABYTES, votes_on_device
+    from rosenblatt.learners.votes import scores_by
 
     device = current_device()
     with in_plain_words(), device.at_work():
@@ -312,13 +314,14 @@ def dual_scores(
             places = device.xp.asarray(support)
 
             def entries(rows: slice) -> Any:
-                return X[rows][:, places].T
+                return X[rows][:, places]
         else:
             gram = DeviceGram(device, fixed.function_by, support, megabytes=0)
 
             def entries(rows: slice) -> Any:
-                return gram.kernel(gram.X, X[rows])  # type: ignore[misc]
+                return gram.kernel(gram.X, X[rows]).T  # type: ignore[misc]
 
-        return scores_on_device(
-            device, entries, len(X), log, weights, clock, support.shape[0], joint
-        )
+        return scores_by(
+            entries, len(X), log, clock, keep, support.shape[0], MEGABYTES, joint,
+            vote=partial(votes_on_device, device), xp=device.xp,
+        )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
@@ -20,13 +19,13 @@ from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._units import threshold_of
-from rosenblatt.kernels.gram import vote, vote_joint
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
-from rosenblatt.learners.gram_blocks import BYTES_AN_ENTRY, MIB, GramBlocks
-from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
+from rosenblatt.learners.gram_blocks import GramBlocks
+from rosenblatt.learners.log import MOST_COPIES, DualState, Moment
 from rosenblatt.learners.problems import Problems, votes
+from rosenblatt.learners.votes import coefficients, scores_by
 from rosenblatt.training import Progress
 
 
@@ -154,22 +153,16 @@ class DualModel(Classifier):
 
     def _scores(self, X, log, clock, support) -> np.ndarray:
         """Scores by what is kept; support is the rows, or their numbers if precomputed."""
+        joint, function = self._problems().joint, self._fixed.function
         if _device.is_on_cuda(X):
-            weights = None
-            if self.keep != "vote":
-                weights = coefficients(log, clock, self.keep, support.shape[0])
-            return _device.dual_scores(
-                self._fixed, X, support, log, weights, clock, self._problems().joint
-            )
-        function = self._fixed.function
+            return _device.dual_scores(self._fixed, X, support, log, clock, self.keep, joint)
 
         def entries(rows: slice) -> np.ndarray:
-            return X[rows][:, support] if function is None else function(X[rows], support)
+            K = X[rows][:, support] if function is None else function(X[rows], support)
+            return np.ascontiguousarray(K)
 
-        return scores_by(
-            entries, X.shape[0], log, clock, self.keep, support.shape[0], self.cache_size,
-            self._problems().joint,
-        )  # fmt: skip
+        n, n_support = X.shape[0], support.shape[0]
+        return scores_by(entries, n, log, clock, self.keep, n_support, self.cache_size, joint)
 
     def _held_rows(self, X, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
         """The rows to validate on, if any, and the weights of the rows to learn from."""
@@ -247,62 +240,3 @@ class DualModel(Classifier):
         checks.describe_run(self, progress)
         self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)
         self.problem_updates_ = state.updates
-
-
-def coefficients(log: Log, clock: np.ndarray, keep: str, n_support: int) -> np.ndarray:
-    """The dual coefficients (problems, support) of the averaged weights, else of the last."""
-    if keep == "average":
-        return log.averaged(n_support, clock)
-    return log.coefficients(clock.size, n_support)
-
-
-def scores_by(
-    entries: Callable[[slice], np.ndarray],
-    n: int,
-    log: Log,
-    clock: np.ndarray,
-    keep: str,
-    n_support: int,
-    megabytes: float,
-    joint: bool = False,
-) -> np.ndarray:
-    """The scores (n, problems) of rows whose kernel with the support rows `entries` makes.
-
-    One product with the support rows, whatever is kept: all the weight vectors that vote are prefix
-    sums of the same terms. If learned jointly, each weight matrix votes for one of the classes.
-
-    Examples
-    --------
-    Two updates, at the first and third of four steps; the first vector has two votes, the second
-    two:
-
-    >>> log = Log(np.array([0, 0]), np.array([0, 1]), np.array([1.0, -1.0]), np.array([0.0, 2.0]))
-    >>> K = np.array([[1.0, 3.0]])
-    >>> for keep in ("last", "average", "vote"):
-    ...     print(keep, scores_by(lambda rows: K, 1, log, np.array([4.0]), keep, 2, 1.0))
-    last [[-2.]]
-    average [[-0.5]]
-    vote [[0.]]
-    """
-    if n_support == 0:
-        return np.zeros((n, clock.size)) - (keep == "vote")
-    out, scratch = np.empty((n, clock.size)), np.empty(clock.size)
-    if keep == "vote" and joint:
-        log = log.in_copies()
-    elif keep == "vote":
-        log = log[np.argsort(log.problems, kind="stable")]
-        starts = np.searchsorted(log.problems, np.arange(clock.size + 1))
-    else:
-        weights = coefficients(log, clock, keep, n_support).T
-    found = np.column_stack([log.taus, log.times])
-    size = max(1, int(megabytes * MIB / 2 // (BYTES_AN_ENTRY * n_support)))
-    for start in range(0, n, size):
-        rows = slice(start, min(start + size, n))
-        K = np.ascontiguousarray(entries(rows))
-        if keep == "vote" and joint:
-            vote_joint(K, log.problems, log.rows, found, float(clock[0]), out[rows], scratch)
-        elif keep == "vote":
-            vote(K, starts, log.rows, found, clock, out[rows])
-        else:
-            out[rows] = K.astype(np.float64, copy=False) @ weights
-    return out
