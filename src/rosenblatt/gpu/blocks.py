@@ -64,6 +64,9 @@ class Blocks:
             self.averages = any(model.averaging for model in models)
             self.U: Any = xp.zeros((n, n_features)) if self.averages else None
             self.bias, self.bias_sums, self.clock = (xp.zeros(n) for _ in range(3))
+            self.before: Any = None  # the weights and biases that were last marked or measured
+            squares = table["padding"]  # a bias counts as the weight of the padding, b/c
+            self._scale = xp.asarray(np.where(squares > 0, squares, 1.0))
             rates = np.ones(1, np.float32) if rates is None else rates
             self.rates = None if rates.size == 1 and rates[0] == 1 else xp.asarray(rates)
             self.largest_rate = float(np.abs(rates).max())
@@ -76,6 +79,21 @@ class Blocks:
         self.host_table[column] = np.repeat(per_model, self.per_model)
         with self.device.main:
             self.device.put(self.table, self.host_table.view(np.uint8))
+
+    def mark(self) -> None:
+        """Remember the weights, in the stream at work."""
+        self.before = self.W.copy(), self.bias.copy()
+
+    def measure(self) -> Array:
+        """The length of all weights of each model, and of their change since the last such look."""
+        now, (W, bias) = (self.W, self.bias), self.before
+        squares = [
+            (w.astype(np.float64) ** 2).sum(axis=1) + b * b / self._scale
+            for w, b in (now, (self.W.astype(np.float64) - W, self.bias - bias))
+        ]
+        found = self.device.host(self.device.xp.stack(squares)).reshape(2, len(self.models), -1)
+        W[...], bias[...] = now
+        return np.sqrt(found.sum(axis=2).T)
 
     # The walk
 

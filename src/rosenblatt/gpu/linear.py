@@ -13,14 +13,14 @@ from rosenblatt.gpu.device import in_plain_words
 from rosenblatt.gpu.table import Settings
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
-from rosenblatt.learners.problems import Problems
+from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 
 _SCORED = 4096  # rows scored at a time when errors are counted
 
 
-class DeviceLinear:
+class DeviceLinear(CountedByScores):
     """Perceptrons with their weights on a CUDA device.
 
     The pocket (``keep="best"``) looks at weights at the ends of epochs only: limits on the longest
@@ -58,7 +58,6 @@ class DeviceLinear:
         self.thresholds = settings.thresholds
         self.problems = Problems(blocks.n_classes, blocks.multiclass, settings.thresholds)
         self.own = slice(number * blocks.per_model, (number + 1) * blocks.per_model)
-        self._before: tuple[Any, Any] | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -154,19 +153,6 @@ class DeviceLinear:
                     break
         return total
 
-    def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong."""
-        wrong = self._weight_where(self.problems.is_mistaken, examples, rows, averaged=averaged)
-        return wrong / examples.weight_of(rows)
-
-    def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
-        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        return self._weight_where(self.problems.is_wrong, examples, rows, enough)
-
-    def is_separating(self, examples: Examples, rows: Array) -> bool:
-        """Whether none of the rows would be corrected."""
-        return self._weight_where(self.problems.is_corrected, examples, rows, 0.0) == 0.0
-
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
@@ -203,35 +189,20 @@ class DeviceLinear:
     def mark(self) -> None:
         """Remember the weights; :meth:`measure` tells how far they have moved since."""
         with in_plain_words(), self.device.main:
-            W, bias = self._now()
-            self._before = (W.copy(), bias.copy())
+            self.blocks.mark()
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
-        xp = self.device.xp
         with in_plain_words(), self.device.main:
-            W, bias = self._now()
-            assert self._before is not None
-            squares = [
-                (part.astype(np.float64) ** 2).sum()
-                for part in (
-                    W,
-                    bias,
-                    W.astype(np.float64) - self._before[0],
-                    bias - self._before[1],
-                )
-            ]
-            a, b, c, d = self.device.host(xp.stack(squares)).tolist()
-            self._before[0][...], self._before[1][...] = W, bias
-        scale = (self.padding or 1.0) ** 2  # the bias counts as the weight of the padding, b/c
-        return math.sqrt(a + b / scale), math.sqrt(c + d / scale)
+            ((norm, change),) = self.blocks.measure().tolist()
+        return norm, change
 
     def state(self) -> State:
         """What was learned, as arrays (problems, features) on the processor."""
         blocks, own, host = self.blocks, self.own, self.device.host
         weights, bias = self.weights()
         with in_plain_words(), self.device.main:
-            before = None if self._before is None else Weights(*map(host, self._before))
+            before = blocks.before and Weights(*(host(part[own]) for part in blocks.before))
             return State(
                 weights, bias,
                 host(blocks.U[own]) if self.averaging else np.zeros((0, 0)),
@@ -249,7 +220,9 @@ class DeviceLinear:
             if self.averaging:
                 blocks.U[own] = xp.asarray(state.sums) if state.sums.size else 0.0
             if state.before is not None:
-                self._before = tuple(xp.asarray(part) for part in state.before)
+                blocks.mark()
+                for part, value in zip(blocks.before, state.before, strict=True):
+                    part[own] = xp.asarray(value)
 
     def restart_average(self) -> None:
         """Let the average begin with the next step."""

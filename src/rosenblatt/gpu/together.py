@@ -66,9 +66,7 @@ class Group:
             self.blocks.assign("weights", np.asarray(kinds))
             self.blocks.assign("rates", np.arange(len(models)))
             with device.main:
-                self._before = (self.blocks.W.copy(), self.blocks.bias.copy())
-                squares = self.blocks.host_table["padding"]  # a bias counts as b/c
-                self._scale = device.xp.asarray(np.where(squares > 0, squares, 1.0))
+                self.blocks.mark()
         self.members = [Member(self.blocks, number, rates) for number in range(len(models))]
         self._active = np.ones(len(models), bool)
 
@@ -84,22 +82,7 @@ class Group:
                 self.blocks.assign("active", active.astype(np.int32))
                 self._active = active.copy()
             tallies = self.blocks.walk(examples, order, etas, omega=omega)
-            for member, tally, (norm, change) in zip(
-                self.members, tallies, self._measured().tolist(), strict=True
-            ):
+            with self.blocks.device.main:
+                lengths = self.blocks.measure().tolist()
+            for member, tally, (norm, change) in zip(self.members, tallies, lengths, strict=True):
                 member.tally, member.lengths = tally, (norm, change)
-
-    def _measured(self) -> Array:
-        """The length of all weights of each model, and of their change in the last walk."""
-        blocks, device = self.blocks, self.blocks.device
-        xp, models = device.xp, len(self.members)
-        with device.main:
-            W, bias = blocks.W, blocks.bias
-            change = (W.astype(np.float64) - self._before[0], bias - self._before[1])
-            squares = [
-                (w.astype(np.float64) ** 2).sum(axis=1) + b * b / self._scale
-                for w, b in ((W, bias), change)
-            ]
-            found = device.host(xp.stack(squares)).reshape(2, models, -1).sum(axis=2)
-            self._before[0][...], self._before[1][...] = W, bias
-        return np.sqrt(found.T)

@@ -141,27 +141,6 @@ def differ(predictions: Array, truth: Array) -> Array:
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 
 
-def weight_where(
-    test: Callable[[Array, Array], Array],
-    scores: Callable[[Array], Array],
-    examples: Examples,
-    rows: Array,
-    enough: float = math.inf,
-) -> float:
-    """The weight of the rows whose (rows, problems) scores and classes pass a test.
-
-    Counting stops beyond `enough`.
-    """
-    total = 0.0
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        passed = test(scores(chunk), examples.truth_of(chunk))
-        total += float(examples.weights_of(chunk)[passed].sum())
-        if total > enough:
-            break
-    return total
-
-
 def rows_of_pairs(
     pairs: Iterable[tuple[int, int]], codes: Array, order: Array, etas: Array
 ) -> list[tuple[Array, Array]]:
@@ -188,29 +167,40 @@ class CountedByScores:
         """What makes (rows, problems) scores with the present weights or their average."""
         raise NotImplementedError
 
+    def _weight_where(
+        self, test: Callable[..., Any], examples: Examples, rows: Array, enough: float = math.inf,
+        averaged: bool = False,
+    ) -> float:  # fmt: skip
+        """The weight of the rows whose scores and truth pass a test; beyond `enough` not of all."""
+        total, scores = 0.0, self._scorer(examples, averaged)
+        for start in range(0, len(rows), _CHUNK):
+            chunk = rows[start : start + _CHUNK]
+            passed = test(scores(chunk), examples.truth_of(chunk))
+            total += float(examples.weights_of(chunk)[passed].sum())
+            if total > enough:
+                break
+        return total
+
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
         """The share of the rows, by weight, whose class is predicted wrong.
 
         Of several labels: one minus the F1 of all labels of all rows together (micro F1).
         """
-        scores = self._scorer(examples, averaged)
         if self.problems.multiclass == "labels":
             truth, weights = examples.truth_of(rows), examples.weights_of(rows)
-            said = scores(rows) > 0
+            said = self._scorer(examples, averaged)(rows) > 0
             hits, total = weights @ (said & truth), weights @ (said.astype(np.int8) + truth)
             return 1.0 - 2.0 * float(hits.sum()) / max(1e-300, float(total.sum()))
-        wrong = weight_where(self.problems.is_mistaken, scores, examples, rows)
+        wrong = self._weight_where(self.problems.is_mistaken, examples, rows, averaged=averaged)
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
-        scores = self._scorer(examples)
-        return weight_where(self.problems.is_wrong, scores, examples, rows, enough)
+        return self._weight_where(self.problems.is_wrong, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        scores = self._scorer(examples)
-        return weight_where(self.problems.is_corrected, scores, examples, rows, 0.0) == 0.0
+        return self._weight_where(self.problems.is_corrected, examples, rows, 0.0) == 0.0
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
