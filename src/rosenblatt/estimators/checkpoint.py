@@ -190,6 +190,7 @@ class Checkpoint:
             if n_classes != known_classes(source):
                 raise ValueError(f"it knows {len(classes)} classes, its learner {n_classes}")
             run.learner.reserve(len(columns))
+        rows.learner, rows.progress = run.learner, run.runs[0]
 
     @staticmethod
     def _restore_progress(run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:

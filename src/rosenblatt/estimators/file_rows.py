@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.rates import SAMPLE, rarity_of
 from rosenblatt.models.model import Model
 from rosenblatt.training.order import shuffled
-
-if TYPE_CHECKING:
-    from rosenblatt.estimators.file_run import FileRun
+from rosenblatt.training.state import Progress
 
 _MOST_RESTARTS = 10
 _MOST_HELD_OUT = 50_000
@@ -43,21 +41,26 @@ class FileRows:
 
     def __init__(
         self,
-        run: FileRun,  # whose learner is told of new features and classes, and begins again
+        source: Source,
+        settings: Any,  # of the run
+        learner: Any,  # Linear or Family; it is told of new features and classes
+        progress: Progress,  # of the run that visits the rows; it begins again with the learner
+        *,
         valid: Source | None = None,  # rows for validation, instead of held-out ones
+        start: Model | None = None,  # a model that the learner goes on from
         folder: Path | None = None,  # keep all rows on disk, here
     ) -> None:
-        settings, start = run.settings, run.start
-        self.run, self.source, self.valid = run, run.source, valid
+        self.source, self.valid = source, valid
+        self.learner, self.progress = learner, progress
         self.store = Store(settings.memory, folder)
         columns = None if start is None else start.columns
-        self.numbering = Numbering(1 << self.source.features.ngrams.bits, columns)
+        self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
         self.held_out, self.seed = settings.held_out(valid is not None), settings.seed
         self.batches = self.bytes = self.restarts = 0
         # The scales behind the learner's feature rates; without a model to go on from, sources of
         # nothing but text get rates from their first 4,096 rows.
         self.rarity = rarity_of_model(start)
-        self._gets_rates = start is None and self.source.features.is_text
+        self._gets_rates = start is None and source.features.is_text
         self._handed = 0  # rows that the run got, or that were held out
         self._validation: Store | None = None
         # Weights of classes multiply those of rows. Balanced ones wait for the last row.
@@ -159,24 +162,23 @@ class FileRows:
         Rates wait for rows enough to tell frequencies; balanced weights of classes, and a learner
         that began again too often, wait for the end of the files.
         """
-        learner = self.run.learner
         if not self._has_class_weights(ended):
             return False
         if self._gets_rates and self.rarity is None:
             if len(self.store) < SAMPLE and not ended:
                 return False
             self.rarity = rarity_of(self.store.arrays()[0], len(self.store), len(self.numbering))
-            learner.rates = self.rarity.rates
+            self.learner.rates = self.rarity.rates
         n_classes = known_classes(self.source)
-        if n_classes != learner.n_classes:
+        if n_classes != self.learner.n_classes:
             if self.restarts >= _MOST_RESTARTS and not ended:
                 return False
             self.restarts += 1
-            learner.restart(n_classes)
-            learner.mark()
-            self.run.progress.begin_again()
+            self.learner.restart(n_classes)
+            self.learner.mark()
+            self.progress.begin_again()
             self._handed = 0
-        learner.reserve(len(self.numbering))
+        self.learner.reserve(len(self.numbering))
         return True
 
     def _has_class_weights(self, ended: bool) -> bool:
@@ -213,7 +215,7 @@ class FileRows:
     def _settle(self) -> None:
         """Settle the learner's average before rows leave memory."""
         if self.store.on_disk:
-            self.run.learner.settle()
+            self.learner.settle()
 
     def _orders(self, epoch: int) -> Iterator[np.ndarray]:
         if self.fit_in_memory:

@@ -13,7 +13,7 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows, known_classes
+from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut, judged
 from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.kernels.packing import Rarity
@@ -98,9 +98,11 @@ class FileRun:
         self.start, self.threads = start, threads
         self.tuning: list[dict[str, Any]] = []  # what was tried before, to choose the settings
         self.held_out = HeldOut()  # what held-out rows decided after the first phase
+        self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
-        self.rows = FileRows(self, valid, folder)
-        self.learner = self.new_learner(self.rows.rarity)
+        self.rows = FileRows(
+            source, settings, self.learner, self.progress, valid=valid, start=start, folder=folder
+        )
 
     def begin(self) -> None:
         """Get ready for the first epoch, which here reads the rows."""
@@ -252,7 +254,8 @@ class FileRun:
             learner = Family(self._member._member_rule(), **shared)
         if self.start is not None:
             learner.restore(_state_of(self.start))
-        learner.reserve(len(self.rows.numbering))
+        if hasattr(self, "rows"):
+            learner.reserve(len(self.rows.numbering))
         return learner
 
     def _is_to_be_refitted(self) -> bool:

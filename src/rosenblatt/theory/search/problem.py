@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
-from rosenblatt.theory.search import exact_sign_products as limbs
 from rosenblatt.theory.search.exact_numbers import (
     odd_digits,
     scaled_double,
@@ -42,8 +41,6 @@ from rosenblatt.theory.search.matrices import (
 from rosenblatt.theory.search.scaled_doubles import scale_doubles, scale_fractions
 
 Signs = NDArray[np.int8]
-# From this many rows on, their exact signs are computed together.
-_MANY = 64
 # Columns and rows whose largest entry lies within these bounds need no scaling: their squares and
 # their products with weights of ordinary size stay within the range of doubles.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
@@ -199,10 +196,10 @@ class BinaryProblem:
         """
         if not any(exact):
             return np.zeros(self.n, dtype=np.int8)
-        v = self.scaled_weights(exact)
         if self.doubles_are_exact(exact):
             v = np.array([float(x) for x in exact])
             return np.sign(self.scores(v)).astype(np.int8)
+        v = self.scaled_weights(exact)
         s, slack = self.scores(v), self.slack(v)
         signs = np.zeros(self.n, dtype=np.int8)
         signs[s > slack] = 1
@@ -215,13 +212,6 @@ class BinaryProblem:
 
     def signs(self, exact: Sequence[int], rows: Indices) -> Signs:
         """The sign of ``z_i·v`` for some rows, exactly."""
-        if len(rows) >= _MANY and (self.values.dtype.kind == "f" or self.integral):
-            columns = np.flatnonzero([x != 0 for x in exact[: self.d]])
-            part = self.values[rows][:, columns].astype(np.float64, copy=False)
-            offset = exact[self.d] if self.padded else 0
-            found = limbs.signs(part, [exact[j] for j in columns.tolist()], offset)
-            if found is not None:
-                return (found * self.y[rows]).astype(np.int8)
         dots, _ = self.exact_dots(exact, rows)
         return np.array([(x > 0) - (x < 0) for x in dots], dtype=np.int8)
 
