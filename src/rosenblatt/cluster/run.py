@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
 from rosenblatt.cluster.manifest import Manifest
 from rosenblatt.cluster.shards import Reading
 from rosenblatt.cluster.tasks import Leaf
-from rosenblatt.data import Features, Source
+from rosenblatt.data import Features
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
@@ -64,7 +63,7 @@ class ClusterRun(FileRun):
         self.start, self.threads, self._member = start, 1, None
         self.held_out = HeldOut()
         self.valid = valid
-        self.source: Any = ShardedSource(manifest, reading)
+        self.source = reading.open(tuple(part for shard in manifest.shards for part in shard))
         self.runs, self.tuning = [Progress()], []
         self.shards = len(manifest)
         self.bound: Any = None
@@ -75,7 +74,9 @@ class ClusterRun(FileRun):
         found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
         s = self.settings
         self.found = found
-        self.source.take(found)
+        self.source.expect(found.classes)
+        self.source.rows, self.source.bad = sum(found.rows), found.bad
+        self.source.missing = found.missing
         held_out = s.held_out(self.valid is not None)
         self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
         self.held_out_rows = sum(self.rows.held)
@@ -97,7 +98,8 @@ class ClusterRun(FileRun):
         mixed = {"shards": self.shards, "updates": updates, "mixed_updates": mixed_updates}
         if self.bound is not None:
             mixed |= {"mixed_bound": self.bound.mixed, "bound": self.bound.total}
-        return replace(model, parameters=model.parameters | {"mixing": mixed})
+        parameters = model.parameters | {"mixing": mixed}
+        return replace(model, parameters=parameters, fingerprint=self.manifest.to_json())
 
     @property
     def has_learned(self) -> bool:
@@ -197,29 +199,6 @@ def _epochs_enough(features: Features) -> int:
     return TABLE_EPOCHS if features.is_plain_table else TEXT_EPOCHS
 
 
-class ShardedSource(Source):
-    """All shards as a source, as far as those who tell of a run ask for it."""
-
-    def __init__(self, manifest: Manifest, reading: Reading) -> None:
-        first = reading.open(manifest.shards[0])
-        super().__init__(first._reader, reading.features, True, None, reading.skip)
-        self.manifest = manifest
-
-    def take(self, found: Surveyed) -> None:
-        """Take over what the first pass found."""
-        self.expect(found.classes)
-        self.rows, self.bad, self.missing = sum(found.rows), found.bad, Counter(found.missing)
-
-    @property
-    def files(self) -> list[str]:
-        """The files of all shards."""
-        return [file.path for file in self.manifest.files]
-
-    def fingerprint(self) -> dict[str, Any]:
-        """The files, and the shards that they were cut into."""
-        return self.manifest.to_json()
-
-
 class ShardedRows:
     """The rows of all shards, as far as those who tell of a run ask for them."""
 
@@ -244,9 +223,6 @@ class ShardedRows:
     def holding_out(self) -> list[Leaf]:
         """The shards that have held-out rows."""
         return [leaf for leaf, n in zip(self.found.leaves, self.held, strict=True) if n]
-
-    def close(self) -> None:
-        """Nothing is open here."""
 
 
 def _started(model: Model, columns: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:

@@ -84,28 +84,17 @@ class _Unclosed:
 @contextmanager
 def writer(file: Any, format: str, header: bool = True) -> Iterator[Callable[[pa.Table], None]]:
     """A function that writes tables to a file in a format; a header, where there may be one."""
-    if format in LINE_FORMATS:
-        begun = not header
-
-        def write(table: pa.Table) -> None:
-            nonlocal begun
-            if not begun:
-                file.write(header_of(table.column_names, format))
-            begun = True
-            file.write(lines_of(table, format))
-
-        yield write
-    else:
-        with ExitStack() as stack:
-            yield _columnar(file, format, stack)
-
-
-def _columnar(file: Any, format: str, stack: ExitStack) -> Callable[[pa.Table], None]:
+    schema = pa.schema([])  # that of the first table
     opened: Any = None
-    schema = pa.schema([])
 
     def write(table: pa.Table) -> None:
-        nonlocal opened, schema
+        nonlocal header, schema, opened
+        if format in LINE_FORMATS:
+            if header:
+                file.write(header_of(table.column_names, format))
+            header = False
+            file.write(lines_of(table, format))
+            return
         if opened is None:
             schema = without_nulls(table.schema)
             opened = stack.enter_context(_open_columnar(file, format, schema))
@@ -114,7 +103,8 @@ def _columnar(file: Any, format: str, stack: ExitStack) -> Callable[[pa.Table], 
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(f"the rows differ in type from the first ones: {error}") from None
 
-    return write
+    with ExitStack() as stack:
+        yield write
 
 
 def _open_columnar(file: Any, format: str, schema: pa.Schema) -> Any:
