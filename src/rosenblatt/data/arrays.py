@@ -133,7 +133,7 @@ def _table(
     labels: list[str] = []
     names: list[str] = []
     wanted = [*others, chosen, *([naming] if naming else [])]
-    for numbers, more_labels, more_names in in_order(reader.pieces(wanted, _MOST_BITS), converted):
+    for numbers, more_labels, more_names in in_order(reader.pieces(wanted), converted):
         labels += more_labels
         names += more_names
         for parts, column in zip(cells, numbers, strict=True):

@@ -178,10 +178,11 @@ class Source:
 
     def _pieces(self) -> Iterator[Piece]:
         # Labels that nobody asks for may be as many as they like.
+        self._reader.bits = self.features.ngrams.bits
         self._reader.several = self.features.separator is not None or not self.labelled
         kept, numbers = self.kept_columns, self._numbers(self.features.columns)
         typed = set() if kept is None else numbers.difference(kept)
-        return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
+        return self._reader.pieces(self._wanted(), typed)
 
     def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Uncoded, Batch, Room]:
         """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
@@ -225,7 +226,7 @@ class Source:
         """The rows as they stand in the file, all columns, and what each column is."""
         columns, words = self._all_columns(None), self.features.missing_words
         kinds = {c.name: c.kind for c in columns}
-        pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
+        pieces = self._reader.pieces(None, self._numbers(columns))
 
         def checked(piece: Piece) -> Chunk:
             found, _ = piece()
