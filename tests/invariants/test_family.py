@@ -10,8 +10,7 @@ from scipy import sparse
 
 from rosenblatt import reference, rules
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.family import Family
-from rosenblatt.learners.family_full import FullFamily
+from rosenblatt.learners.family import Family, FullFamily
 from rosenblatt.learners.protocol import Limits
 from tests.invariants.strategies import data_sets, separable_sets
 from tests.members import MEMBERS

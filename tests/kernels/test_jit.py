@@ -319,13 +319,14 @@ class Machine:
     def __init__(self, folder):
         self.folder, self.cache = folder, folder / "cache"
         self.package = folder / "rosenblatt"
-        (self.package / "kernels").mkdir(parents=True)
+        for name in ["kernels", "rules"]:
+            (self.package / name).mkdir(parents=True)
         source = Path(rosenblatt.__file__).parent
         for name in ["errors", "files", "kernels/jit", "kernels/compiler"]:
             (self.package / f"{name}.py").write_bytes((source / f"{name}.py").read_bytes())
         for name in ["__init__.py", "kernels/__init__.py"]:
             (self.package / name).touch()
-        (self.package / "rules.py").write_text("def power(x): return x")
+        (self.package / "rules/__init__.py").write_text("def power(x): return x")
         (self.package / "kernels/probe.py").write_text(PROBE)
 
     def start(self, program=CALL, **settings):
@@ -375,7 +376,7 @@ def test_a_second_process_needs_no_compiler_unless_a_rule_was_edited(warm, compi
     assert compiled[1] == "rosenblatt: compiling, once on this machine ...\n"
     assert warm.run() == (1.0, False)
     assert warm.said == ""
-    (warm.package / "rules.py").write_text("def power(x): return x * x * x")
+    (warm.package / "rules/__init__.py").write_text("def power(x): return x * x * x")
     assert warm.run(ROSENBLATT_QUIET="1") == (3.0, True)
     assert warm.said == ""
 

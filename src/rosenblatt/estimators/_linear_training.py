@@ -184,8 +184,7 @@ class LinearTraining(OnlineTraining):
             "threads": threads,
         }
         if rule is not None:
-            from rosenblatt.learners.family import Family
-            from rosenblatt.learners.family_full import FullFamily
+            from rosenblatt.learners.family import Family, FullFamily
 
             kind = FullFamily if self._is_full() else Family
             return kind(rule, n_classes, examples.n_features, **shared)

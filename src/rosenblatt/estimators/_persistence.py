@@ -13,6 +13,7 @@ from rosenblatt.estimators._checks import describe_run
 from rosenblatt.estimators._classifier import MOST_RECENT, Classifier
 from rosenblatt.estimators._kernel_functions import FixedKernel
 from rosenblatt.estimators._units import MeanSquare
+from rosenblatt.estimators.rule_names import NAMES
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
@@ -25,10 +26,7 @@ About = dict[str, Any]
 
 VERSION = 2
 # The estimators that are written so; a file without a name is of the first.
-LINEAR = (
-    "Perceptron", "ALMA", "AROW", "ConfidenceWeighted", "NAROW", "NormalHerd", "OnlineGradient",
-    "PassiveAggressive", "ROMMA", "SCW", "SecondOrderPerceptron",
-)  # fmt: skip
+LINEAR = tuple(dict.fromkeys(estimator for estimator, _ in NAMES.values()))
 KERNEL = "KernelPerceptron"
 FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # is it a kernel's
 _COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")

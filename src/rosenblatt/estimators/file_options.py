@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rosenblatt import data
@@ -116,7 +116,7 @@ class Reading:
         """A source; one for validation reads as `first` does, one to go on as `start` does."""
         if isinstance(files, Source):
             if first is None:
-                refuse_idle("opened", self._given())
+                refuse_idle("opened", vars(self))
             return files
         if start is not None:
             self._check_start(start)
@@ -125,7 +125,7 @@ class Reading:
         if first is not None:
             return data.open(files, features=first.features, **self._of_files())
         source = data.open(files, **self.options())
-        refuse_idle(source.format, self._given())
+        refuse_idle(source.format, vars(self))
         return source
 
     def open_again(self, files: Any, source: Source, ngrams: Ngrams) -> Source:
@@ -137,7 +137,7 @@ class Reading:
 
     def options(self, start: Model | None = None) -> dict[str, Any]:
         """The options of :func:`rosenblatt.data.open`; without n-grams for a model to go on."""
-        given = {name: value for name, value in self._given().items() if name not in _OF_NGRAMS}
+        given = {name: value for name, value in vars(self).items() if name not in _OF_NGRAMS}
         if start is not None:
             self._check_start(start)
             return given
@@ -149,9 +149,6 @@ class Reading:
         """Whether something was asked for about n-grams."""
         return any(getattr(self, name) is not None for name in _OF_NGRAMS)
 
-    def _given(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     def _check_start(self, start: Model) -> None:
         """Refuse options that the model to go on from decides about."""
         given = [name for name in _OF_FEATURES if getattr(self, name) is not None]
@@ -162,7 +159,7 @@ class Reading:
 
     def _of_files(self) -> dict[str, Any]:
         """The options that do not speak of features."""
-        return {name: value for name, value in self._given().items() if name not in _OF_FEATURES}
+        return {name: value for name, value in vars(self).items() if name not in _OF_FEATURES}
 
     def _hashing(self) -> Ngrams:
         if self.analyzer not in (None, "word", "char"):

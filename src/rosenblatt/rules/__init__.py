@@ -16,9 +16,8 @@ import math
 from typing import Any
 
 from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
-from rosenblatt.rules.perceptron import MISTAKE_RULES, lag, step, thresholds
+from rosenblatt.rules.perceptron import MISTAKE_RULES, Rule, lag, step, thresholds
 from rosenblatt.rules.perceptron import RULES as _PERCEPTRON
-from rosenblatt.rules.table import Rule
 
 FAMILY = {
     **passive_aggressive.RULES, **second_order.RULES, **projected.RULES, **gradient.RULES,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rosenblatt.rules.table import Rule
+from rosenblatt.rules.perceptron import Rule
 
 LOSSES = ("perceptron", "hinge", "squared_hinge")  # a rule holds the place of its loss here
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rosenblatt.rules.table import Rule
+from rosenblatt.rules.perceptron import Rule
 
 _PAPER = (
     "K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer (2006), Online "

@@ -6,10 +6,20 @@ The conventions (ties, padding, steps and updates) are stated in :mod:`rosenblat
 from __future__ import annotations
 
 import math
-
-from rosenblatt.rules.table import Rule
+from dataclasses import dataclass
 
 MISTAKE_RULES = ("margin", "sign")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a member of the family does, what it promises, and who said so."""
+
+    condition: str
+    update: str
+    bound: str
+    paper: str
+
 
 RULES = {
     "online": Rule(

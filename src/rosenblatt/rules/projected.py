@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rosenblatt.rules.table import Rule
+from rosenblatt.rules.perceptron import Rule
 
 _ROMMA = "Y. Li, P. Long (2002), The relaxed online maximum margin algorithm, Machine Learning 46"
 RULES = {

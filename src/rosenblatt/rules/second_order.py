@@ -18,7 +18,7 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-from rosenblatt.rules.table import Rule
+from rosenblatt.rules.perceptron import Rule
 
 _SCW = "J. Wang, P. Zhao, S. Hoi (2012), Exact soft confidence-weighted learning, ICML"
 RULES = {

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.search.matrices import Floats, column_lengths
+from rosenblatt.theory.search.matrices import Floats
 from rosenblatt.theory.search.squared_hinge_newton import CLEAR, Descent, newton_step
 
 # The fewest and the most steps; in between, as many as read this many numbers.
@@ -28,9 +28,6 @@ _TRIES = 2
 _SHARE, _SHARES, _FAR = 0.008, 1.2, 0.85
 # The factor by which the gradient must fall before the test for a balance is tried again.
 _AGAIN = 0.25
-# Columns whose squared norm exceeds the mean by this factor are scaled down (the offset of sparse
-# rows).
-_LONG = 8.0
 # Up to this many columns Newton's method is faster, as it takes fewer steps.
 _NARROW = 32
 
@@ -58,8 +55,7 @@ def descend(
     losses = np.maximum(deficits, 0.0)
     gradient = -(Z.T @ losses)
     narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
-    scaling = _column_scaling(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
-    memory = _Memory(scaling)
+    memory = _Memory()
     again, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
@@ -69,7 +65,7 @@ def descend(
         else:
             direction = memory.direction(gradient)
         slopes = Z @ direction
-        size = float(gradient @ (scaling * gradient))
+        size = float(gradient @ gradient)
         if size < again and _is_near(losses, slopes, share):
             found = balanced(losses)
             if found is not None:
@@ -83,12 +79,6 @@ def descend(
         last, gradient = gradient, -(Z.T @ losses)
         memory.add(step, gradient - last)
     return Descent("unsure", w, losses)
-
-
-def _column_scaling(Z: Any) -> Floats:
-    """A diagonal preconditioner: smaller for columns that are much longer than the others."""
-    sizes = column_lengths(Z) ** 2
-    return np.asarray(1.0 / np.maximum(sizes / max(_LONG * sizes.mean(), 1e-300), 1.0))
 
 
 def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
@@ -137,13 +127,9 @@ def _line_search(deficits: Floats, losses: Floats, slopes: Floats) -> tuple[floa
 
 
 class _Memory:
-    """The last steps and the changes of the gradient: the limited memory of L-BFGS.
+    """The last steps and the changes of the gradient: the limited memory of L-BFGS."""
 
-    `scaling` is the inverse of the initial diagonal Hessian, up to a factor.
-    """
-
-    def __init__(self, scaling: Floats) -> None:
-        self.scaling = scaling
+    def __init__(self) -> None:
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
 
     def add(self, step: Floats, change: Floats) -> None:
@@ -155,14 +141,13 @@ class _Memory:
         """The quasi-Newton direction: the two loops of L-BFGS."""
         q = -gradient
         if not self.pairs:
-            q = self.scaling * q
             return q / max(float(np.linalg.norm(q)), 1e-300)
         shares = []
         for step, change, rho in reversed(self.pairs):
             shares.append(rho * float(step @ q))
             q = q - shares[-1] * change
         _, change, rho = self.pairs[-1]
-        q = self.scaling * q / (rho * float(change @ (self.scaling * change)))
+        q = q / (rho * float(change @ change))
         for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
             q = q + (share - rho * float(change @ q)) * step
         return q
