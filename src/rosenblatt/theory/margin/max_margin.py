@@ -35,6 +35,8 @@ from rosenblatt.theory.search.problem import BinaryProblem
 
 # Numbers in the first working set of rows, at most. Sparse rows become a square block: so many.
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
+# Seconds of least squares on the support rows, per row, row again and column, about.
+_SECONDS = 1e-9
 
 KINDS = ("augmented", "geometric")
 
@@ -169,8 +171,10 @@ def enclose(
             low = plane.margin(w, b)
         if low > lower:
             lower, best = low, (w, b)
-        if min(high, upper) - lower > rtol * min(high, upper) and not clock.passed:
-            support = coefficients > 0
+        support = coefficients > 0
+        m = int(np.count_nonzero(support))
+        in_time = clock.has(_SECONDS * m * m * min(m, plane.d))
+        if in_time and min(high, upper) - lower > rtol * min(high, upper):
             level = plane.level(rows[support])
             low = plane.margin(*level)
             if low > lower:
@@ -184,8 +188,7 @@ def enclose(
             upper, best_rows, weights = high, rows, coefficients
         if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
             break
-        used = int(np.count_nonzero(coefficients))
-        fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2, used)), rows)
+        fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2, m)), rows)
         if len(fresh) == 0 or clock.passed:
             break
         rows = np.concatenate([rows[coefficients > 0], fresh])

@@ -44,10 +44,13 @@ class Clock:
         """Whether the limit has passed."""
         return self.end is not None and self.end <= time.monotonic()
 
+    def has(self, seconds: float) -> bool:
+        """Whether uninterruptible work of about this many seconds would end in time."""
+        return self.end is None or time.monotonic() + seconds < self.end
+
     def allow(self, seconds: float) -> None:
         """Raise unless uninterruptible work of about this many seconds would end in time."""
-        left = self.left()
-        if left is not None and seconds > left:
+        if not self.has(seconds):
             raise OutOfTimeError
         if seconds > _PATIENCE:
             self.need_patience()
