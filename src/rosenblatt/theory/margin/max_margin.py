@@ -35,7 +35,7 @@ from rosenblatt.theory.search.problem import BinaryProblem
 
 # Numbers in the first working set of rows, at most. Sparse rows become a square block: so many.
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
-# Seconds of least squares on the support rows, per row, row again and column, about.
+# Seconds of two least squares on rows, per row, row again and column; a sparse block takes a quarter.
 _SECONDS = 1e-9
 
 KINDS = ("augmented", "geometric")
@@ -245,7 +245,8 @@ class _Plane:
         self, rows: Indices, rtol: float, clock: Clock
     ) -> tuple[Floats, tuple[Floats, float] | None]:
         """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
-        clock.left()
+        size = len(rows) * self.problem.is_sparse
+        clock.allow(_SECONDS * size**2 * min(size, self.d) / 4)
         y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
         free = self.kind == "geometric"
         pad, mean = self.pad, np.zeros(part.shape[1])
