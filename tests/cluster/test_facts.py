@@ -8,7 +8,7 @@ from rosenblatt.cluster import facts
 
 
 def test_facts_of_this_process_pass():
-    facts.check(facts.facts())
+    assert facts.checked(facts.facts(), abs, -2) == 2
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ def test_facts_of_this_process_pass():
 def test_a_process_with_other_facts_refuses_to_compute(name, message):
     expected = tuple((key, "0" if key == name else value) for key, value in facts.facts())
     with pytest.raises(facts.WorkerError, match=message):
-        facts.check(expected)
+        facts.checked(expected, abs, -2)

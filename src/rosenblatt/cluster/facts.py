@@ -53,14 +53,9 @@ def facts() -> Facts:
 
 def checked(expected: Facts, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function computes, unless the run was begun by a process with other facts."""
-    check(expected)
-    return function(*arguments)
-
-
-def check(expected: Facts) -> None:
-    """Refuse to compute for a run that was begun by a process with other facts."""
     if sentence := difference(expected, facts()):
         raise WorkerError(sentence)
+    return function(*arguments)
 
 
 def difference(expected: Facts, found: Facts) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.arrow_tables import Chunk, check_chunk, is_frame
-from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.cells import as_strings, label_strings, to_numbers
 from rosenblatt.data.column_kinds import Column
-from rosenblatt.data.files import check_format
 from rosenblatt.data.open import reader_of
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
@@ -100,7 +98,7 @@ def read_arrays(
     >>> read_arrays({"a": [1, 2], "b": [0.5, 3.0], "label": ["no", "yes"]}).X.tolist()
     [[1.0, 0.5], [2.0, 3.0]]
     """
-    reader = _reader(paths, format, header, name)
+    reader = reader_of(paths, format, header, False, name=name)
     if reader.format == "svmlight":
         return _svmlight(reader, most_cells)
     if reader.format in ("vw", "cache"):
@@ -133,7 +131,7 @@ def _table(
     labels: list[str] = []
     names: list[str] = []
     wanted = [*others, chosen, *([naming] if naming else [])]
-    for numbers, more_labels, more_names in in_order(reader.pieces(wanted, _MOST_BITS), converted):
+    for numbers, more_labels, more_names in in_order(reader.pieces(wanted), converted):
         labels += more_labels
         names += more_names
         for parts, column in zip(cells, numbers, strict=True):
@@ -153,14 +151,6 @@ def _check_size(rows: int, columns: int, most_cells: int | None, path: str) -> N
     if most_cells is not None and rows * columns > most_cells:
         message = f"the file has more than {most_cells:,} cells: too many to go through"
         raise DataError(f"{message} step by step", path=path)
-
-
-def _reader(paths: Any, format: str | None, header: bool | None, name: str) -> Reader:
-    if is_frame(paths) or not hasattr(paths, "read"):
-        return reader_of(paths, format, header, False)
-    check_format(format)
-    stream: BinaryIO = paths
-    return Reader([name], format, header, False, BLOCK_BYTES, stream)
 
 
 def _numbers(chunk: Chunk, name: str) -> np.ndarray:

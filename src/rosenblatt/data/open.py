@@ -151,11 +151,14 @@ def reader_of(
     mentioned: Iterable[str] = (),
     missing: tuple[str, ...] = MISSING_WORDS,
     live: bool = False,
+    name: str | None = None,
 ) -> Reader:
-    """Files or a table in memory, as pieces."""
+    """Files, a table in memory, or an open file that has a name, as pieces."""
     if is_frame(paths):
         return TableReader(table_of(paths))
     check_format(format)
+    if name is not None and hasattr(paths, "read"):
+        return Reader([name], format, header, skip, block_bytes, paths)
     files = expand(paths)
     if format in (None, "npz") and is_numpy_file(files[0], format):
         return TableReader(read_numpy(files), files)

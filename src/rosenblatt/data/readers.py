@@ -40,6 +40,7 @@ class Reader:
     """
 
     text = "text"
+    bits = 31  # sparse formats have 2**bits columns
     several = False  # whether lines of fastText may have several labels
     schema: pa.Schema | None = None  # the columns of a table, where they are known already
 
@@ -144,13 +145,11 @@ class Reader:
         block = next(self._open(self.parts[0])[1])
         return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
 
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
+    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """All pieces in order, as functions that give a piece and its size in bytes.
 
         All columns if `columns` is None; `numbers` are the columns of CSV and TSV that hold
-        numbers. Sparse formats have ``2**bits`` columns.
+        numbers.
         """
         for part in self.parts:
             if self.format in COLUMNAR:
@@ -164,7 +163,7 @@ class Reader:
             else:
                 dialect, blocks = self._open(part)
             for block in blocks:
-                yield partial(self._parse, block, dialect, columns, self._skip, bits, numbers)
+                yield partial(self._parse, block, dialect, columns, self._skip, numbers)
 
     def blocks(self) -> Iterator[Block]:
         """The lines of all files, of a format of lines."""
@@ -185,7 +184,6 @@ class Reader:
         dialect: Dialect | None,
         columns: list[str] | None,
         skip: bool,
-        bits: int = 0,
         numbers: Collection[str] = (),
     ) -> tuple[Chunk | Lines, int]:
         size = len(block.array)
@@ -193,7 +191,7 @@ class Reader:
             wanted = list(dialect.names) if columns is None else columns
             return parse_csv(block, dialect, wanted, skip, numbers, self.missing), size
         if self.format in SPARSE:
-            return read_sparse(block, self.format, bits, skip), size
+            return read_sparse(block, self.format, self.bits, skip), size
         if self.format == "fasttext":
             return read_fasttext(block, skip, self.several), size
         if self.format == "text":

@@ -171,9 +171,7 @@ class CacheReader(Reader):
                 raise ValueError(f"it has no column {min(missing)!r}")
         return table
 
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
+    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """The batches that were written; the first has all counts."""
         for number in range(self._rows.num_record_batches):
             with self._reading(f"batch {number + 1}: "):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from operator import add
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -81,6 +81,10 @@ class Source:
 
     Attributes
     ----------
+    files : list of str
+        The files, in order.
+    format : str
+        Their format.
     features : Features
         How rows become features.
     classes : list of str
@@ -106,6 +110,8 @@ class Source:
     ) -> None:
         self.features, self.labelled = features, labelled
         self._reader, self._skip = reader, skip
+        self.files, self.format = reader.files, reader.format
+        self.fingerprint, self.last_changes = reader.fingerprint, reader.last_changes
         self.classes: list[str] = list(classes) if classes is not None else self._named_labels()
         self.kept_columns: Collection[str] | None = ()
         self.label_sets = LabelSets()
@@ -116,28 +122,10 @@ class Source:
         # Whether the files hold the names of columns.
         self.has_header = reader.format not in _UNNAMED and reader.header is not False
 
-    @property
-    def files(self) -> list[str]:
-        """The files, in order."""
-        return self._reader.files
-
-    @property
-    def format(self) -> str:
-        """The format of the files."""
-        return self._reader.format
-
     def expect(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
         """From now on take these classes, in this order, and no others."""
         self.classes, self._closed = list(classes), True
         self.label_sets = self.label_sets if label_sets is None else label_sets
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Which files these are: their names, sizes and samples of what is in them."""
-        return self._reader.fingerprint()
-
-    def last_changes(self) -> list[int | None]:
-        """When files were written that are too large for their fingerprints to cover them."""
-        return self._reader.last_changes()
 
     def __iter__(self) -> Iterator[Batch]:
         self.rows, self.bad, self.missing = 0, 0, Counter()
@@ -178,10 +166,11 @@ class Source:
 
     def _pieces(self) -> Iterator[Piece]:
         # Labels that nobody asks for may be as many as they like.
+        self._reader.bits = self.features.ngrams.bits
         self._reader.several = self.features.separator is not None or not self.labelled
         kept, numbers = self.kept_columns, self._numbers(self.features.columns)
         typed = set() if kept is None else numbers.difference(kept)
-        return self._reader.pieces(self._wanted(), self.features.ngrams.bits, typed)
+        return self._reader.pieces(self._wanted(), typed)
 
     def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Uncoded, Batch, Room]:
         """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
@@ -225,7 +214,7 @@ class Source:
         """The rows as they stand in the file, all columns, and what each column is."""
         columns, words = self._all_columns(None), self.features.missing_words
         kinds = {c.name: c.kind for c in columns}
-        pieces = self._reader.pieces(None, self.features.ngrams.bits, self._numbers(columns))
+        pieces = self._reader.pieces(None, self._numbers(columns))
 
         def checked(piece: Piece) -> Chunk:
             found, _ = piece()

@@ -45,9 +45,7 @@ class TableReader(Reader):
             raise DataError("the table has no rows", path=self.files[0])
         return self._table.slice(0, BATCH_ROWS)
 
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
+    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """Slices of the table."""
         table = self._table if columns is None else self._table.select(columns)
         # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
@@ -143,7 +141,7 @@ class TextFolderReader(Reader):
 
     def head(self) -> pa.Table:
         """The first rows."""
-        chunk, _ = next(self.pieces(None, 0))()
+        chunk, _ = next(self.pieces(None))()
         assert isinstance(chunk, Chunk)
         if chunk.table.num_rows == 0:
             raise DataError("no file can be read as UTF-8", path=self.files[0])
@@ -156,9 +154,7 @@ class TextFolderReader(Reader):
             digest.update(f"{name} {(root / name).stat().st_size}\n".encode())
         return {"format": "folder", "rows": len(self._rows), "sample": digest.hexdigest()}
 
-    def pieces(
-        self, columns: list[str] | None, bits: int, numbers: Collection[str] = ()
-    ) -> Iterator[Piece]:
+    def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """Some files at a time."""
         root, start, size = Path(self.files[0]), 0, 0
         for end, (name, _) in enumerate(self._rows, start=1):

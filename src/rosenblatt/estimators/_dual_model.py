@@ -29,7 +29,7 @@ from rosenblatt.learners.votes import coefficients, scores_by
 from rosenblatt.training import Progress
 
 
-class HeldOut(NamedTuple):
+class HeldRows(NamedTuple):
     """Rows to validate on, with their class numbers and weights."""
 
     X: Any
@@ -169,13 +169,13 @@ class DualModel(Classifier):
         out, remaining = self._held_out(targets, omega, X_val, y_val, random)
         if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-            return HeldOut(X_val, targets.alike(y_val).codes, np.ones(len(y_val))), remaining
+            return HeldRows(X_val, targets.alike(y_val).codes, np.ones(len(y_val))), remaining
         if out is None:
             return None, remaining
         weights = np.broadcast_to(omega, targets.codes.shape)[out]
-        return HeldOut(X[out], targets.codes[out], weights), remaining
+        return HeldRows(X[out], targets.codes[out], weights), remaining
 
-    def _validation_error(self, held: HeldOut, learner: Any, averaged: bool) -> float:
+    def _validation_error(self, held: HeldRows, learner: Any, averaged: bool) -> float:
         """The share of the held-out rows, by weight, that a learner gets wrong."""
         support, log = learner.log.by_row()
         rows = support if self.kernel == "precomputed" else learner.gram.X[support]
