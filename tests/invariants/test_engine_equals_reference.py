@@ -197,7 +197,7 @@ def test_random_orders(draw, data, layout, options, seed, packed):
         )
     )
     state = learner.state()
-    weights, average = state.weights[0], state.average().weights[0]
+    weights, average = state.weights[0], learner.weights(averaged=True).weights[0]
     if drawn.examples.columns is not None:
         full = np.zeros((2, X.shape[1]))
         full[:, drawn.examples.columns] = weights, average

@@ -192,6 +192,6 @@ def test_a_walk_stops_before_the_update_that_is_one_too_many(found, multiclass, 
     if multiclass == "ovo" and k > 2:  # pairs of the linear learner do not share their limits
         return
     ours = dual.walk(rows, order, ONE, Limits(updates=allowed))
-    theirs = primal.walk(rows, order, ONE, Limits(updates=allowed), foresee=True)
+    theirs = primal.walk(rows, order, ONE, Limits(updates=allowed), predict_first=True)
     assert ours[:5] == theirs[:5]
     assert np.array_equal(ours.predictions, theirs.predictions)

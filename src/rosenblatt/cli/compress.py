@@ -60,14 +60,14 @@ def compress(
     forms = run(loaded, size=most, loss=may_lose, rows=rows)
     forms[-1].model.save(out)
     if json:
-        told = [_told(form) for form in forms]
-        typer.echo(json_module.dumps({"model": str(out), "forms": told}))
+        records = [_size_record(form) for form in forms]
+        typer.echo(json_module.dumps({"model": str(out), "forms": records}))
     elif not quiet:
         for line in _table(forms, out):
             typer.echo(line)
 
 
-def _told(form: Size) -> dict[str, Any]:
+def _size_record(form: Size) -> dict[str, Any]:
     accuracy = form.accuracy if form.accuracy == form.accuracy else None
     return {
         "bytes": form.bytes,

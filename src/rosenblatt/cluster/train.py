@@ -174,7 +174,7 @@ class ClusterCheckpoint(Checkpoint):
             return "stopped before the first epoch ended: nothing is saved"
         return f"stopped; go on with the same command and --resume ({self.file})"
 
-    def _told(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _contents(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         about = {
             "fingerprint": run.manifest.to_json(),
             "valid": None if run.valid is None else run.valid.to_json(),

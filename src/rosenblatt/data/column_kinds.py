@@ -103,10 +103,10 @@ def guess_columns(
     return tuple(_with_statistics(n, kind, table[n], missing) for n, kind in found.items())
 
 
-def name_speaks_of(name: str, words: frozenset[str] = _NAMES_OF_TEXT) -> bool:
-    """Whether one of the words that a name is made of speaks of text, or of something else.
+def name_suggests(name: str, words: frozenset[str] = _NAMES_OF_TEXT) -> bool:
+    """Whether a name holds one of these words, by default those of columns of text.
 
-    >>> [name_speaks_of(name) for name in ("review_text", "commentBody", "context", "age")]
+    >>> [name_suggests(name) for name in ("review_text", "commentBody", "context", "age")]
     [True, True, False, False]
     """
     parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
@@ -148,12 +148,12 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     gap = _IS_GAP[np.frombuffer(joined, np.uint8)]
     words = 1 + int(np.count_nonzero(gap[:-1] & ~gap[1:])) / len(texts)
     signs = (words > 2) + (len(set(texts)) > _SELDOM_REPEATED * len(texts))
-    return "text" if signs >= (1 if name_speaks_of(name) else 2) else "category"
+    return "text" if signs >= (1 if name_suggests(name) else 2) else "category"
 
 
 def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
     """Whether numbers are codes: so named, whole and repeated."""
-    if not name_speaks_of(name, _NAMES_OF_CODES):
+    if not name_suggests(name, _NAMES_OF_CODES):
         return False
     numbers, _ = to_numbers(column[:_ENOUGH], missing)
     present = numbers[~np.isnan(numbers)]

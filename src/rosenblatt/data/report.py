@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rosenblatt.counts import counted
 from rosenblatt.data.cells import label_strings, to_numbers, to_times, valid_strings
-from rosenblatt.data.column_kinds import name_speaks_of
+from rosenblatt.data.column_kinds import name_suggests
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
 from rosenblatt.errors import shown
@@ -144,4 +144,4 @@ def _counts_rows(name: str, present: list[str]) -> bool:
     except ValueError:
         return False
     steps = {b - a for a, b in pairwise(numbers)}
-    return steps == {1} or name_speaks_of(name, _NAMES_OF_NUMBERS_OF_ROWS)
+    return steps == {1} or name_suggests(name, _NAMES_OF_NUMBERS_OF_ROWS)

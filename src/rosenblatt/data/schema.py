@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt.data.cells import MISSING_WORDS
-from rosenblatt.data.column_kinds import Column, guess_columns, name_speaks_of, seldom_repeats
+from rosenblatt.data.column_kinds import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_name
 from rosenblatt.data.readers import SPARSE, Reader
@@ -85,7 +85,7 @@ def _with_text(
     """The columns with those as text that are the likeliest: by name, by values, or alone."""
     strings = [c.name for c in found if c.kind == "category" and c.name not in kinds]
     for likely in (
-        [name for name in strings if name_speaks_of(name)],
+        [name for name in strings if name_suggests(name)],
         [name for name in strings if seldom_repeats(head[name], missing)],
         strings if len(strings) == 1 else [],
     ):

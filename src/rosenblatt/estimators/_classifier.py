@@ -176,9 +176,9 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
     def _calibrate_by(self, scores, codes):
         """Forget what was, and calibrate by these scores of held-out rows."""
         self._recent = self._calibration = None
-        self._remember(scores, codes)
+        self._add_scores(scores, codes)
 
-    def _remember(self, scores, codes):
+    def _add_scores(self, scores, codes):
         """Take more scores, of rows that had not been learned from, into account."""
         before = getattr(self, "_recent", None)
         if before is not None and before[0].shape[1:] == scores.shape[1:]:
@@ -189,7 +189,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         )
         self._calibration = None
 
-    def _foreseen(self, X: Any) -> np.ndarray | None:
+    def _scores_before(self, X: Any) -> np.ndarray | None:
         """The scores of rows that are about to be learned from, where that is of use."""
         if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
             return None

@@ -67,16 +67,16 @@ class OnlineTraining(LearnedWeights):
         self._learn(X, y, classes, sample_weight)
         return self
 
-    def _learn(self, X, y, classes=None, sample_weight=None, foresee=False) -> np.ndarray:
-        """Learn online; with `foresee`, return the class numbers predicted before each label.
+    def _learn(self, X, y, classes=None, sample_weight=None, predict_first=False) -> np.ndarray:
+        """Learn online; with `predict_first`, return the class numbers predicted before each label.
 
         The number is -1 where no class was known yet.
         """
         with checks.untouched_on_failure(self):
-            foreseen = self._foreseen(X)
+            scores_before = self._scores_before(X)
             examples, y, weights = self._online_examples(X, y, classes, sample_weight)
             several, progress = y.ndim == 2, self._progress
-            if several and foresee:
+            if several and predict_first:
                 raise ValueError(
                     "Predictions before each label are for one label per row, but y is an "
                     "indicator matrix: use partial_fit."
@@ -87,7 +87,7 @@ class OnlineTraining(LearnedWeights):
             with checks.uninterrupted():
                 for start, end, known in found:
                     before = self.classes_
-                    guess = self._guess(examples, start) if foresee else -1
+                    guess = self._guess(examples, start) if predict_first else -1
                     self._learn_classes(examples, known)
                     some, order = self._part(examples, y, weights, start, end)
                     rates = self._learner.rates
@@ -97,18 +97,20 @@ class OnlineTraining(LearnedWeights):
                             guesses = self._idle(some, stretch)
                         else:
                             etas = self._plan().etas(progress.visits + 1, stretch.size)
-                            tally = self._learner.walk(some, stretch, etas, foresee=foresee)
+                            tally = self._learner.walk(
+                                some, stretch, etas, predict_first=predict_first
+                            )
                             self._learner.settle()  # the rows are the caller's, who may change them
                             progress.count(tally)
                             guesses = tally.predictions
-                        if foresee:
+                        if predict_first:
                             predicted[stretch] = np.searchsorted(everything, known)[guesses]
                     if len(known) > len(before):  # the first row is the first of its class
                         at = np.searchsorted(everything, before)
                         predicted[start] = at[guess] if len(before) else -1
             self._went_on(progress.visits, progress.steps, 0)
-            if foreseen is not None:
-                self._remember(foreseen, y if several else np.searchsorted(self.classes_, y))
+            if scores_before is not None:
+                self._add_scores(scores_before, y if several else np.searchsorted(self.classes_, y))
         return predicted
 
     def _idle(self, examples: Examples, order: np.ndarray) -> int:

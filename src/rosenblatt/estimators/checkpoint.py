@@ -89,7 +89,7 @@ class Checkpoint:
     def save(self, run: FileRun) -> None:
         """Write the run down; the rows first, then what refers to them."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        arrays, own = self._told(run)
+        arrays, own = self._contents(run)
         if run.progress.kept is not None:
             arrays |= {f"kept.{k}": v for k, v in run.progress.kept.weights._asdict().items()}
         about: dict[str, Any] = {
@@ -108,7 +108,7 @@ class Checkpoint:
         self.save(run)
         return f"stopped; go on with the same command and --resume ({self.file})"
 
-    def _told(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _contents(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arrays of a run and what goes with them, once the rows are on the disk."""
         source, rows = run.source, run.rows
         rows.store.flush(sync=True)

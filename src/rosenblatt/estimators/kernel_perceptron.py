@@ -283,7 +283,7 @@ class KernelPerceptron(DualModel):
         array([0, 2])
         """
         with checks.untouched_on_failure(self):
-            foreseen = self._foreseen(X)
+            scores_before = self._scores_before(X)
             X, y, weights = self._online_rows(X, y, classes, sample_weight)
             before = self._progress
             progress = Progress(
@@ -304,8 +304,8 @@ class KernelPerceptron(DualModel):
                     progress.steps += passed
                     progress.visits += order.size
                 self._take(learner, len(codes), progress)
-            if foreseen is not None:
-                self._remember(foreseen, np.searchsorted(self.classes_, y))
+            if scores_before is not None:
+                self._add_scores(scores_before, np.searchsorted(self.classes_, y))
         return self
 
     def _check_options(self) -> None:

@@ -86,7 +86,7 @@ def learn_online(
     model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
     predictions, wrong = [], []
     for X, truth in pairs:
-        codes = model._learn(X, truth, classes, foresee=True)
+        codes = model._learn(X, truth, classes, predict_first=True)
         predictions.append(_labels(codes, model.classes_))
         wrong.append(predictions[-1] != np.asarray(truth))
         classes = None
@@ -173,7 +173,7 @@ class OneByOne:
         """Take the long way, which checks everything and knows what to do with a new label."""
         self._close()
         model = self.model
-        [code] = model._learn(np.asarray(x)[None, :], [label], self.classes, foresee=True)
+        [code] = model._learn(np.asarray(x)[None, :], [label], self.classes, predict_first=True)
         self.classes = None
         self._open()
         return None if code < 0 else model.classes_.tolist()[code]

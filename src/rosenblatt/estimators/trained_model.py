@@ -53,7 +53,7 @@ def trained_model(run: FileRun) -> Model:
             parameters=asdict(run.settings)
             | {"stop_reason": run.stop_reason}
             | ({"tuning": run.tuning} if run.tuning else {}),
-            history=[_told(asdict(epoch)) for epoch in run.history],
+            history=[_epoch_record(asdict(epoch)) for epoch in run.history],
             words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
             state={name: np.ascontiguousarray(array) for name, array in state.items()},
             fingerprint=fingerprint.result(),
@@ -138,7 +138,7 @@ def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...],
     return tuple(names), lambda array: array[..., order]
 
 
-def _told(record: dict[str, Any]) -> dict[str, Any]:
+def _epoch_record(record: dict[str, Any]) -> dict[str, Any]:
     """An epoch for the model file: the same run gives the same file, byte for byte.
 
     So it is without the time that it took and lengths of weights, sums whose last digits depend on

@@ -115,7 +115,7 @@ class Blocks:
                 self._measure_weights(NO_POINTER, buffers)
             visits = self._visit(rows, order, etas.shape[1], weighted, limits, buffers)
             counts = self.device.host(buffers.counts)
-        return self._told(examples, order[:visits], counts, omega)
+        return self._tally(examples, order[:visits], counts, omega)
 
     def _bring(
         self, examples: Examples, order: Array, codes: Any, etas: Array, omega: Array | None,
@@ -315,7 +315,7 @@ class Blocks:
         types = (self.dtype, self.dtype)
         self.device.launch(name, types, self.size, grid, threads, arguments)
 
-    def _told(
+    def _tally(
         self, examples: Examples, visited: Array, counts: Array, omega: Array | None
     ) -> list[Tally]:
         """What came of a walk for each model."""

@@ -254,13 +254,13 @@ def decay(rule, cells, sums, book, eta, weight):
 
 
 @kernel
-def decay_and_owe(rule, cells, sums, book, eta, weight):
-    """The penalty λ₂ on all weights, and λ₁, which each of them owes until it is next seen."""
+def decay_and_defer(rule, cells, sums, book, eta, weight):
+    """The penalty λ₂ on all weights, and λ₁, which each of them gets when it is next seen."""
     decay(rule, cells, sums, book, eta, weight)
     book[GRAVITY, 0] += eta * weight * rule.l1 / book[SCALE, 0]
 
 
-penalize = by_member("penalize", Descent=decay, Truncated=decay_and_owe, others=rest)
+penalize = by_member("penalize", Descent=decay, Truncated=decay_and_defer, others=rest)
 
 
 @kernel
@@ -276,6 +276,6 @@ def settle(rule, cells, sums, book, eta, weight):
 
 @kernel
 def bring_up_to_date(rule, cells, sums, book):
-    """Let no cell owe a penalty."""
+    """Apply all deferred penalties."""
     for i in range(cells.size // depth(rule)):
         see(rule, cells, sums, np.uint64(i), book)

@@ -120,10 +120,10 @@ def second_order_see(rule, cells, sums, i, book):
 
 @kernel
 def truncated_see(rule, cells, sums, i, book):
-    """The weight in cell i, after it has been shrunk by what it still owes."""
-    before, owed = cells[TWO * i], book[GRAVITY, 0] - cells[TWO * i + ONE]
-    if owed > 0.0:
-        cells[TWO * i] = truncated(np.float64(before), owed)
+    """The weight in cell i, after its deferred penalty."""
+    before, deferred = cells[TWO * i], book[GRAVITY, 0] - cells[TWO * i + ONE]
+    if deferred > 0.0:
+        cells[TWO * i] = truncated(np.float64(before), deferred)
         cells[TWO * i + ONE] = book[GRAVITY, 0]
         if sums.size > 0:
             sums[i] += book[SCALES, 0] * (np.float64(cells[TWO * i]) - before)

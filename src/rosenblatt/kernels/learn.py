@@ -102,7 +102,7 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen)
 
 @kernel
 def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally):
-    """Add what the visits of :func:`walk_one`, with its arguments, owe to the averaging sums."""
+    """Add the visits of :func:`walk_one`, with its arguments, to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):
@@ -181,7 +181,7 @@ def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen
 
 @kernel
 def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, way):
-    """Add what the visits of :func:`walk_many`, with its arguments, owe to the averaging sums."""
+    """Add the visits of :func:`walk_many`, with its arguments, to the averaging sums."""
     weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):

@@ -31,8 +31,8 @@ class BoundWalk:
             arguments = part.arguments(examples, order, etas, tally, seen)
             self._walks.append(part.kernel.bound(*arguments))
             if lazy:
-                owed = part.settling_arguments(examples, order, etas, seen)
-                self._settles.append(part.settling.bound(*owed))
+                arguments = part.settling_arguments(examples, order, etas, seen)
+                self._settles.append(part.settling.bound(*arguments))
 
     def __call__(self) -> Array:
         """Learn; the scores before it, (rows, problems), good until the next call."""

@@ -120,7 +120,7 @@ class FamilyPart(Part):
         if self.has_variances or name == "Truncated":
             self.depth = 2
         self.before = self.before_bias = np.empty(0)
-        self.owed = []
+        self.deferred = []
         self._begin()
 
     @property
@@ -162,7 +162,7 @@ class FamilyPart(Part):
             self.learner.member, tally, seen,
         )  # fmt: skip
 
-    def owe(self, *walked: Any) -> None:
+    def defer(self, *walked: Any) -> None:
         """Nothing: sums are up to date."""
 
     def settle(self) -> None:
@@ -180,7 +180,7 @@ class FamilyPart(Part):
         return wide if self.learner.dense else wide.transpose(1, 0, 2)
 
     def present(self, averaged: bool = False) -> tuple[Array, Array]:
-        """The weights (problems, features), none of which owes a penalty, and the biases."""
+        """The weights (problems, features), all penalties applied, and the biases."""
         cells, sums, n = self.cells, self.sums_, self.learner.n_features
         if getattr(self.learner.member, "l1", 0.0) > 0.0:
             cells, sums = cells.copy(), sums.copy()

@@ -129,18 +129,18 @@ class Linear(CountedByScores):
         order: Array,
         etas: Array = ONE,
         limits: Limits = Limits(),  # noqa: B008 - immutable
-        foresee: bool = False,
+        predict_first: bool = False,
     ) -> Tally:
         """Visit the rows in this order and learn from each.
 
-        `foresee` asks for the predictions on the way. With one problem per pair they need the
+        `predict_first` asks for the predictions on the way. With one problem per pair they need the
         scores of every pair on every row, k/2 times the work, so that else not even the mistakes
         are counted. Limits are looked at where one kernel call is all there is. A mistake on a row
         of several labels is a set that is not predicted; updated rows count per label.
         """
-        foresee |= self.batch
-        own, screened = self._visits(examples, order, etas, foresee), None
-        if self.kind == "one" and not (foresee or self._reads_all) and examples.screened:
+        predict_first |= self.batch
+        own, screened = self._visits(examples, order, etas, predict_first), None
+        if self.kind == "one" and not (predict_first or self._reads_all) and examples.screened:
             screened = replace(examples, rows=cast(Any, examples.screened))
         seen = [part.room_for(len(o)) for part, (_, o, _) in zip(self.parts, own, strict=True)]
         times = [part.clock for part in self.parts]
@@ -164,13 +164,13 @@ class Linear(CountedByScores):
             return self._corrected_together(examples, order, float(etas[0]), seen, times)
         if self.averaging:
             for i, part in enumerate(self.parts):
-                part.owe(*own[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
-            if sum(part.owed_bytes for part in self.parts) > _MOST_UNSETTLED:
+                part.defer(*own[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
+            if sum(part.deferred_bytes for part in self.parts) > _MOST_UNSETTLED:
                 self.settle()
-        return self._told(examples, order, seen, tallies, foresee)
+        return self._tally(examples, order, seen, tallies, predict_first)
 
     def _visits(
-        self, examples: Examples, order: Array, etas: Array, foresee: bool
+        self, examples: Examples, order: Array, etas: Array, predict_first: bool
     ) -> list[tuple[Examples, Array, Array]]:
         """The examples, the order and the rates of each part."""
         if self.multiclass == "labels":
@@ -179,7 +179,7 @@ class Linear(CountedByScores):
                 (examples.relabelled(np.ascontiguousarray(codes), examples.omega), order, etas)
                 for codes in truth.T
             ]
-        if self.is_pairwise and not foresee:
+        if self.is_pairwise and not predict_first:
             pairs = (part.classes for part in self.parts)
             return [(examples, *own) for own in rows_of_pairs(pairs, examples.codes, order, etas)]
         return [(examples, order, etas)] * len(self.parts)
@@ -191,9 +191,9 @@ class Linear(CountedByScores):
         # A look at many classes costs as much as an epoch.
         return limits if self.kind == "one" else limits._replace(longest=UNLIMITED)
 
-    def _told(
+    def _tally(
         self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],
-        foresee: bool,
+        predict_first: bool,
     ) -> Tally:  # fmt: skip
         """What came of a walk over all parts."""
         alone, first = len(tallies) == 1, tallies[0]
@@ -201,7 +201,7 @@ class Linear(CountedByScores):
         visited, updates = order[:visits], sum(int(t[learn.UPDATES]) for t in tallies)
         updated = updates if self.is_pairwise else sum(int(t[learn.UPDATED]) for t in tallies)
         predictions, mistakes = None, int(first[learn.MISTAKES]) if alone else math.nan
-        if foresee or not (self.is_pairwise or (alone and self.is_perceptron)):
+        if predict_first or not (self.is_pairwise or (alone and self.is_perceptron)):
             scores, truth = self.scores_in([s[:visits] for s in seen]), examples.truth_of(visited)
             predictions = self.problems.decide(scores)
             mistakes = int(np.count_nonzero(differ(predictions, truth)))
@@ -268,7 +268,7 @@ class Linear(CountedByScores):
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
             twin.walk(examples, order, etas)
-            seen = twin.parts[0].owed.pop()[3]
+            seen = twin.parts[0].deferred.pop()[3]
             corrected = self.problems.is_corrected(seen, examples.codes[order])
             np.add.at(counts, order[corrected], 1)
         return counts

@@ -28,8 +28,8 @@ class Part:
     ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
     problems) for sparse ones. ``classes`` are its first class, or its negative and positive one.
 
-    The averaging sums are lazy: `owed` holds walks, as examples, order, rates, scores and the time
-    when each began, until :meth:`settle` adds them.
+    The averaging sums are lazy: `deferred` holds walks, as examples, order, rates, scores and the
+    time when each began, until :meth:`settle` adds them.
     """
 
     clock_row = learn.CLOCK  # of the book
@@ -47,7 +47,7 @@ class Part:
             np.zeros((4, problems)),
         )
         self.before = self.before_bias = np.empty(0)
-        self.owed: list[tuple[Examples, Array, Array, Array, float]] = []
+        self.deferred: list[tuple[Examples, Array, Array, Array, float]] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "learner": None}  # which comes back to its parts by itself
@@ -107,24 +107,24 @@ class Part:
         way = learn.Joint if self.learner.kind == "joint" else learn.Each
         return (way(np.empty((3, self.problems))),)
 
-    def owe(
+    def defer(
         self, examples: Examples, order: Array, etas: Array, seen: Array, time: float, end: int
     ) -> None:
-        """Remember a walk that ended after so many visits."""
+        """Keep a walk that ended after so many visits for the averaging sums."""
         rates = etas if etas.size == 1 else etas[:end]
-        self.owed.append((examples, order[:end], rates, seen[:end], time))
+        self.deferred.append((examples, order[:end], rates, seen[:end], time))
 
     @property
-    def owed_bytes(self) -> int:
+    def deferred_bytes(self) -> int:
         """The bytes of all scores kept."""
-        return sum(seen.nbytes for _, _, _, seen, _ in self.owed)
+        return sum(seen.nbytes for _, _, _, seen, _ in self.deferred)
 
     def settle(self) -> None:
-        """Add what walks owe to the averaging sums."""
-        for examples, order, etas, seen, time in self.owed:
+        """Add the deferred walks to the averaging sums."""
+        for examples, order, etas, seen, time in self.deferred:
             self.book[learn.TIME, 0] = time
             self.settling(*self.settling_arguments(examples, order, etas, seen))
-        self.owed.clear()
+        self.deferred.clear()
 
     def correct(
         self, examples: Examples, order: Array, coefficients: Array, eta: float, clock: float
@@ -187,7 +187,7 @@ class Part:
     def forget(self) -> None:
         """Let the average begin with the next step."""
         self.U = np.empty(0)
-        self.owed.clear()
+        self.deferred.clear()
         self.book[learn.BIAS_SUM] = self.book[learn.CLOCK] = 0.0
 
     def reserve(self) -> None:
@@ -245,7 +245,7 @@ class Part:
 
     def restore(self, state: State, own: slice) -> None:
         """Take up what a state holds of these problems; its arrays are copied."""
-        self.owed.clear()
+        self.deferred.clear()
         self.W = self._laid_out(state.weights[own], self.W.dtype)
         if self.learner.averaging and state.sums.size:
             self.U = self._laid_out(state.sums[own], np.float64)

@@ -59,9 +59,3 @@ class State:
             np.zeros(shape, dtype), np.zeros(problems), np.zeros(shape if averaging else (0, 0)),
             np.zeros(problems), np.zeros(problems),
         )  # fmt: skip
-
-    def average(self) -> Weights:
-        """The mean of the weights after each step: ``w - u/N``."""
-        clock = np.maximum(self.clock, 1e-300)
-        weights = (self.weights - self.sums / clock[:, None]).astype(self.weights.dtype)
-        return Weights(weights, self.bias - self.bias_sums / clock)
