@@ -35,7 +35,7 @@ from rosenblatt.theory.search.problem import BinaryProblem
 
 # Numbers in the first working set of rows, at most. Sparse rows become a square block: so many.
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
-# Seconds of two least squares on rows, per row, row again and column; a sparse block takes a quarter.
+# Seconds of two least squares on rows, per row squared and column; a sparse block takes a quarter.
 _SECONDS = 1e-9
 
 KINDS = ("augmented", "geometric")
