@@ -26,7 +26,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from common import data_folder, mnist
+from common import data_folder, mnist, reviews
 
 
 def least(job: Callable[[], Any], times: int = 3) -> float:
@@ -38,14 +38,6 @@ def least(job: Callable[[], Any], times: int = 3) -> float:
         job()
         taken.append(perf_counter() - began)
     return min(taken)
-
-
-def reviews() -> tuple[list[str], list[str]]:
-    """The labels and texts of the IMDB reviews."""
-    file = data_folder() / "text" / "imdb_train.tsv.zst"
-    lines = pa.input_stream(str(file), compression="zstd").read().decode().split("\n")[1:]
-    labels, texts = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
-    return list(labels), list(texts)
 
 
 def estimator_jobs() -> dict[str, Callable[[], Any]]:

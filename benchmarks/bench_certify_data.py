@@ -1,6 +1,6 @@
 """Claim: real data sets are decided exactly, with proofs that fit in a file.
 
-Prints the table of docs/theory/certificates.md: verdict, size of the proof, seconds to find it
+Prints the table of docs/benchmarks/certificates.md: verdict, size of the proof, seconds to find it
 (with margins) and to check it.
 
     ROSENBLATT_DATA=../shared/data python benchmarks/bench_certify_data.py
@@ -15,12 +15,13 @@ import time
 import numpy as np
 from sklearn.datasets import load_iris, load_svmlight_file
 
-from common import data_folder, machine, mnist
-from rosenblatt import certify, verify
+from common import data_folder, machine, mnist, reviews
+from rosenblatt import HashedNgrams, certify, verify
 
 TABLES = ("sonar", "ionosphere", "banknote_authentication", "pima-indians-diabetes")
 SVMLIGHT = ("a9a", "w8a", "mushrooms", "splice", "svmguide3", "ijcnn1.val")
 PAIRS = ((0, 1), (1, 7), (4, 9), (3, 5))
+REVIEWS = (500, 2000)
 
 
 def data_sets():
@@ -40,6 +41,10 @@ def data_sets():
     for a, b in PAIRS:
         pair = (digits == a) | (digits == b)
         yield f"MNIST {a} and {b}", pixels[pair], digits[pair]
+    labels, texts = reviews()
+    for count in REVIEWS:
+        hashed = HashedNgrams().transform(texts[:count])
+        yield f"IMDB, {count:,} reviews as hashed n-grams", hashed, np.array(labels[:count])
 
 
 def proof(certificate):
@@ -68,7 +73,7 @@ def main():
         assert checked, checked.reason
         size = len(json.dumps(certificate.to_dict())) / 1000
         print(
-            f"| {name} | {X.shape[0]:,} × {X.shape[1]} | {certificate.verdict} | "
+            f"| {name} | {X.shape[0]:,} × {X.shape[1]:,} | {certificate.verdict} | "
             f"{proof(certificate)} | {size:,.0f} kB | {made - start:.2f} s | {done - made:.2f} s |",
             flush=True,
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pyarrow as pa
 
 from rosenblatt import __version__
 
@@ -62,3 +63,11 @@ def mnist(part: str = "train") -> tuple[np.ndarray, np.ndarray]:
     with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as file:
         digits = np.frombuffer(file.read(), np.uint8, offset=8)
     return (pixels / np.float32(255)).astype(np.float32), digits.astype(np.int64)
+
+
+def reviews() -> tuple[list[str], list[str]]:
+    """The labels and texts of the IMDB reviews."""
+    file = data_folder() / "text" / "imdb_train.tsv.zst"
+    lines = pa.input_stream(str(file), compression="zstd").read().decode().split("\n")[1:]
+    labels, texts = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
+    return list(labels), list(texts)
