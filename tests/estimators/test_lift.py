@@ -89,6 +89,14 @@ def test_maps_that_are_too_large_are_left_out_and_said_so():
     assert find_lift(sparse.csr_array(wide), [0, 1] * 3, [PolynomialFeatures(2)]).separable
 
 
+def test_of_millions_of_columns_no_products_are_made():
+    rows = sparse.csr_array(([1.0, 2.0], ([0, 1], [5, 4_000_000])), shape=(4, 1 << 22))
+    lift = find_lift(rows, [0, 1, 1, 0], folds=0)
+    assert [(a.name, a.verdict) for a in lift.attempts] == [("identity", "too large")]
+    tried = find_lift(rows[:2], [0, 1], max_features=1 << 22, folds=0)
+    assert tried.found.name == "identity"
+
+
 def test_several_classes_are_separated_each_from_the_rest():
     X, y = np.array([[0.0], [1.0], [2.0]]), ["a", "b", "c"]
     lift = find_lift(X, y)
