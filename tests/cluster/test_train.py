@@ -189,6 +189,14 @@ def test_the_count_of_updates_stands_beside_its_bound(expected, reviews, threads
     assert mixing["updates"] <= mixing["bound"]
 
 
+def test_a_run_reports_its_mixed_updates(reviews, threads):
+    seen = []
+    options = {"label": "sentiment", "epochs": 2, "workers": threads, "shards": 3}
+    model = train(reviews, **options, report=lambda run: seen.append(run.mixed_updates))
+    assert seen[-1] == model.parameters["mixing"]["mixed_updates"]
+    assert seen == sorted(seen)
+
+
 def test_small_shards_are_warned_of(reviews, threads):
     with pytest.warns(ShardWarning, match="below 10,000 rows per shard"):
         train(reviews, label="sentiment", epochs=1, workers=threads, shards=2)

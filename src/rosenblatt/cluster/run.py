@@ -91,11 +91,15 @@ class ClusterRun(FileRun):
                 stacklevel=2,
             )
 
+    @property
+    def mixed_updates(self) -> float:
+        """The updates so far, each by the share of its shard in the mixture."""
+        return self.learner.mixed_updates
+
     def model(self) -> Model:
         """The model as it stands now, with what the run says of itself."""
         model, updates = super().model(), self.progress.updates
-        mixed_updates = self.learner.mixed_updates
-        mixed = {"shards": self.shards, "updates": updates, "mixed_updates": mixed_updates}
+        mixed = {"shards": self.shards, "updates": updates, "mixed_updates": self.mixed_updates}
         if self.bound is not None:
             mixed |= {"mixed_bound": self.bound.mixed, "bound": self.bound.total}
         parameters = model.parameters | {"mixing": mixed}
