@@ -191,8 +191,13 @@ def test_the_count_of_updates_stands_beside_its_bound(expected, reviews, threads
 
 def test_a_run_reports_its_mixed_updates(reviews, threads):
     seen = []
+
+    def note(run):
+        if run.history:
+            seen.append(run.mixed_updates)
+
     options = {"label": "sentiment", "epochs": 2, "workers": threads, "shards": 3}
-    model = train(reviews, **options, report=lambda run: seen.append(run.mixed_updates))
+    model = train(reviews, **options, report=note)
     assert seen[-1] == model.parameters["mixing"]["mixed_updates"]
     assert seen == sorted(seen)
 
