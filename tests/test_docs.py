@@ -1,10 +1,11 @@
-"""The Python blocks of the README and of every page run when pasted, page by page.
+"""The Python blocks of the README and of every page run when pasted, and so does the gallery.
 
 The chapters of the course are run by tests/course/test_chapters.py, with their commands.
 """
 
 import doctest
 import re
+import runpy
 import shlex
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if not set(p.parts) & set(BUILT)),
 ]
+EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
 COURSE = sorted((ROOT / "docs" / "course").glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"^\$ (?:\w+ .*\| )?(rosenblatt .*)$", re.MULTILINE)
@@ -41,6 +43,16 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
             _check_prompts(block, namespace, page.name)
         else:
             exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
+def test_the_examples_of_the_gallery_run(example, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(example.parent)  # as the gallery does
+    before = plt.get_fignums()
+    runpy.run_path(str(example))
+    assert plt.get_fignums() != before
+    plt.close("all")
 
 
 def _check_prompts(block, namespace, name):
