@@ -54,4 +54,4 @@ for shards, color, marker in zip((1, 4, 16), style.PALETTE, style.MARKERS, stric
 bound = theory.mixing_bound(radius, margin, 1).mixed
 ax.axhline(bound, color=style.INK, linestyle="--", label=f"(R/γ)² = {bound:,.0f}")
 ax.set(xlabel="epochs", ylabel="updates by shares, Σ μ k", yscale="log")
-_ = ax.legend()
+_ = ax.legend(loc="center right", bbox_to_anchor=(1.0, 0.65))
