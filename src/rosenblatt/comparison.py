@@ -15,6 +15,7 @@ from sklearn.base import clone
 from rosenblatt.estimators.online import learn_online
 from rosenblatt.estimators.rule_names import NAMES, estimator_of
 from rosenblatt.kernels.jit import compile_seconds
+from rosenblatt.learners.examples import check_sparse
 
 _POINTS = 60  # of a curve
 
@@ -138,6 +139,7 @@ def compare(
     if orders < 1:
         raise ValueError(f"orders must be at least 1, got {orders}")
     models = _models(rules, parameters)
+    check_sparse(X)
     X, y = X.tocsr() if sparse.issparse(X) else np.asarray(X), np.asarray(y)
     if len(y) != X.shape[0] or len(y) == 0:
         raise ValueError(f"there are {X.shape[0]} rows and {len(y)} labels")

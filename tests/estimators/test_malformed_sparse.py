@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rosenblatt import KernelPerceptron, Perceptron, certify, find_lift, learn_online, theory
+from rosenblatt import (
+    KernelPerceptron,
+    Perceptron,
+    certify,
+    compare,
+    find_lift,
+    learn_online,
+    theory,
+    trace,
+)
 from rosenblatt.learners.examples import check_sparse
+from rosenblatt.viz.style import named_rows
 
 N, D = 400, 6
 RNG = np.random.default_rng(0)
@@ -69,6 +79,9 @@ OPERATIONS = {
     "kernel partial_fit": lambda A: KernelPerceptron().partial_fit(A, Y),
     "kernel predict": lambda A: KERNEL.predict(A),
     "find_lift": lambda A: find_lift(A, Y),
+    "compare": lambda A: compare(A, Y, ["perceptron"]),
+    "trace": lambda A: trace(A, Y),
+    "a picture": lambda A: named_rows(A),
     "certify": lambda A: certify(A, Y),
     "radius": lambda A: theory.radius(A),
     "pad": lambda A: theory.pad(A),

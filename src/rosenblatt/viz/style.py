@@ -7,13 +7,13 @@ same.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.errors import MissingExtraError
+from rosenblatt.theory.checker.input_data import written_out
 
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 GOOD, ACCENT, SOFT = "#009E73", "#CC79A7", "#8A8A8A"
@@ -107,13 +107,7 @@ def class_names(classes: Sequence[Any]) -> list[str]:
 
 def named_rows(X: Any) -> tuple[Any, list[str]]:
     """The rows of a data frame, an array or a sparse matrix as floats, and names of the columns."""
-    if hasattr(X, "toarray"):
-        if math.prod(X.shape) > _MOST_DENSE:
-            raise ValueError(
-                f"X has {X.shape[0]:,} rows of {X.shape[1]:,} columns, too many to draw: "
-                f"at most {_MOST_DENSE:,} values; give fewer rows, or choose columns"
-            )
-        X = X.toarray()
-    rows = np.asarray(X, dtype=float)
+    values = written_out(X, _MOST_DENSE, "draw") if hasattr(X, "toarray") else X
+    rows = np.asarray(values, dtype=float)
     names = [str(name) for name in getattr(X, "columns", [])]
     return rows, names or [f"x{j + 1}" for j in range(rows.shape[1])]

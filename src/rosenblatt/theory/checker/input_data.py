@@ -66,6 +66,16 @@ def sound_csr(X: Any) -> Any:
     return rows
 
 
+def written_out(X: Any, most: int, purpose: str) -> Any:
+    """A sound sparse matrix as an array, unless it has more values than are of use."""
+    if math.prod(X.shape) > most:
+        raise ValueError(
+            f"X has {X.shape[0]:,} rows of {X.shape[1]:,} columns, too many to {purpose}: "
+            f"at most {most:,} values; give fewer rows, or choose columns"
+        )
+    return sound_csr(X).toarray()
+
+
 def _differ_in_length(columns: Any, values: Any) -> bool:
     return len(columns) != len(values)
 
