@@ -121,10 +121,10 @@ def predict(
 
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
     """Which files go to which output: all to one, or each to one of its own in a folder."""
-    from rosenblatt.data.files import expand
+    from rosenblatt.data.files import expand_paths
     from rosenblatt.estimators.scoring import STDOUT, output_beside
 
-    paths = expand(files)
+    paths = expand_paths(files)
     if out == STDOUT or not (out.endswith(os.sep) or Path(out).is_dir()):
         return [(paths, out)]
     Path(out).mkdir(parents=True, exist_ok=True)

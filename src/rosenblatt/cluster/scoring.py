@@ -24,7 +24,7 @@ from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, wri
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
 from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.models.files import model_from
 from rosenblatt.models.model import Model
 from rosenblatt.training.mixing import tree_sum
@@ -122,7 +122,7 @@ def predict_on_shards(
         made = format if format in LINE_FORMATS else "arrow"
         ending = _ending(made) + (_ENDINGS[packing] if made == format else "")
         given = [(wanted, made, f".{ending}", i == 0) for i in range(len(manifest))]
-        with replacing(out) as file:
+        with atomic_write(out) as file:
             return _joined(called(predicted, given), file, format, packing)
 
 

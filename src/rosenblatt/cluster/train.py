@@ -15,9 +15,9 @@ from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
-from rosenblatt.data.arrow_tables import is_frame
-from rosenblatt.data.open import mentioned_names
-from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.arrow_tables import is_table_in_memory
+from rosenblatt.data.open import names_in_options
+from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators._interrupts import interrupts
@@ -54,7 +54,7 @@ def train_on_shards(job: Job) -> Model:
 
     The model is the same, bit for bit, for any number and kind of workers.
     """
-    if is_frame(job.source) or isinstance(job.source, Source):
+    if is_table_in_memory(job.source) or isinstance(job.source, Source):
         raise OptionError(
             "workers read shards of files; train on a table in memory without workers, or with "
             "rosenblatt.cluster.fit"
@@ -102,7 +102,7 @@ def open_shards(
 ) -> tuple[Manifest, Reading]:  # fmt: skip
     """The shards of files, and how they are read."""
     r = reading
-    names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
+    names = names_in_options(r.get("label"), r.get("text"), r.get("columns"), features)
     manifest = make_manifest(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=engine.spread,
@@ -114,7 +114,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
     """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
     features = None if job.start is None else job.start.features
     manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
-    refuse_idle(manifest.format, {name: job.reading.get(name) for name in _TOLD})
+    refuse_unused_options(manifest.format, {name: job.reading.get(name) for name in _TOLD})
     if reading.features.separator is not None:
         raise OptionError(_SEVERAL)
     if not reading.labelled:

@@ -27,7 +27,7 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
-from rosenblatt.files import claim, remove_leftovers
+from rosenblatt.files import acquire_lock, remove_leftovers
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
@@ -48,7 +48,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
         self.folder, self.seconds, self.rows = Path(folder), seconds, rows
-        self.file, self.row_folder = self.folder / "checkpoint", self.folder / self.rows_name
+        self.file, self.row_cache = self.folder / "checkpoint", self.folder / self.rows_name
         self.lock = self.folder / "lock"  # what a run holds while it uses the folder
         self._last, self._visits = monotonic(), 0
 
@@ -62,7 +62,7 @@ class Checkpoint:
             If another run is using the folder, or one is saved there that is not to go on.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = claim(self.lock)
+        lock = acquire_lock(self.lock)
         if lock is None:
             raise DataError(
                 "another run uses this checkpoint folder; wait for it, or take another folder",
@@ -168,7 +168,7 @@ class Checkpoint:
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))
         n_codes = len(sets) if several else len(classes)
-        rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
+        rows.store = Store.restored(self.row_cache, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << bits, columns)
         if "scales" in arrays:
             known = min(len(arrays["scales"]), len(columns))
@@ -206,7 +206,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove what was saved: the run is over. The model is on the disk by now."""
         self.file.unlink(missing_ok=True)
-        shutil.rmtree(self.row_folder, ignore_errors=True)
+        shutil.rmtree(self.row_cache, ignore_errors=True)
 
     def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
         self._must_have_same_data(run, about)

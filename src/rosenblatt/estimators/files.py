@@ -253,7 +253,7 @@ def _begun(
 ) -> Iterator[FileRun]:
     """A run where it begins, or where it was saved."""
     with nullcontext() if saved is None else saved.held(resume):
-        folder = None if saved is None or saved.file.exists() else saved.row_folder
+        folder = None if saved is None or saved.file.exists() else saved.row_cache
         run = FileRun(rows, settings, folder=folder, **rest)
         if saved is not None:
             saved.resume(run)

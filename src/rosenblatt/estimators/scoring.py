@@ -27,7 +27,7 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
@@ -105,13 +105,13 @@ def write_predictions(
         return lines_of(table, format, numbers) if in_lines else table, table.num_rows
 
     with ExitStack() as stack:
-        file = stack.enter_context(_standard_output() if out == STDOUT else replacing(out))
+        file = stack.enter_context(_standard_output() if out == STDOUT else atomic_write(out))
         stream = stack.enter_context(compressed(file, packing))
         write = stream.write if in_lines else stack.enter_context(writer(stream, format))
         if in_lines and source.has_header:
             write(header_of(predict.names, format))
         rows = 0
-        for part, count in source.mapped(made):
+        for part, count in source.map_batches(made):
             write(part)
             rows += count
             if out == STDOUT:
@@ -124,7 +124,7 @@ def write_nothing(out: str | os.PathLike[str], to: str | None = None) -> None:
     if out == STDOUT:
         return
     format, packing = output_format(out, to)
-    with replacing(out) as file, compressed(file, packing) as stream:
+    with atomic_write(out) as file, compressed(file, packing) as stream:
         if format not in LINE_FORMATS:
             with writer(stream, format) as write:
                 write(pa.table({LABEL: pa.array([], pa.string())}))

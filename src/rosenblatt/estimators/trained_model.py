@@ -155,7 +155,7 @@ def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -
     The folder that the run is saved in is not a place for models.
     """
     if saved is not None and target.resolve() in (
-        saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
+        saved.file.resolve(), saved.row_cache.resolve(), saved.lock.resolve(),
     ):  # fmt: skip
         raise OptionError(f"{target} is a place of the checkpoint; name another file")
     check_output(target, files, "model")

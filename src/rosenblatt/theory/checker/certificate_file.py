@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 import flint
 
 from rosenblatt.errors import DataError, shown
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.theory.checker.domain import check_fields
 from rosenblatt.theory.checker.input_data import decimal_text
 
@@ -82,7 +82,7 @@ def _no_number(name: str) -> None:
 
 def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a record as JSON."""
-    with replacing(path, "w") as file:
+    with atomic_write(path, "w") as file:
         json.dump(record, file, indent=1)
         file.write("\n")
 
