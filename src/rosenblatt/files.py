@@ -83,7 +83,7 @@ def _unfinished(target: Path) -> tuple[int, Path]:
 
 @contextmanager
 def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the file name to write errors of the operating system that lack one, as on a full disk."""
+    """Add the path to write errors of the system that name no file, as on a full disk."""
     try:
         yield
     except OSError as error:
