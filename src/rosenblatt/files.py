@@ -22,7 +22,7 @@ _TEMPORARY = "rosenblatt-"
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file that replaces `path` when the block succeeds.
 
     After a failure, a kill or a full disk, the previous file at `path` is unchanged. Afterwards
@@ -32,7 +32,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     --------
     >>> import tempfile, pathlib
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "weights.txt"
-    >>> with replacing(target, "w") as file:
+    >>> with atomic_write(target, "w") as file:
     ...     _ = file.write("1 1 -1 -1")
     >>> target.read_text()
     '1 1 -1 -1'
@@ -138,16 +138,16 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def claim(path: Path) -> BinaryIO | None:
+def acquire_lock(path: Path) -> BinaryIO | None:
     """A lock: a file, made if needed, that this process holds until it closes it or ends.
 
     None if another one holds it. It is to be removed, if at all, before it is closed.
 
     >>> path = Path(tempfile.mkdtemp()) / "lock"
-    >>> with claim(path):
-    ...     claim(path) is None
+    >>> with acquire_lock(path):
+    ...     acquire_lock(path) is None
     True
-    >>> with claim(path):
+    >>> with acquire_lock(path):
     ...     path.exists()
     True
     """
@@ -166,7 +166,7 @@ def temporary_folder() -> tuple[Path, BinaryIO]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
         with suppress(FileNotFoundError):
-            held = claim(folder / _OWNER)
+            held = acquire_lock(folder / _OWNER)
             if held is not None:
                 return folder, held
 
@@ -284,7 +284,7 @@ def write_private(path: Path, content: bytes, siblings: str = "") -> None:
                 shutil.rmtree(one, ignore_errors=True)
             folder.mkdir(0o700, parents=True, exist_ok=True)
         _check_private(folder.stat())
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(hashlib.sha256(content).digest() + content)
         path.chmod(0o600)
 

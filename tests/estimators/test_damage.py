@@ -50,7 +50,7 @@ def saved(request, numbers, tmp_path_factory):
     """A run that was stopped, and how it ends."""
     folder = tmp_path_factory.mktemp("saved")
     checkpoint = Checkpoint(folder / "run")
-    run = new_run(numbers, checkpoint.row_folder)
+    run = new_run(numbers, checkpoint.row_cache)
     for part, plan in run.phases():
         for _ in training.run(run.learner, part, plan, run.progress):
             if run.phase == request.param and len(run.rows.store) > 450:
@@ -58,7 +58,7 @@ def saved(request, numbers, tmp_path_factory):
         break
     checkpoint.save(run)
     run.rows.close()
-    assert all((checkpoint.row_folder / name).stat().st_size for name in KINDS)
+    assert all((checkpoint.row_cache / name).stat().st_size for name in KINDS)
     return folder / "run", finished(new_run(numbers), folder)
 
 

@@ -41,14 +41,14 @@ class Chunk(NamedTuple):
     bad: int = 0
 
 
-def is_frame(given: Any) -> bool:
+def is_table_in_memory(given: Any) -> bool:
     """Whether something is a table in memory: of pandas, polars or Arrow, or a dict of columns."""
     return (
         isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc")
     )
 
 
-def table_of(frame: Any) -> pa.Table:
+def to_arrow_table(frame: Any) -> pa.Table:
     """A table in memory as an Arrow table, without an index."""
     try:
         if isinstance(frame, Mapping):
@@ -138,7 +138,7 @@ def _arrow(file: pa.NativeFile, columns: list[str] | None, rows: int) -> Iterato
             yield wanted.slice(start, rows)
 
 
-def without_nulls(schema: pa.Schema) -> pa.Schema:
+def null_types_as_strings(schema: pa.Schema) -> pa.Schema:
     """A schema of first rows, in which a column that is empty there may be filled later on."""
     return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in schema])
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
+from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar, validated
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
 from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
@@ -41,7 +41,7 @@ class Reader:
 
     text = "text"
     bits = 31  # sparse formats have 2**bits columns
-    several = False  # whether lines of fastText may have several labels
+    multilabel = False  # whether lines of fastText may have several labels
     schema: pa.Schema | None = None  # the columns of a table, where they are known already
 
     def __init__(
@@ -193,7 +193,7 @@ class Reader:
         if self.format in SPARSE:
             return read_sparse(block, self.format, self.bits, skip), size
         if self.format == "fasttext":
-            return read_fasttext(block, skip, self.several), size
+            return read_fasttext(block, skip, self.multilabel), size
         if self.format == "text":
             return read_text(block, self.text), size
         return parse_json(block, self._schema(columns), skip), size
@@ -204,7 +204,7 @@ class Reader:
         if found is None:
             if self._head is None:
                 return None
-            found = without_nulls(self._head.table.schema)
+            found = null_types_as_strings(self._head.table.schema)
         return found if columns is None else pa.schema([found.field(name) for name in columns])
 
     def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:

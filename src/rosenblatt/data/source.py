@@ -122,7 +122,7 @@ class Source:
         # Whether the files hold the names of columns.
         self.has_header = reader.format not in _UNNAMED and reader.header is not False
 
-    def expect(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
+    def fix_classes(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
         """From now on take these classes, in this order, and no others."""
         self.classes, self._closed = list(classes), True
         self.label_sets = self.label_sets if label_sets is None else label_sets
@@ -131,7 +131,7 @@ class Source:
         self.rows, self.bad, self.missing = 0, 0, Counter()
         return self.batches()
 
-    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+    def batches(self, start: int = 0, reuse_memory: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on; the counts go on from where they are.
 
         Rows that are only lent are good until the next batch is asked for, which may come to lie
@@ -143,10 +143,10 @@ class Source:
         for whole, batch, room in in_order(pieces, partial(self._hashed, rooms), 2, 0):
             yield replace(batch, labels=self._finish(whole, len(batch)))
             del whole, batch
-            if lent:
+            if reuse_memory:
                 rooms.append(room)
 
-    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
+    def map_batches(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
         """What `work` makes of each batch, without labels, in order; threads do the work.
 
         The rows of a batch are only lent: they are good until `work` returns.
@@ -167,7 +167,7 @@ class Source:
     def _pieces(self) -> Iterator[Piece]:
         # Labels that nobody asks for may be as many as they like.
         self._reader.bits = self.features.ngrams.bits
-        self._reader.several = self.features.separator is not None or not self.labelled
+        self._reader.multilabel = self.features.separator is not None or not self.labelled
         kept, numbers = self.kept_columns, self._numbers(self.features.columns)
         typed = set() if kept is None else numbers.difference(kept)
         return self._reader.pieces(self._wanted(), typed)

@@ -103,7 +103,7 @@ class Store:
         """How many entries there are of each part."""
         return self._pointers.array[-1].astype(np.int64)
 
-    def room(self, rows: int, entries: int) -> Packed:
+    def reserve(self, rows: int, entries: int) -> Packed:
         """Where the next block is to be packed, which is then to be committed.
 
         In memory this is where the rows will stay; on disk it is good until the next call.

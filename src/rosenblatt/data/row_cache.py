@@ -20,7 +20,7 @@ from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.errors import DataError
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.kernels.text import Rows
 
 FORMAT, VERSION = "rosenblatt-cache", 3
@@ -51,7 +51,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     first = source.first_table()
     if first is not None:
         with (
-            replacing(target / "first.arrow") as named,
+            atomic_write(target / "first.arrow") as named,
             pa.ipc.new_file(named, first.schema) as table,
         ):
             table.write_table(first)
@@ -66,7 +66,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
         "first": None if first is None else zlib.crc32((target / "first.arrow").read_bytes()),
     }
     about["checksum"] = _checksum_of_plain(about)
-    with replacing(target / "about.json", "w") as written:
+    with atomic_write(target / "about.json", "w") as written:
         json.dump(about, written)
     return source.rows
 
