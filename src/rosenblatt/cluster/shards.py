@@ -39,7 +39,7 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.files import temporary_folder
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: sums of products of two are in the range of float32
@@ -118,7 +118,6 @@ class PartReader(Reader):
         dialect = shard[0].file.dialect
         self.header = None if dialect is None else dialect.header
         self._first_part, self._block_bytes = first or shard[0], BLOCK_BYTES
-        self._head = self._begun = None
 
     def fingerprint(self) -> dict[str, Any]:
         """The format and the fingerprints of the files."""
@@ -230,7 +229,7 @@ def _load(folder: Path) -> ShardRows | None:
         return None
     try:
         arrays, about = tensorfile.read(folder / "about", sealed=True)
-        with damage_is_named(str(folder)):
+        with reporting_damage(str(folder)):
             if about["format"] != _FORMAT or about["version"] != _VERSION:
                 raise ValueError("another format or version")
             columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
