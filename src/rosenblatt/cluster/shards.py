@@ -40,7 +40,7 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.files import temporary_folder
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
@@ -239,7 +239,7 @@ def _opened(folder: Path) -> ShardRows | None:
         return None
     try:
         arrays, about = tensorfile.read(folder / "about", sealed=True)
-        with damage_is_named(str(folder)):
+        with reporting_damage(str(folder)):
             if about["format"] != _FORMAT or about["version"] != _VERSION:
                 raise ValueError("another format or version")
             columns, classes = arrays["columns"], [str(name) for name in about["classes"]]

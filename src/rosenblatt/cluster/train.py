@@ -23,7 +23,7 @@ from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators._interrupts import interrupts
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, finished, stopped
+from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
@@ -69,7 +69,7 @@ def train_on_shards(job: Job) -> Model:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
     with (
-        saved.held(job.resume) if saved is not None else nullcontext(),
+        saved.locked(job.resume) if saved is not None else nullcontext(),
         working_folder(saved) as folder,
         closing(engine_for(job.workers, folder)) as engine,
         interrupts(all_signals=saved is not None or job.out is not None) as asked,
@@ -131,7 +131,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
             )
     if job.out is not None:
         files = [*manifest.files, *(valid.files if valid else ())]
-        check_target(job.out, [f.path for f in files if not is_remote(f.path)], saved)
+        check_model_path(job.out, [f.path for f in files if not is_remote(f.path)], saved)
     run = ClusterRun(engine, manifest, reading, job.settings, valid=valid, start=job.start)
 
     def tick(done: int, tasks: int) -> None:

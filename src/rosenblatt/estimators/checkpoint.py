@@ -31,7 +31,7 @@ from rosenblatt.files import acquire_lock, remove_leftovers
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
@@ -53,7 +53,7 @@ class Checkpoint:
         self._last, self._visits = monotonic(), 0
 
     @contextmanager
-    def held(self, resume: bool) -> Iterator[None]:
+    def locked(self, resume: bool) -> Iterator[None]:
         """Keep other runs out of the folder, and remove what killed ones left unfinished.
 
         Raises
@@ -142,7 +142,7 @@ class Checkpoint:
         found = self._read(run)
         run.begin()
         if found is not None:
-            with damage_is_named(str(self.file)):
+            with reporting_damage(str(self.file)):
                 self._restore(run, *found)
         return found is not None
 
@@ -153,7 +153,7 @@ class Checkpoint:
         arrays, about = tensorfile.read(self.file, sealed=True)
         if about.get("format") != self.format or about.get("version") != self.version:
             raise ModelFormatError(f"{self.file} is not {self.unreadable}")
-        with damage_is_named(str(self.file)):
+        with reporting_damage(str(self.file)):
             self._must_match(run, about)
         return arrays, about
 

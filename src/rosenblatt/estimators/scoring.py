@@ -38,7 +38,7 @@ _ALIKE = {"csv": "csv", "tsv": "tsv", "parquet": "jsonl", "arrow": "jsonl", "jso
 
 
 @dataclass(frozen=True)
-class Wanted:
+class OutputOptions:
     """What is written, and of which rows."""
 
     top: int = 1  # so many labels of each row, the best first
@@ -75,7 +75,7 @@ def write_predictions(
     model: Model,
     source: Source,
     out: str | os.PathLike[str],
-    wanted: Wanted = Wanted(),  # noqa: B008 - immutable
+    wanted: OutputOptions = OutputOptions(),  # noqa: B008 - immutable
     to: str | None = None,
 ) -> int:
     """Write the rows of a source with the columns ``predicted`` and ``score``.
@@ -143,7 +143,7 @@ class _Predict:
     Its columns are `names`, of which `numbers` are cells of a text file that hold numbers.
     """
 
-    def __init__(self, model: Model, source: Source, wanted: Wanted, format: str) -> None:
+    def __init__(self, model: Model, source: Source, wanted: OutputOptions, format: str) -> None:
         self._model, self._wanted = model, wanted
         self._places = {name: i for i, name in enumerate(model.classes)}
         given, made = source.column_names, list(self._made(np.empty((0, len(model.bias))))[0])

@@ -149,7 +149,7 @@ def _epoch_record(record: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in record.items() if k not in left_out}
 
 
-def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
+def check_model_path(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
     """Refuse a model file that cannot be written, or that would replace what is read.
 
     The folder that the run is saved in is not a place for models.
