@@ -123,9 +123,9 @@ def _plain(values: Any) -> list[Any]:
 
 def _rows(X: Any) -> tuple[Vector, ...]:
     if hasattr(X, "toarray"):
-        from rosenblatt.theory.checker.input_data import written_out  # SciPy's import takes 0.1 s
+        from rosenblatt.theory.checker.input_data import to_dense  # SciPy's import takes 0.1 s
 
-        X = written_out(X, _MOST_DENSE, "trace")
+        X = to_dense(X, _MOST_DENSE, "trace")
     elif hasattr(X, "to_numpy"):
         X = X.to_numpy()
     rows = tuple(tuple(_plain(row)) for row in X)

@@ -24,7 +24,7 @@ def check_matrix(X: Any) -> Any:
     Floats become float64 (exactly), integers stay integers, objects become fractions.
     """
     if sparse.issparse(X):
-        X = sound_csr(X)
+        X = checked_csr(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -50,7 +50,7 @@ def check_matrix(X: Any) -> Any:
     raise ValueError(f"X must hold real numbers, found the type {values.dtype}")
 
 
-def sound_csr(X: Any) -> Any:
+def checked_csr(X: Any) -> Any:
     """A sparse matrix in CSR form; ValueError if an index is out of range.
 
     SciPy's conversions and products do not check the indices themselves.
@@ -66,14 +66,14 @@ def sound_csr(X: Any) -> Any:
     return rows
 
 
-def written_out(X: Any, most: int, purpose: str) -> Any:
+def to_dense(X: Any, most: int, purpose: str) -> Any:
     """A sparse matrix as a dense array; ValueError if it has more than `most` values."""
     if math.prod(X.shape) > most:
         raise ValueError(
             f"X has {X.shape[0]:,} rows of {X.shape[1]:,} columns, too many to {purpose}: "
             f"at most {most:,} values; give fewer rows, or choose columns"
         )
-    return sound_csr(X).toarray()
+    return checked_csr(X).toarray()
 
 
 def _check_finite(X: Any) -> None:
