@@ -119,7 +119,6 @@ class PartReader(Reader):
         dialect = shard[0].file.dialect
         self.header = None if dialect is None else dialect.header
         self._first_part, self._block_bytes = first or shard[0], BLOCK_BYTES
-        self._head = self._begun = None
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are."""
