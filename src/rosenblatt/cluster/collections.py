@@ -198,7 +198,8 @@ def first_block(
     X, y = checked_data(made, _sound(X), np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
-    made._settle_units(examples, float(sum(rows)))
+    made._settle_multiclass(float(sum(rows)))
+    made._settle_units(examples)
     if made.threshold == "auto":
         # What an update by a block adds is mixed in by the block's share.
         made.threshold = made.threshold_ * sum((n / sum(rows)) ** 2 for n in rows)
