@@ -28,7 +28,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from common import machine, seconds
 from rosenblatt import KernelPerceptron, Perceptron, data, load, save, train
-from rosenblatt.data.row_folder import write_cache
+from rosenblatt.data.row_cache import write_cache
 from rosenblatt.estimators import _checks, _input, _targets, lift
 from rosenblatt.estimators._linear_model import linear_scores
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
 from rosenblatt.gpu.table import Settings
@@ -223,7 +223,7 @@ def count_on_processor(degrees: list[int]) -> None:
         model.fit(rows(X), y)
         found = {f"{T:g}": counts_of(then) for T, then in moments_of(model)}
         cells = json.loads(COUNTS.read_text())["cells"] if COUNTS.exists() else {}
-        with replacing(COUNTS, "w") as file:
+        with atomic_write(COUNTS, "w") as file:
             cells = dict(sorted((cells | {str(degree): found}).items()))
             json.dump({"machine": machine(), "cells": cells}, file, indent=1)
         print(f"d={degree}: {time.perf_counter() - began:.0f} s, {model.n_iter_} epochs, {found}")

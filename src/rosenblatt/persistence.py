@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from rosenblatt import tensorfile
-from rosenblatt.models.files import damage_is_named, model_from
+from rosenblatt.models.files import model_from, reporting_damage
 from rosenblatt.models.model import Model
 
 _OF_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
@@ -56,5 +56,5 @@ def load(path: str | os.PathLike[str]) -> Any:
         return model_from(name, arrays, about)
     from rosenblatt.estimators import _persistence as files  # models never need scikit-learn
 
-    with damage_is_named(name):
+    with reporting_damage(name):
         return files.from_file(arrays, about)

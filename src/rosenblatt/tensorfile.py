@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 
 _KINDS = {
     np.dtype(np.float32): "F32",
@@ -38,7 +38,7 @@ def write(
     """
     laid = _laid(arrays)
     head = _head(laid, about)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(len(head).to_bytes(8, "little") + head)
         for array in laid.values():
             file.write(array.data if array.size else b"")

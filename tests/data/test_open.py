@@ -135,9 +135,9 @@ def test_rows_that_are_lent_are_the_same_until_the_next_batch_is_asked_for(tmp_p
     path = write(tmp_path, "a.csv", b"label,text\n" + "".join(lines).encode())
     options = {"label": "label", "text": "text", "block_bytes": 256}
     own = [batch.rows for batch in data.open(path, **options)]
-    lent = data.open(path, **options).batches(lent=True)
+    reuse_memory = data.open(path, **options).batches(reuse_memory=True)
     assert len(own) > 4
-    for rows, batch in zip(own, lent, strict=True):
+    for rows, batch in zip(own, reuse_memory, strict=True):
         assert all(np.array_equal(one, other) for one, other in zip(rows, batch.rows, strict=True))
 
 

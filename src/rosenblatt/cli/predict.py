@@ -85,7 +85,7 @@ def predict(
     from rosenblatt.cli.startup import skip_blas
 
     skip_blas()
-    from rosenblatt.estimators.scoring import STDOUT, Wanted
+    from rosenblatt.estimators.scoring import STDOUT, OutputOptions
     from rosenblatt.files import check_output
     from rosenblatt.models.files import read_model
 
@@ -94,7 +94,7 @@ def predict(
     to = "jsonl" if json else to
     out = STDOUT if out == "/dev/stdout" else out
     o.model_first(model, files)
-    wanted = Wanted(
+    wanted = OutputOptions(
         top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score
     )
     loaded = read_model(model)
@@ -121,10 +121,10 @@ def predict(
 
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
     """Which files go to which output: all to one, or each to one of its own in a folder."""
-    from rosenblatt.data.files import expand
+    from rosenblatt.data.files import expand_paths
     from rosenblatt.estimators.scoring import STDOUT, output_beside
 
-    paths = expand(files)
+    paths = expand_paths(files)
     if out == STDOUT or not (out.endswith(os.sep) or Path(out).is_dir()):
         return [(paths, out)]
     Path(out).mkdir(parents=True, exist_ok=True)

@@ -110,7 +110,7 @@ class Engine:
         self.sent = self.received = 0
 
     @property
-    def row_folder(self) -> str | None:
+    def row_cache(self) -> str | None:
         """Where workers keep hashed rows; None: each where it likes."""
         return None if self.parcel_folder is None else str(self.parcel_folder / "shards")
 

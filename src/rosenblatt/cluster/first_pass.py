@@ -51,7 +51,7 @@ def first_pass(
     for_valid = valid.shards if valid else ()
     calls = [
         Call.of(
-            survey, (shard, reading, sample, engine.row_folder),
+            survey, (shard, reading, sample, engine.row_cache),
             (shard_name(shard, reading), sample), block,
         )
         for shards in (manifest.shards, for_valid)

@@ -99,7 +99,7 @@ class MixedLearner:
         return [
             Call.of(
                 function,
-                (block, self._common, shared, self.engine.row_folder, *given),
+                (block, self._common, shared, self.engine.row_cache, *given),
                 (self.common.name, name, [leaf[1:] for leaf in block], given),
                 [leaf.shard for leaf in block],
             )

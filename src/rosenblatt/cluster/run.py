@@ -74,7 +74,7 @@ class ClusterRun(FileRun):
         found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
         s = self.settings
         self.found = found
-        self.source.expect(found.classes)
+        self.source.fix_classes(found.classes)
         self.source.rows, self.source.bad = sum(found.rows), found.bad
         self.source.missing = found.missing
         held_out = s.held_out(self.valid is not None)

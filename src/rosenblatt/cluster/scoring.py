@@ -23,8 +23,8 @@ from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
-from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
-from rosenblatt.files import replacing
+from rosenblatt.estimators.scoring import STDOUT, OutputOptions, write_predictions
+from rosenblatt.files import atomic_write
 from rosenblatt.models.files import model_from
 from rosenblatt.models.model import Model
 from rosenblatt.training.mixing import tree_sum
@@ -88,7 +88,7 @@ class Scoring:
 
 
 def predict_on_shards(
-    scoring: Scoring, out: str, wanted: Wanted = Wanted(), to: str | None = None  # noqa: B008
+    scoring: Scoring, out: str, wanted: OutputOptions = OutputOptions(), to: str | None = None  # noqa: B008
 ) -> tuple[int, int]:  # fmt: skip
     """Write predictions, in order into one file, or one file per shard into a folder.
 
@@ -122,7 +122,7 @@ def predict_on_shards(
         made = format if format in LINE_FORMATS else "arrow"
         ending = _ending(made) + (_ENDINGS[packing] if made == format else "")
         given = [(wanted, made, f".{ending}", i == 0) for i in range(len(manifest))]
-        with replacing(out) as file:
+        with atomic_write(out) as file:
             return _joined(called(predicted, given), file, format, packing)
 
 
@@ -183,7 +183,7 @@ def _joined(parts: Iterator[Any], file: Any, format: str, packing: str | None) -
 
 
 def predicted(
-    shard: Shard, reading: Reading, model: Any, wanted: Wanted, format: str, target: str,
+    shard: Shard, reading: Reading, model: Any, wanted: OutputOptions, format: str, target: str,
     named: bool,
 ) -> tuple[bytes, int, int]:  # fmt: skip
     """Predict the rows of a shard, into a file, or as bytes where the target is but an ending.

@@ -29,7 +29,7 @@ from rosenblatt import tensorfile
 from rosenblatt.cluster.manifest import Manifest, Range, Shard, name_of
 from rosenblatt.cluster.stores import open_file
 from rosenblatt.data import Features, Source
-from rosenblatt.data.arrow_tables import Chunk, read_columnar, without_nulls
+from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
 from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
@@ -40,7 +40,7 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.files import temporary_folder
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
@@ -92,7 +92,7 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
     reader = PartReader((first,), manifest.format, skip, words)
     if features is None:
         columns, chosen = (given("label"), given("text"), given("columns")), given("ngrams")
-        reader.several = True  # lines of several labels are told from others below
+        reader.multilabel = True  # lines of several labels are told from others below
         features = detect_features(
             reader, *columns, chosen or Ngrams(), words, bool(given("expect_text"))
         )
@@ -103,7 +103,7 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
         labelled = fit_features(reader, features)
     schema = b""
     if features.origin == "table":
-        found = without_nulls(reader.head().schema).remove_metadata()
+        found = null_types_as_strings(reader.head().schema).remove_metadata()
         schema = found.serialize().to_pybytes()
     return Reading(manifest.format, features, skip, labelled, schema, first)
 
@@ -119,7 +119,6 @@ class PartReader(Reader):
         dialect = shard[0].file.dialect
         self.header = None if dialect is None else dialect.header
         self._first_part, self._block_bytes = first or shard[0], BLOCK_BYTES
-        self._head = self._begun = None
 
     def fingerprint(self) -> dict[str, Any]:
         """Which files these are."""
@@ -239,7 +238,7 @@ def _opened(folder: Path) -> ShardRows | None:
         return None
     try:
         arrays, about = tensorfile.read(folder / "about", sealed=True)
-        with damage_is_named(str(folder)):
+        with reporting_damage(str(folder)):
             if about["format"] != _FORMAT or about["version"] != _VERSION:
                 raise ValueError("another format or version")
             columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
@@ -275,11 +274,11 @@ def _made(shard: Shard, reading: Reading, kept: Path, name: str) -> ShardRows:
 def _write(shard: Shard, reading: Reading, folder: Path) -> None:
     source, numbering = reading.open(shard), Numbering(1 << reading.features.ngrams.bits)
     store, size = Store(0, folder), 0
-    for batch in source.batches(lent=True):
+    for batch in source.batches(reuse_memory=True):
         if batch.labels is None:
             raise DataError("the file has no labels", path=source.files[0])
         _check_values(batch, source)
-        room = store.room(len(batch), len(batch.rows.indices))
+        room = store.reserve(len(batch), len(batch.rows.indices))
         store.commit(numbering.pack(batch.rows, room), batch.labels, batch.weights)
         size += batch.size
     store.flush()

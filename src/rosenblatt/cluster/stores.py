@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from rosenblatt.data.files import STDIN, expand, fingerprint
+from rosenblatt.data.files import STDIN, expand_paths, fingerprint
 from rosenblatt.errors import DataError
 
 _WILD = "*?["
@@ -29,7 +29,7 @@ def is_remote(path: str) -> bool:
 
 def expand_all(paths: Any) -> list[str]:
     """The files meant by names and patterns, here or in a store."""
-    found = expand(paths, _in_store)
+    found = expand_paths(paths, _in_store)
     for path in found:
         if path == STDIN:
             raise DataError(
@@ -44,7 +44,7 @@ def expand_all(paths: Any) -> list[str]:
 def _in_store(uri: str) -> list[str]:
     """The files of a store that a pattern means, sorted by name."""
     if uri.startswith("file://"):
-        return expand(unquote(urlsplit(uri).path))
+        return expand_paths(unquote(urlsplit(uri).path))
     with store_errors(uri):
         before = uri[: min((uri.find(c) for c in _WILD if c in uri), default=len(uri))]
         if before == uri:

@@ -15,15 +15,15 @@ from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
-from rosenblatt.data.arrow_tables import is_frame
-from rosenblatt.data.open import mentioned_names
-from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.arrow_tables import is_table_in_memory
+from rosenblatt.data.open import names_in_options
+from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.estimators._process import interrupts
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, finished, stopped
+from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
@@ -54,7 +54,7 @@ def train_on_shards(job: Job) -> Model:
 
     The model is the same, bit for bit, for any number and kind of workers.
     """
-    if is_frame(job.source) or isinstance(job.source, Source):
+    if is_table_in_memory(job.source) or isinstance(job.source, Source):
         raise OptionError(
             "workers read shards of files; train on a table in memory without workers, or with "
             "rosenblatt.cluster.fit"
@@ -69,7 +69,7 @@ def train_on_shards(job: Job) -> Model:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
     with (
-        saved.held(job.resume) if saved is not None else nullcontext(),
+        saved.locked(job.resume) if saved is not None else nullcontext(),
         working_folder(saved) as folder,
         closing(engine_for(job.workers, folder)) as engine,
         interrupts(all_signals=saved is not None or job.out is not None) as asked,
@@ -102,7 +102,7 @@ def open_shards(
 ) -> tuple[Manifest, Reading]:  # fmt: skip
     """The shards of files, and how they are read."""
     r = reading
-    names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
+    names = names_in_options(r.get("label"), r.get("text"), r.get("columns"), features)
     manifest = make_manifest(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=engine.spread,
@@ -114,7 +114,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
     """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
     features = None if job.start is None else job.start.features
     manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
-    refuse_idle(manifest.format, {name: job.reading.get(name) for name in _TOLD})
+    refuse_unused_options(manifest.format, {name: job.reading.get(name) for name in _TOLD})
     if reading.features.separator is not None:
         raise OptionError(_SEVERAL)
     if not reading.labelled:
@@ -131,7 +131,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
             )
     if job.out is not None:
         files = [*manifest.files, *(valid.files if valid else ())]
-        check_target(job.out, [f.path for f in files if not is_remote(f.path)], saved)
+        check_model_path(job.out, [f.path for f in files if not is_remote(f.path)], saved)
     run = ClusterRun(engine, manifest, reading, job.settings, valid=valid, start=job.start)
 
     def tick(done: int, tasks: int) -> None:

@@ -33,22 +33,23 @@ Faults = list[tuple[int, str | None, str]]
 
 
 class Chunk(NamedTuple):
-    """Rows of a table, where they stand in the file, and how many were left out as bad."""
+    """Rows of a table with their file and lines; how many bad rows were skipped; bytes of input."""
 
     table: pa.Table
     path: str
     line_of: Callable[[int], int]
     bad: int = 0
+    size: int = 0
 
 
-def is_frame(given: Any) -> bool:
+def is_table_in_memory(given: Any) -> bool:
     """Whether something is a table in memory: of pandas, polars or Arrow, or a dict of columns."""
     return (
         isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc")
     )
 
 
-def table_of(frame: Any) -> pa.Table:
+def to_arrow_table(frame: Any) -> pa.Table:
     """A table in memory as an Arrow table, without an index."""
     try:
         if isinstance(frame, Mapping):
@@ -138,7 +139,7 @@ def _arrow(file: pa.NativeFile, columns: list[str] | None, rows: int) -> Iterato
             yield wanted.slice(start, rows)
 
 
-def without_nulls(schema: pa.Schema) -> pa.Schema:
+def null_types_as_strings(schema: pa.Schema) -> pa.Schema:
     """A schema of first rows, in which a column that is empty there may be filled later on."""
     return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in schema])
 
@@ -219,11 +220,10 @@ def without(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
     wrong = {row for row, _, _ in faults}  # of a table without columns, which has no rows, too
     keep = np.isin(np.arange(chunk.table.num_rows), list(wrong), invert=True)
     kept = np.flatnonzero(keep)
-    return Chunk(
-        chunk.table.filter(pa.array(keep)),
-        chunk.path,
-        lambda row: chunk.line_of(int(kept[row])),
-        chunk.bad + len(wrong),
+    return chunk._replace(
+        table=chunk.table.filter(pa.array(keep)),
+        line_of=lambda row: chunk.line_of(int(kept[row])),
+        bad=chunk.bad + len(wrong),
     )
 
 

@@ -200,7 +200,7 @@ class LinearTraining(LinearModel):
         self._learner, self._places, self._base = learner.on_host(), run.data.examples.columns, base
         self._learner.unmark()
         self._progress = progress
-        self._shown = Weights(self._in_columns(weights), bias)
+        self._shown = Weights(np.ascontiguousarray(self._in_columns(weights)), bias)
         checks.describe_run(self, progress)
         progress.kept, progress.cycle, progress.history = None, None, []
         if self.keep == "last" and not self.early_stopping and self._places is None:

@@ -27,11 +27,11 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
-from rosenblatt.files import claim, remove_leftovers
+from rosenblatt.files import acquire_lock, remove_leftovers
 from rosenblatt.kernels.packing import Numbering, Rarity
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import State, Weights
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
@@ -48,12 +48,12 @@ class Checkpoint:
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
         self.folder, self.seconds, self.rows = Path(folder), seconds, rows
-        self.file, self.row_folder = self.folder / "checkpoint", self.folder / self.rows_name
+        self.file, self.row_cache = self.folder / "checkpoint", self.folder / self.rows_name
         self.lock = self.folder / "lock"  # what a run holds while it uses the folder
         self._last, self._visits = monotonic(), 0
 
     @contextmanager
-    def held(self, resume: bool) -> Iterator[None]:
+    def locked(self, resume: bool) -> Iterator[None]:
         """Keep other runs out of the folder, and remove what killed ones left unfinished.
 
         Raises
@@ -62,7 +62,7 @@ class Checkpoint:
             If another run is using the folder, or one is saved there that is not to go on.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = claim(self.lock)
+        lock = acquire_lock(self.lock)
         if lock is None:
             raise DataError(
                 "another run uses this checkpoint folder; wait for it, or take another folder",
@@ -142,7 +142,7 @@ class Checkpoint:
         found = self._read(run)
         run.begin()
         if found is not None:
-            with damage_is_named(str(self.file)):
+            with reporting_damage(str(self.file)):
                 self._restore(run, *found)
         return found is not None
 
@@ -153,7 +153,7 @@ class Checkpoint:
         arrays, about = tensorfile.read(self.file, sealed=True)
         if about.get("format") != self.format or about.get("version") != self.version:
             raise ModelFormatError(f"{self.file} is not {self.unreadable}")
-        with damage_is_named(str(self.file)):
+        with reporting_damage(str(self.file)):
             self._must_match(run, about)
         return arrays, about
 
@@ -168,7 +168,7 @@ class Checkpoint:
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))
         n_codes = len(sets) if several else len(classes)
-        rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
+        rows.store = Store.restored(self.row_cache, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << bits, columns)
         if "scales" in arrays:
             known = min(len(arrays["scales"]), len(columns))
@@ -206,7 +206,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove what was saved: the run is over. The model is on the disk by now."""
         self.file.unlink(missing_ok=True)
-        shutil.rmtree(self.row_folder, ignore_errors=True)
+        shutil.rmtree(self.row_cache, ignore_errors=True)
 
     def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
         self._must_have_same_data(run, about)

@@ -10,8 +10,8 @@ from typing import Any
 from rosenblatt import data
 from rosenblatt.data import Source
 from rosenblatt.data.files import STDIN
-from rosenblatt.data.labels import joined_name
-from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.labels import joined_label
+from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_run import Settings
 from rosenblatt.estimators.held_out import Target
@@ -116,7 +116,7 @@ class Reading:
         """A source; one for validation reads as `first` does, one to go on as `start` does."""
         if isinstance(files, Source):
             if first is None:
-                refuse_idle("opened", vars(self))
+                refuse_unused_options("opened", vars(self))
             return files
         if start is not None:
             self._check_start(start)
@@ -125,7 +125,7 @@ class Reading:
         if first is not None:
             return data.open(files, features=first.features, **self._of_files())
         source = data.open(files, **self.options())
-        refuse_idle(source.format, vars(self))
+        refuse_unused_options(source.format, vars(self))
         return source
 
     def open_again(self, files: Any, source: Source, ngrams: Ngrams) -> Source:
@@ -152,7 +152,7 @@ class Reading:
     def _check_start(self, start: Model) -> None:
         """Refuse options that the model to go on from decides about."""
         given = [name for name in _OF_FEATURES if getattr(self, name) is not None]
-        if joined_name(self.label) == start.features.label and "label" in given:
+        if joined_label(self.label) == start.features.label and "label" in given:
             given.remove("label")
         if given:
             raise OptionError(f"the model to go on from decides about {', '.join(given)}")

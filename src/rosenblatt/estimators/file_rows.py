@@ -135,7 +135,7 @@ class FileRows:
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read, keep, and hand out what is kept in the order of the files."""
         self._handed = int(self._everything()[position - 1]) + 1 if position else 0
-        for batch in self.source.batches(self.batches, lent=True):
+        for batch in self.source.batches(self.batches, reuse_memory=True):
             before, examples = len(self.store), self._keep(batch, self.store)
             self.batches += 1
             self.bytes += batch.size
@@ -241,7 +241,7 @@ class FileRows:
         assert batch.labels is not None, "training needs labels"
         if not self.source.features.is_text:
             self._check_values(batch)
-        room = store.room(len(batch), len(batch.rows.indices))
+        room = store.reserve(len(batch), len(batch.rows.indices))
         rows = self.numbering.pack(batch.rows, room)
         store.commit(rows, batch.labels, batch.weights)
         return self._examples(rows, batch.labels, ONE if batch.weights is None else batch.weights)
@@ -263,7 +263,7 @@ class FileRows:
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:
             self._validation = Store(self.store.memory)
-            valid.expect(self.source.classes, self.source.label_sets)
+            valid.fix_classes(self.source.classes, self.source.label_sets)
             for batch in valid:
                 if batch.labels is None:
                     raise DataError("the validation file has no labels", path=valid.files[0])

@@ -20,7 +20,7 @@ from rosenblatt.estimators.file_options import (
     checked_class_weights,
 )
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, finished, stopped
+from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
 from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
@@ -215,7 +215,7 @@ def train(
     _weigh(weight, rows, held)
     check_several_labels(rows, settings, tune is not None)
     if out is not None:
-        check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
+        check_model_path(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
     threads = threads_of(n_jobs)
     trials: list[Trial] = []
@@ -251,8 +251,8 @@ def _begun(
     rows: Source, settings: Settings, saved: Checkpoint | None, resume: bool, **rest: Any
 ) -> Iterator[FileRun]:
     """A run where it begins, or where it was saved."""
-    with nullcontext() if saved is None else saved.held(resume):
-        folder = None if saved is None or saved.file.exists() else saved.row_folder
+    with nullcontext() if saved is None else saved.locked(resume):
+        folder = None if saved is None or saved.file.exists() else saved.row_cache
         run = FileRun(rows, settings, folder=folder, **rest)
         if saved is not None:
             saved.resume(run)

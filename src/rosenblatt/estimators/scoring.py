@@ -27,7 +27,7 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
@@ -38,7 +38,7 @@ _ALIKE = {"csv": "csv", "tsv": "tsv", "parquet": "jsonl", "arrow": "jsonl", "jso
 
 
 @dataclass(frozen=True)
-class Wanted:
+class OutputOptions:
     """What is written, and of which rows."""
 
     top: int = 1  # so many labels of each row, the best first
@@ -75,7 +75,7 @@ def write_predictions(
     model: Model,
     source: Source,
     out: str | os.PathLike[str],
-    wanted: Wanted = Wanted(),  # noqa: B008 - immutable
+    wanted: OutputOptions = OutputOptions(),  # noqa: B008 - immutable
     to: str | None = None,
 ) -> int:
     """Write the rows of a source with the columns ``predicted`` and ``score``.
@@ -105,13 +105,13 @@ def write_predictions(
         return lines_of(table, format, numbers) if in_lines else table, table.num_rows
 
     with ExitStack() as stack:
-        file = stack.enter_context(_standard_output() if out == STDOUT else replacing(out))
+        file = stack.enter_context(_standard_output() if out == STDOUT else atomic_write(out))
         stream = stack.enter_context(compressed(file, packing))
         write = stream.write if in_lines else stack.enter_context(writer(stream, format))
         if in_lines and source.has_header:
             write(header_of(predict.names, format))
         rows = 0
-        for part, count in source.mapped(made):
+        for part, count in source.map_batches(made):
             write(part)
             rows += count
             if out == STDOUT:
@@ -124,7 +124,7 @@ def write_nothing(out: str | os.PathLike[str], to: str | None = None) -> None:
     if out == STDOUT:
         return
     format, packing = output_format(out, to)
-    with replacing(out) as file, compressed(file, packing) as stream:
+    with atomic_write(out) as file, compressed(file, packing) as stream:
         if format not in LINE_FORMATS:
             with writer(stream, format) as write:
                 write(pa.table({LABEL: pa.array([], pa.string())}))
@@ -143,7 +143,7 @@ class _Predict:
     Its columns are `names`, of which `numbers` are cells of a text file that hold numbers.
     """
 
-    def __init__(self, model: Model, source: Source, wanted: Wanted, format: str) -> None:
+    def __init__(self, model: Model, source: Source, wanted: OutputOptions, format: str) -> None:
         self._model, self._wanted = model, wanted
         self._places = {name: i for i, name in enumerate(model.classes)}
         given, made = source.column_names, list(self._made(np.empty((0, len(model.bias))))[0])

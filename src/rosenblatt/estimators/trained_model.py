@@ -149,13 +149,13 @@ def _epoch_record(record: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in record.items() if k not in left_out}
 
 
-def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
+def check_model_path(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
     """Refuse a model file that cannot be written, or that would replace what is read.
 
     The folder that the run is saved in is not a place for models.
     """
     if saved is not None and target.resolve() in (
-        saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
+        saved.file.resolve(), saved.row_cache.resolve(), saved.lock.resolve(),
     ):  # fmt: skip
         raise OptionError(f"{target} is a place of the checkpoint; name another file")
     check_output(target, files, "model")

@@ -267,7 +267,7 @@ class _KeptBatches(Source):
         super().__init__(like._reader, features, True, like.classes, False)
         self.kept, self.label_sets = kept, like.label_sets
 
-    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+    def batches(self, start: int = 0, reuse_memory: bool = False) -> Iterator[Batch]:
         """The batches from number `start` on."""
         for batch in self.kept[start:]:
             self.rows += len(batch)
@@ -287,7 +287,7 @@ class _Rows:
             raise DataError(message, path=source.files[0], column=source.features.label)
         self.valid_read: list[Batch] = []
         if valid is not None:
-            valid.expect(source.classes)
+            valid.fix_classes(source.classes)
             self.valid_read = self._read(valid, math.inf)
         self.count = sum(map(len, self.read))
         self.n_classes = len(source.classes)

@@ -96,12 +96,12 @@ def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Mo
         raise ModelFormatError(
             f"{name} has format version {version!r}; this release reads up to {VERSION}"
         )
-    with damage_is_named(name):
+    with reporting_damage(name):
         return _checked(arrays, about)
 
 
 @contextmanager
-def damage_is_named(name: str) -> Iterator[None]:
+def reporting_damage(name: str) -> Iterator[None]:
     """Turn what goes wrong while a file's content is looked at into an error that names it."""
     try:
         yield

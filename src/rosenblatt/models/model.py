@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rosenblatt import __version__
 from rosenblatt.counts import counted
-from rosenblatt.data.arrow_tables import is_frame, table_of
+from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings
 from rosenblatt.data.features import Features
@@ -307,8 +307,8 @@ class Model:
         if self.features.origin != "table":
             raise ValueError(f"the model was trained on {self.features.origin} data: use scores()")
         names = [c.name for c in self.features.columns]
-        if is_frame(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
-            table = table_of(X)
+        if is_table_in_memory(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
+            table = to_arrow_table(X)
         elif len(names) == 1:
             values = list(X)
             is_plain = all(isinstance(value, str) for value in values)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.kernels.text import Rows, column
 from rosenblatt.models.model import Model
 
@@ -43,7 +43,7 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
     onnx.checker.check_model(graph)
     content = graph.SerializeToString()
     _check(onnxruntime.InferenceSession(content), model)
-    with replacing(out) as file:
+    with atomic_write(out) as file:
         file.write(content)
 
 

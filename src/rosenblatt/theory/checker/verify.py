@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm, nextafter
+from math import nextafter
 from typing import Any
 
 import flint
@@ -212,14 +212,11 @@ def _check_sides(found: Combination, data: SignedRows) -> None:
 
 
 def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
-    """That the signed rows add up to zero; returns them as whole numbers."""
+    """That the signed rows add up to zero; returns them as integers."""
     _check_rows(found, data)
-    rows, coefficients = found.rows, found.coefficients
-    matrix, scales = data.signed(rows)
-    common = lcm(*scales)
-    weights = [c * (common // s) for c, s in zip(coefficients, scales, strict=True)]
-    total = flint.fmpz_mat([weights]) * flint.fmpz_mat(matrix)
-    require(all(x == 0 for x in total.entries()), "the contradicting rows do not add up to zero")
+    total, _ = data.combination(found.rows, found.coefficients)
+    require(not total.any(), "the contradicting rows do not add up to zero")
+    matrix: list[list[int]] = data.signed(found.rows)[0].tolist()
     return matrix
 
 
@@ -255,25 +252,22 @@ def _check_margin(m: Margin, data: SignedRows, kind: str) -> None:
 
 def _squared_length(support: Combination, data: SignedRows, kind: str) -> Fraction:
     """Of the convex combination (augmented), or of half the classes' difference (geometric)."""
-    scales = [data.scale(i) for i in support.rows]
     halves = {
         s: sum(c for c, t in zip(support.coefficients, support.signs, strict=True) if t == s)
         for s in (1, -1)
     }
-    both = sum(halves.values())
     by_class = kind == "geometric" and data.padded
-    require(not by_class or min(halves.values()) > 0, "support rows of one class only")
-    # By class, each has the weight 1/2 in all: half the way from one point to the other.
-    weights = [
-        Fraction(c, (2 * halves[s] if by_class else both) * scale)
-        for c, s, scale in zip(support.coefficients, support.signs, scales, strict=True)
-    ]
-    denominator = lcm(*(w.denominator for w in weights))
-    numerators = [w.numerator * (denominator // w.denominator) for w in weights]
-    total = data.combination(support.rows, numerators)
-    if by_class:
-        total.pop()
-    return Fraction(sum(x * x for x in total), denominator**2)
+    if not by_class:
+        total, denominator = data.combination(support.rows, support.coefficients)
+        denominator *= sum(halves.values())
+    else:
+        require(min(halves.values()) > 0, "support rows of one class only")
+        # Each class has the weight 1/2 in all: half the way from one point to the other.
+        pairs = zip(support.coefficients, support.signs, strict=True)
+        total, denominator = data.combination(support.rows, [c * halves[-s] for c, s in pairs])
+        denominator *= 2 * halves[1] * halves[-1]
+        total = total[:-1]
+    return Fraction(sum(x * x for x in total.tolist()), denominator**2)
 
 
 def _check_columns(c: Certificate, data: SignedRows) -> None:

@@ -36,7 +36,7 @@ def check_balance(
 
     With `everyone`, that it then has all rows of the data on it.
     """
-    matrix, scales = data.signed_matrix(found.rows)
+    matrix, scales = data.signed(found.rows)
     for r in replaced:
         _check_replacement(r, matrix.shape[1])
         matrix[:, r.column] = matrix[:, list(r.columns)] @ np.array(r.weights, dtype=object)
