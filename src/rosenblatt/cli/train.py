@@ -146,7 +146,7 @@ def train(
     """
     o.disable_blas_threads()
     from rosenblatt.cli.progress import ProgressPrinter
-    from rosenblatt.estimators._interrupts import Stopped
+    from rosenblatt.estimators._process import Stopped
     from rosenblatt.estimators.file_options import Reading
     from rosenblatt.estimators.files import train as run
 

@@ -190,7 +190,8 @@ def make_template(
     X, y = checked_data(made, _aligned_block(X), np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
-    made._settle_units(examples, float(sum(rows)))
+    made._settle_multiclass(float(sum(rows)))
+    made._settle_units(examples)
     if made.threshold == "auto":
         # The update of a block is mixed by the block's share.
         made.threshold = made.threshold_ * sum((n / sum(rows)) ** 2 for n in rows)

@@ -20,7 +20,7 @@ from rosenblatt.data.open import names_in_options
 from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators._interrupts import interrupts
+from rosenblatt.estimators._process import interrupts
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
