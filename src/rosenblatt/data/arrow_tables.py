@@ -33,12 +33,13 @@ Faults = list[tuple[int, str | None, str]]
 
 
 class Chunk(NamedTuple):
-    """Rows of a table, where they stand in the file, and how many were left out as bad."""
+    """Rows of a table with their file and lines; how many bad rows were skipped; bytes of input."""
 
     table: pa.Table
     path: str
     line_of: Callable[[int], int]
     bad: int = 0
+    size: int = 0
 
 
 def is_table_in_memory(given: Any) -> bool:
@@ -219,11 +220,10 @@ def without(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
     wrong = {row for row, _, _ in faults}  # of a table without columns, which has no rows, too
     keep = np.isin(np.arange(chunk.table.num_rows), list(wrong), invert=True)
     kept = np.flatnonzero(keep)
-    return Chunk(
-        chunk.table.filter(pa.array(keep)),
-        chunk.path,
-        lambda row: chunk.line_of(int(kept[row])),
-        chunk.bad + len(wrong),
+    return chunk._replace(
+        table=chunk.table.filter(pa.array(keep)),
+        line_of=lambda row: chunk.line_of(int(kept[row])),
+        bad=chunk.bad + len(wrong),
     )
 
 

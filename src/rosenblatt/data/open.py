@@ -20,7 +20,6 @@ from rosenblatt.data.source import Source
 from rosenblatt.data.table_readers import (
     TableReader,
     TextFolderReader,
-    is_numpy_file,
     is_text_folder,
     read_numpy,
 )
@@ -160,7 +159,8 @@ def reader_of(
     if name is not None and hasattr(paths, "read"):
         return Reader([name], format, header, skip, block_bytes, paths)
     files = expand_paths(paths)
-    if format in (None, "npz") and is_numpy_file(files[0], format):
+    suffix = Path(files[0]).suffix.lower()
+    if format == "npz" or (format is None and suffix in (".npy", ".npz")):
         return TableReader(read_numpy(files), files)
     is_folder = format is None and Path(files[0]).is_dir()
     if format == "cache" or (is_folder and not is_text_folder(files[0])):

@@ -178,7 +178,7 @@ class CacheReader(Reader):
                 record = self._rows.get_batch(number)
             yield partial(self._read, number, record)
 
-    def _read(self, number: int, record: pa.RecordBatch) -> tuple[Lines, int]:
+    def _read(self, number: int, record: pa.RecordBatch) -> Lines:
         """The rows of a batch, once they are known to be sound."""
         with self._reading(f"batch {number + 1}: "):
             record.validate(full=True)
@@ -192,7 +192,7 @@ class CacheReader(Reader):
             if not np.isfinite(values).all() or not np.all((weights >= 0) & (weights < np.inf)):
                 raise ValueError("a value or a weight is not finite")
         rows = Rows(begin.astype(np.uint64), np.array(indices), np.array(values))
-        counts = (int(self._bad), self._missing) if number == 0 else (0, {})
+        bad, missing = (int(self._bad), self._missing) if number == 0 else (0, {})
+        size, path = 8 * len(indices), self.files[0]
         omega = None if np.all(weights == 1.0) else weights
-        lines = Lines(rows, self.classes, codes, omega, self.files[0], lambda row: None, *counts)
-        return lines, 8 * len(indices)
+        return Lines(rows, self.classes, codes, omega, path, lambda row: None, bad, missing, size)

@@ -29,6 +29,7 @@ class Lines(NamedTuple):
     line_of: Callable[[int], int | None]
     bad: int
     missing: Mapping[str, int] = {}
+    size: int = 0
 
 
 def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
