@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.cells import (
+    DATE_PARTS,
     MISSING_WORDS,
-    PARTS,
     Words,
     as_strings,
     days_of,
@@ -154,7 +154,7 @@ class Features:
                 found[column([f"{c.name}="], bits)] = c.name
                 found[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
             if c.kind == "date":
-                for part, values in PARTS.items():
+                for part, values in DATE_PARTS.items():
                     at = _part_columns(c, part, bits).tolist()
                     named = [f"{c.name}:{part}={value}" for value in values]
                     found |= dict(zip(at, named, strict=True))
@@ -216,7 +216,7 @@ class Features:
         """
         columns = [c for c in self.columns if c.kind != "text"]
         n, bits, words = table.num_rows, self.ngrams.bits, self.missing_words
-        m = sum(1 + len(PARTS) if c.kind == "date" else 1 for c in columns)
+        m = sum(1 + len(DATE_PARTS) if c.kind == "date" else 1 for c in columns)
         unit = 1.0 / math.sqrt(m)
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
@@ -239,7 +239,7 @@ class Features:
                 with np.errstate(over="ignore"):  # training refuses what becomes infinite
                     values[:, j] = np.where(is_absent, unit, (numbers - c.mean) * (unit / c.scale))
                 if times is not None:
-                    for part in PARTS:
+                    for part in DATE_PARTS:
                         j += 1
                         indices[:, j] = _part_columns(c, part, bits)[part_of(times, part)]
                         values[is_absent, j] = 0.0
@@ -252,7 +252,7 @@ class Features:
 
 def _part_columns(c: Column, part: str, bits: int) -> np.ndarray:
     """The columns of the months, weekdays or hours of a date."""
-    names = [f"{c.name}:{part}={value}" for value in PARTS[part]]
+    names = [f"{c.name}:{part}={value}" for value in DATE_PARTS[part]]
     return np.array([column([name], bits) for name in names], dtype=np.uint32)
 
 
