@@ -148,7 +148,7 @@ def train(
 
     skip_blas()
     from rosenblatt.cli.progress import ProgressPrinter
-    from rosenblatt.estimators._interrupts import Stopped
+    from rosenblatt.estimators._process import Stopped
     from rosenblatt.estimators.file_options import Reading
     from rosenblatt.estimators.files import train as run
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators._interrupts import interrupts
-from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._process import interrupts, threads_of
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_options import (
     Reading,

@@ -15,7 +15,7 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators._interrupts import Stopped
+from rosenblatt.estimators._process import Stopped
 from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.theory.checker.input_data import written_out
+from rosenblatt.theory.checker.input_data import to_dense
 
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 GOOD, ACCENT, SOFT = "#009E73", "#CC79A7", "#8A8A8A"
@@ -107,7 +107,7 @@ def class_names(classes: Sequence[Any]) -> list[str]:
 
 def named_rows(X: Any) -> tuple[Any, list[str]]:
     """The rows of a data frame, an array or a sparse matrix as floats, and names of the columns."""
-    values = written_out(X, _MOST_DENSE, "draw") if hasattr(X, "toarray") else X
+    values = to_dense(X, _MOST_DENSE, "draw") if hasattr(X, "toarray") else X
     rows = np.asarray(values, dtype=float)
     names = [str(name) for name in getattr(X, "columns", [])]
     return rows, names or [f"x{j + 1}" for j in range(rows.shape[1])]

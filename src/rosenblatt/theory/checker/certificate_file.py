@@ -2,9 +2,9 @@
 
 Integers that may be long are decimal text. Row numbers, signs and doubles stay JSON numbers.
 
-A file may come from anywhere: whatever it holds, reading it gives a certificate whose fields have
-their types, ranges and shapes (`domain`), or a DataError. A seal detects accidents, not forgeries,
-since anyone can compute it; the verifier trusts nothing but the data.
+Files are not trusted: reading one gives a certificate whose fields have their types, ranges and
+shapes (`domain`), or raises DataError. A seal detects accidents, not forgeries, since anyone can
+compute it; the verifier trusts nothing but the data.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ FORMAT = "rosenblatt-certificate"
 SET_FORMAT = "rosenblatt-certificates"
 VERSION = 3
 READABLE = (1, 2, 3)
-# Sets of older versions have no seal of their own: parts may be missing.
+# Sets of older versions have no seal: parts may be missing.
 SET_VERSION = 4
-# Fields that older versions lack, and their values there.
+# Fields added by each version, and their values in files of older versions.
 _SINCE: dict[int, dict[str, Any]] = {2: {"balance": None}, 3: {"replaced": []}}
 _ENVELOPE = ("format", "version", "seal")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
@@ -69,7 +69,7 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose names are all different; readers disagree about which of two counts."""
+    """A JSON object without duplicate names, which JSON parsers treat differently."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a field occurs twice in one object")
@@ -172,14 +172,14 @@ def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
 
 
 def _key(part: Certificate) -> Any:
-    """The pair of classes, negative first, or the class that stands against the rest."""
+    """The pair of classes, negative first, or the class compared with the rest."""
     pair = len(part.negative) == len(part.positive) == 1
     return (*part.negative, *part.positive) if pair else part.positive[0]
 
 
 @contextmanager
 def _malformed(what: str) -> Iterator[None]:
-    """DataError in words for whatever reading a malformed record raises."""
+    """Turn any error raised by a malformed record into a DataError."""
     try:
         yield
     except DataError:

@@ -1,7 +1,7 @@
-"""What the fields of a certificate may hold, whatever the data: types, ranges and shapes.
+"""Types, ranges and shapes of the fields of a certificate, whatever the data.
 
-Certificates come from anywhere. Both the reader of files and the verifier call `check_fields`, so
-that what follows works with finite numbers and lists that match each other.
+Certificates are not trusted. Both the reader of files and the verifier call `check_fields`, so that
+later code can rely on finite numbers and lists of matching lengths.
 """
 
 from __future__ import annotations
