@@ -18,10 +18,10 @@ from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.csv_tables import (
     Dialect,
-    _parse_by_arrow,
     _line_of,
-    _rows,
+    _parse_by_arrow,
     _parse_slowly,
+    _rows,
     detect_dialect,
     parse_csv,
 )

@@ -25,7 +25,6 @@ from rosenblatt.data.cells import (
 )
 from rosenblatt.data.column_kinds import KINDS, Column
 from rosenblatt.data.sparse_lines import vw_names
-from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
     SEED,
@@ -99,24 +98,18 @@ class Features:
         """Whether there is one column of text and nothing else."""
         return self.is_text and len(self.columns) == 1
 
-    def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
-        """The sparse rows of a table, put into `room` if that is given."""
-        return self.rows_and_missing(table, room)[0]
+    def rows(self, table: pa.Table) -> Rows:
+        """The sparse rows of a table."""
+        return self.rows_and_missing(table)[0]
 
     def missing(self, table: pa.Table) -> dict[str, int]:
         """How many values of each column of categories, numbers or dates are missing."""
         return self.rows_and_missing(table)[1]
 
-    def rows_and_missing(
-        self, table: pa.Table, room: Room | None = None
-    ) -> tuple[Rows, dict[str, int]]:
-        """What :meth:`rows` and :meth:`missing` tell."""
+    def rows_and_missing(self, table: pa.Table) -> tuple[Rows, dict[str, int]]:
+        """The results of :meth:`rows` and :meth:`missing`."""
         texts = self._of("text")
-        if len(texts) > 1:
-            room = None  # they are not yet where they stay
-        parts = [
-            hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c), room) for c in texts
-        ]
+        parts = [hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c)) for c in texts]
         missing: dict[str, int] = {}
         if len(texts) < len(self.columns):
             parts.append(self._cells(table, missing))

@@ -267,7 +267,7 @@ class _KeptBatches(Source):
         super().__init__(like._reader, features, True, like.classes, False)
         self.kept, self.label_sets = kept, like.label_sets
 
-    def batches(self, start: int = 0, reuse_memory: bool = False) -> Iterator[Batch]:
+    def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on."""
         for batch in self.kept[start:]:
             self.rows += len(batch)
