@@ -82,9 +82,7 @@ def predict(
 
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
-    from rosenblatt.cli.startup import skip_blas
-
-    skip_blas()
+    o.disable_blas_threads()
     from rosenblatt.estimators.scoring import STDOUT, OutputOptions
     from rosenblatt.files import check_output
     from rosenblatt.models.files import read_model
@@ -103,7 +101,7 @@ def predict(
     if workers is not None or shards is not None:
         from rosenblatt.cluster.scoring import Scoring, predict_on_shards
 
-        scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
+        scoring = Scoring(model, files, o.required_workers(workers, shards), reading, shards)
         rows, bad = predict_on_shards(scoring, out, wanted, to)
         lines = iter([_done_line(out, rows, bad)])
     else:
