@@ -135,7 +135,7 @@ class FileRows:
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read and store batches, and visit their rows in order."""
         self._handed = int(self._everything()[position - 1]) + 1 if position else 0
-        for batch in self.source.batches(self.batches, reuse_memory=True):
+        for batch in self.source.batches(self.batches):
             before, examples = len(self.store), self._keep(batch, self.store)
             self.batches += 1
             self.bytes += batch.size

@@ -251,7 +251,7 @@ class _BatchSource(Source):
         super().__init__(origin._reader, features, True, origin.classes, False)
         self.in_memory, self.label_sets = batches, origin.label_sets
 
-    def batches(self, start: int = 0, reuse_memory: bool = False) -> Iterator[Batch]:
+    def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on."""
         for batch in self.in_memory[start:]:
             self.rows += len(batch)
