@@ -17,7 +17,7 @@ _SHRINK = 0.7  # of the weights are kept in each step of pruning
 
 
 @dataclass(frozen=True)
-class Size:
+class CompressedModel:
     """A compressed model, the bytes of its file, and its accuracy; NaN without rows."""
 
     model: Model
@@ -36,7 +36,7 @@ def compress(
     size: float | None = None,
     loss: float | None = None,
     rows: Source | None = None,
-) -> list[Size]:
+) -> list[CompressedModel]:
     """Smaller and smaller forms of a model; the last is the one that was asked for.
 
     First the training state is dropped and columns are sorted, which loses nothing. Then weights
@@ -58,29 +58,35 @@ def compress(
     if loss is not None and rows is None:
         raise OptionError("loss needs rows to measure it on (--valid FILE)")
     test = _Test(model, rows) if rows is not None else None
-    forms = [_form(model, test)]
+    forms = [_measured(model, test)]
     lossless = model.sparsified()
     order = np.argsort(lossless.columns, kind="stable")
     columns, weights = lossless.columns[order], lossless.weights[order]
     lossless = replace(lossless, columns=columns, weights=weights)
     for precision in PRECISIONS[PRECISIONS.index(model.precision) :]:
         weights = rounded(lossless.weights, precision)
-        forms.append(_form(replace(lossless, weights=weights, precision=precision), test))
+        forms.append(_measured(replace(lossless, weights=weights, precision=precision), test))
         if size is not None and forms[-1].bytes <= size:
             return forms
     if size is not None:
-        return forms + _fitting(forms[-1].model, _importance(model, lossless, test), size, test)
+        return forms + _pruned_to_size(
+            forms[-1].model, _importance(model, lossless, test), size, test
+        )
     if loss is not None and test is not None:
-        return _until_lost(forms, _importance(model, lossless, test), loss, test)
+        return _pruned_to_loss(forms, _importance(model, lossless, test), loss, test)
     return forms
 
 
-def _form(model: Model, test: _Test | None) -> Size:
-    return Size(model, file_size(model), math.nan if test is None else test.accuracy(model))
+def _measured(model: Model, test: _Test | None) -> CompressedModel:
+    return CompressedModel(
+        model, file_size(model), math.nan if test is None else test.accuracy(model)
+    )
 
 
-def _fitting(model: Model, importance: Array, size: float, test: _Test | None) -> list[Size]:
-    """The largest form that is small enough, found by halving the range, and steps towards it."""
+def _pruned_to_size(
+    model: Model, importance: Array, size: float, test: _Test | None
+) -> list[CompressedModel]:
+    """Forms with fewer and fewer weights; the last is the largest one that fits, by bisection."""
     ranks = np.sort(importance[model.weights != 0])[::-1]
     low, high = 0, len(ranks)
     least = file_size(_pruned(model, importance, ranks, 0))
@@ -95,10 +101,12 @@ def _fitting(model: Model, importance: Array, size: float, test: _Test | None) -
     steps, count = [], len(ranks)
     while (count := int(count * _SHRINK)) > low:
         steps.append(count)
-    return [_form(_pruned(model, importance, ranks, count), test) for count in [*steps, low]]
+    return [_measured(_pruned(model, importance, ranks, count), test) for count in [*steps, low]]
 
 
-def _until_lost(forms: list[Size], importance: Array, loss: float, test: _Test) -> list[Size]:
+def _pruned_to_loss(
+    forms: list[CompressedModel], importance: Array, loss: float, test: _Test
+) -> list[CompressedModel]:
     """The forms that lose no more than `loss`, the smallest last."""
     enough = forms[0].accuracy - loss
     kept = [form for form in forms if form.accuracy >= enough]
@@ -108,7 +116,7 @@ def _until_lost(forms: list[Size], importance: Array, loss: float, test: _Test) 
     ranks = np.sort(importance[model.weights != 0])[::-1]
     count = len(ranks)
     while (count := int(count * _SHRINK)) > 0:
-        form = _form(_pruned(model, importance, ranks, count), test)
+        form = _measured(_pruned(model, importance, ranks, count), test)
         if form.accuracy < enough:
             break
         kept.append(form)
