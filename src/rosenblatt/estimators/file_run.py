@@ -161,6 +161,7 @@ class FileRun:
                 return
             self.runs[0].kept = None
             self.runs.append(Progress())
+            self.learner = self.rows.learner = None  # frees its weights first
             self.learner = self.new_learner(self.rows.rarity)
         yield self.visited(), self.plan()
 
