@@ -154,10 +154,11 @@ class Part:
         if not averaged:
             return W, bias
         key = len(W), self.clock
-        if self.mean is None or self.mean[0] != key:
-            self.mean = None  # its memory is free before another is made
-            self.mean = key, self._averaged(W, bias)
-        return self.mean[1]
+        found = self.mean  # other threads may score at the same time
+        if found is None or found[0] != key:
+            found = self.mean = None  # its memory is free before another is made
+            found = self.mean = key, self._averaged(W, bias)
+        return found[1]
 
     def _averaged(self, W: Array, bias: Array) -> tuple[Array, Array]:
         """The means of weights and biases over all steps, as new arrays."""
