@@ -228,7 +228,7 @@ def _load(folder: Path) -> ShardRows | None:
     if not (folder / "about").is_file():
         return None
     try:
-        arrays, about = tensorfile.read(folder / "about", sealed=True)
+        arrays, about = tensorfile.read(folder / "about", require_checksum=True)
         with reporting_damage(str(folder)):
             if about["format"] != _FORMAT or about["version"] != _VERSION:
                 raise ValueError("another format or version")
