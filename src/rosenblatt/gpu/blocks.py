@@ -25,18 +25,8 @@ MAX_GRAPHS = 4  # cached graphs, one per shape of a walk
 class Blocks:
     """Linear models on the GPU, of the same classes, that visit the same rows in the same order.
 
-    Parameters
-    ----------
-    device : Cuda
-    models : list of ModelSettings
-    n_classes, n_features, multiclass
-        As for :class:`rosenblatt.learners.linear.Linear`.
-    dtype : dtype
-        Of the weights: that of the rows.
-    rates : float32 array
-        The learning rate of each feature, the last for all features beyond.
-    block_rows : int or None
-        Rows of a block; at most 1,024 for ``"joint"``.
+    A block has `block_rows` rows, at most 1,024 for ``multiclass="joint"``. Other parameters are as
+    for :class:`rosenblatt.learners.linear.Linear`.
     """
 
     def __init__(

@@ -25,15 +25,8 @@ class DeviceDual(Logged):
     """Perceptrons in the feature space of a kernel, on the GPU.
 
     The scores of all rows are kept in double precision. A walk goes through a block of rows with
-    their Gram matrix, then adds its corrections to the scores of all rows.
-
-    Parameters
-    ----------
-    problems : Problems
-    gram : DeviceGram
-        The Gram entries of the rows, which are the `examples` of a walk.
-    state : DualState or None
-        The state to start from.
+    their Gram matrix, then adds its corrections to the scores of all rows. The `examples` of a walk
+    are the rows of `gram`.
     """
 
     def __init__(
