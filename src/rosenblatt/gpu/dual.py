@@ -141,7 +141,7 @@ class DualWalk:
         self.G = xp.empty((size, size), learner.gram.dtype)
         self.eta, self.counts = xp.ones(1), xp.zeros(n + 2, np.uint64)
         self.row_updates = xp.zeros((1, size), np.uint32)
-        self.moves = xp.empty((1, 3, max(2, learner.problems.n_classes)))
+        self.scratch = xp.empty((1, 3, max(2, learner.problems.n_classes)))
         self.walks = 0
         self._graph: Any = None
 
@@ -237,7 +237,7 @@ class DualWalk:
         if learner.problems.joint:
             threads = max(32, 1 << (n - 1).bit_length())
             classes = int32(learner.problems.n_classes)
-            arguments = (*block, classes, codes, *shared, *lists, self.moves)
+            arguments = (*block, classes, codes, *shared, *lists, self.scratch)
             self._launch("walk_joint", (1, 1), (threads, 1), arguments)
             return
         timed = int32(self.weighted or self.is_pairwise)
