@@ -6,9 +6,9 @@ Arrow parses a block. If it fails, Python's json module parses the block again t
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, Faults, drop_faults
@@ -16,7 +16,6 @@ from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import is_utf8
 from rosenblatt.errors import shown
 
-_FIRST_CHARACTERS = re.compile(rb"\n[ \t\r]*+([^ \t\r\n])")  # of lines that are not blank
 _AS_STRINGS = (pa.string(), pa.int64(), pa.float64())
 
 
@@ -39,8 +38,11 @@ def _parse_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
     """
     from pyarrow import json as arrow_json
 
-    first_characters = _FIRST_CHARACTERS.findall(b"\n" + block.data)
-    if set(first_characters) != {b"{"}:
+    begins = np.append(0, np.flatnonzero(block.array == ord("\n")) + 1)[:-1]
+    firsts = block.array[begins].tobytes()
+    if firsts.strip(b"{"):  # there are blank lines, or blanks before objects
+        firsts = b"".join(line.lstrip(b" \t\r")[:1] for _, line in block.filled_lines())
+    if firsts.strip(b"{"):
         return None
     options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
@@ -50,7 +52,7 @@ def _parse_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
         table = arrow_json.read_json(pa.py_buffer(block.array), reading, options)
     except pa.ArrowInvalid:
         return None
-    return table if table.num_rows == len(first_characters) else None
+    return table if table.num_rows == len(firsts) else None
 
 
 def _parse_slowly(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
