@@ -115,7 +115,7 @@ def open(
         known = reader.classes if classes is None else classes
         return Source(reader, reader.features, True, known, False)
     if features is not None:
-        reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
+        reader.prefer_plain_text([c.name for c in features.columns], features.is_one_text, format)
         reader.multilabel = features.separator is not None
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
     separator = _separator(reader, label_separator)
@@ -162,10 +162,16 @@ def reader_of(
     suffix = Path(files[0]).suffix.lower()
     if format == "npz" or (format is None and suffix in (".npy", ".npz")):
         return TableReader(read_numpy(files), files)
-    is_folder = format is None and Path(files[0]).is_dir()
-    if format == "cache" or (is_folder and not is_text_folder(files[0])):
+    is_folder = Path(files[0]).is_dir()
+    if format is None and is_folder:
+        format = "folder" if is_text_folder(files[0]) else "cache"
+    if format == "cache":
         return CacheReader(files[0])
-    if is_folder or (format == "folder" and Path(files[0]).is_dir()):
+    if format == "folder":
+        if not is_folder:
+            raise DataError(
+                "expected a folder with a folder of text files per class", path=files[0]
+            )
         if len(files) > 1:
             raise DataError("folders of text files are read one at a time", path=files[1])
         return TextFolderReader(files[0], skip)

@@ -39,7 +39,7 @@ def detect_features(
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
-    name = label_names(joined_label(label), names, path)
+    name = joined_label_name(joined_label(label), names, path)
     parts = indicator_columns(name, names)
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = (
@@ -141,7 +141,7 @@ def fit_features(reader: Reader, features: Features) -> bool:
     return features.label in names or bool(indicator_columns(features.label, names))
 
 
-def label_names(label: str | int | None, names: list[str], path: str) -> str:
+def joined_label_name(label: str | int | None, names: list[str], path: str) -> str:
     """The name of the label column, or the names of indicator columns joined by commas."""
     if not isinstance(label, str) or label in names or SEPARATOR not in label:
         return label_name(label, names, path)
