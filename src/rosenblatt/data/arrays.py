@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
-from rosenblatt.data.cells import as_strings, label_strings, to_numbers
+from rosenblatt.data.cells import label_strings, to_numbers, trimmed_strings
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.open import reader_of
 from rosenblatt.data.parallel import in_order
@@ -123,7 +123,9 @@ def _table(
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
         numbers = [_numbers(chunk, name) for name in others]
-        rows = [] if naming is None else as_strings(chunk.table[naming]).fill_null("").to_pylist()
+        rows = (
+            [] if naming is None else trimmed_strings(chunk.table[naming]).fill_null("").to_pylist()
+        )
         return numbers, label_strings(chunk.table[chosen]).to_pylist(), rows
 
     cells: list[list[np.ndarray]] = [[] for _ in others]
@@ -168,7 +170,7 @@ def _numbers(chunk: Chunk, name: str) -> np.ndarray:
         return numbers
     if pa.types.is_boolean(kind):
         return numbers.astype(np.int64)
-    whole = column if pa.types.is_integer(kind) else as_strings(column)
+    whole = column if pa.types.is_integer(kind) else trimmed_strings(column)
     try:
         return pc.cast(whole, pa.int64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, fit_types, null_types_as_strings
 from rosenblatt.data.bytes import BLOCK_BYTES
-from rosenblatt.data.cells import as_strings, label_strings, plain_strings, to_numbers
+from rosenblatt.data.cells import label_strings, plain_strings, to_numbers, trimmed_strings
 from rosenblatt.data.features import Features
 from rosenblatt.data.files import named_format
 from rosenblatt.data.open import open, reader_of
@@ -188,7 +188,7 @@ def _vw(chunk: Chunk, features: Features) -> list[pa.Array]:
             entries.append(_prefixed(f"{name}:", numbers, pc.is_nan(numbers)))
             continue
         is_text = column.kind == "text"
-        words = as_strings(cells, features.missing_words)
+        words = trimmed_strings(cells, features.missing_words)
         clean = pc.replace_substring_regex(words, _VW_SPECIAL, " " if is_text else "_")
         entries.append(_prefixed(f"|{name} " if is_text else f"{name}=", clean, pc.is_null(clean)))
     return entries
@@ -196,7 +196,7 @@ def _vw(chunk: Chunk, features: Features) -> list[pa.Array]:
 
 def _fasttext(chunk: Chunk, features: Features) -> list[pa.Array]:
     _refuse_kinds_but("text", features, chunk.path)
-    texts = (as_strings(chunk.table[c.name], features.missing_words) for c in features.columns)
+    texts = (trimmed_strings(chunk.table[c.name], features.missing_words) for c in features.columns)
     # A word of a text must not be read as a label.
     return [
         pc.replace_substring(pc.replace_substring_regex(t, r"\s+", " "), "__label__", "label")

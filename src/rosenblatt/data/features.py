@@ -14,7 +14,6 @@ from rosenblatt.data.cells import (
     DATE_PARTS,
     MISSING_WORDS,
     Words,
-    as_strings,
     days_of,
     make_strings,
     part_of,
@@ -22,6 +21,7 @@ from rosenblatt.data.cells import (
     string_buffers,
     to_numbers,
     to_times,
+    trimmed_strings,
 )
 from rosenblatt.data.column_kinds import KINDS, Column
 from rosenblatt.data.sparse_lines import vw_names
@@ -200,7 +200,7 @@ class Features:
         return named_seed(c.name) if len(self._of("text")) > 1 else SEED
 
     def _categories(self, table: pa.Table, c: Column) -> pa.Array:
-        return as_strings(table[c.name], self.missing_words)
+        return trimmed_strings(table[c.name], self.missing_words)
 
     def _cells(self, table: pa.Table, missing: dict[str, int]) -> Rows:
         """Numbers, categories and dates: one entry per row and column, four for a date.

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.cells import label_strings, to_numbers, to_times, valid_strings
+from rosenblatt.data.cells import label_strings, to_numbers, to_times, trimmed_strings
 from rosenblatt.data.column_kinds import name_suggests
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
@@ -99,7 +99,7 @@ def _column(
     rows = len(column)
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return ColumnReport(name, kind, rows, 0, 0, "", f"{column.type}")
-    strings = valid_strings(column, missing)
+    strings = trimmed_strings(column, missing)
     present = strings.drop_null().to_pylist()
     values = len(set(present))
     about = ""

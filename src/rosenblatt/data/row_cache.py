@@ -111,10 +111,10 @@ class CacheReader(Reader):
 
     def __init__(self, folder: str) -> None:
         if not (Path(folder) / "about.json").exists():
+            kind = "folder" if Path(folder).is_dir() else "file"
             raise DataError(
-                f"is a {'folder' if Path(folder).is_dir() else 'file'}, but neither a cache written "
-                "by rosenblatt convert nor a folder with a folder of text files per class; name "
-                "the files to read, such as '*.csv'",
+                f"is a {kind}, but neither a cache written by rosenblatt convert nor a folder with "
+                "a folder of text files per class; name the files to read, such as '*.csv'",
                 path=folder,
             )
         self.files, self.format, self.header = [folder], "cache", False
