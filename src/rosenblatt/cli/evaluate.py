@@ -39,7 +39,7 @@ def evaluate(
     """
     o.disable_blas_threads()
     from rosenblatt.cli.results import show_evaluation, show_label_evaluation
-    from rosenblatt.estimators.evaluation import evaluate as judge
+    from rosenblatt.estimators.evaluation import evaluate as evaluate_model
     from rosenblatt.estimators.evaluation import evaluate_labels
     from rosenblatt.files import check_output
     from rosenblatt.models.files import read_model
@@ -61,7 +61,7 @@ def evaluate(
                 raise OptionError("--plot is for models of one label per row")
             show_label_evaluation(evaluate_labels(loaded, source), json)
             return
-        result = judge(loaded, source, keep_scores=plot is not None)
+        result = evaluate_model(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation
