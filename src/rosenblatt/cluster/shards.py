@@ -265,7 +265,7 @@ def _make(shard: Shard, reading: Reading, parent: Path, name: str) -> ShardRows:
 def _write(shard: Shard, reading: Reading, folder: Path) -> None:
     source, numbering = reading.open(shard), Numbering(1 << reading.features.ngrams.bits)
     store, size = Store(0, folder), 0
-    for batch in source.batches(reuse_memory=True):
+    for batch in source.batches():
         if batch.labels is None:
             raise DataError("the file has no labels", path=source.files[0])
         _check_values(batch, source)

@@ -23,7 +23,6 @@ from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.errors import DataError, listed, shown
-from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Rows
 
 Result = TypeVar("Result")
@@ -75,7 +74,6 @@ class _Hashed(NamedTuple):
     names: list[str]
     codes: np.ndarray | None
     missing: Mapping[str, int]
-    room: Room
 
 
 class Source:
@@ -132,34 +130,21 @@ class Source:
         self.rows, self.bad, self.missing = 0, 0, Counter()
         return self.batches()
 
-    def batches(self, start: int = 0, reuse_memory: bool = False) -> Iterator[Batch]:
-        """The batches from number `start` on; counts are not reset.
-
-        With `reuse_memory` the rows of a batch are valid only until the next one is requested,
-        which is faster: its memory has been touched before.
-        """
-        rooms: list[Room] = []
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on; counts are not reset."""
         pieces = islice(self._pieces(), start, None)
         # Hashed rows are large: few batches are made ahead.
-        for hashed in in_order(pieces, partial(self._hash, rooms), 2, 0):
+        for hashed in in_order(pieces, self._hash, 2, 0):
             yield replace(hashed.batch, labels=self._finish(hashed))
-            if reuse_memory:
-                rooms.append(hashed.room)
             del hashed
 
     def map_batches(self, work: Callable[[Batch], Result]) -> Iterator[Result]:
-        """The results of `work` on each batch, without labels, in order, by several threads.
-
-        The rows of a batch are valid until `work` returns.
-        """
+        """The results of `work` on each batch, without labels, in order, by several threads."""
         self.rows, self.bad, self.missing = 0, 0, Counter()
-        rooms: list[Room] = []
 
         def apply(piece: Piece) -> tuple[_Hashed, Result]:
-            hashed = self._hash(rooms, piece)
-            result = work(hashed.batch)
-            rooms.append(hashed.room)
-            return hashed, result
+            hashed = self._hash(piece)
+            return hashed, work(hashed.batch)
 
         for hashed, result in in_order(self._pieces(), apply):
             self._finish(hashed)
@@ -174,26 +159,22 @@ class Source:
             self._wanted(), set() if kept is None else numbers.difference(kept)
         )
 
-    def _hash(self, rooms: list[Room], piece: Piece) -> _Hashed:
-        """Read and hash a chunk, into one of the `rooms` if there is one."""
-        try:
-            room = rooms.pop()
-        except IndexError:
-            room = Room()
+    def _hash(self, piece: Piece) -> _Hashed:
+        """Read and hash a chunk."""
         found = piece()
         if isinstance(found, Lines):
             codes = self._codes_of(found) if self.labelled else None
             batch = Batch(found.rows, None, found.weights, None, found.size)
-            return _Hashed(batch, found, found.names, codes, found.missing, room)
+            return _Hashed(batch, found, found.names, codes, found.missing)
         label, names, codes = self.features.label if self.labelled else None, [], None
         chunk = self._check(found, label)
         if label is not None:
             coded = label_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        rows, missing = self.features.rows_and_missing(chunk.table, room)
+        rows, missing = self.features.rows_and_missing(chunk.table)
         weights = None if self._weight is None else weights_of(chunk, self._weight)
         batch = Batch(rows, None, weights, chunk.table, found.size)
-        return _Hashed(batch, chunk, names, codes, missing, room)
+        return _Hashed(batch, chunk, names, codes, missing)
 
     def weigh_by(self, name: str) -> None:
         """Use a column for the weights of the rows; it is then not a feature."""

@@ -31,25 +31,3 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     with suppress(OSError):
         memory.madvise(advice)
     return np.frombuffer(memory, dtype, math.prod(shape)).reshape(shape)
-
-
-class Room:
-    """Arrays that are used again and again, each under its name.
-
-    Memory that was touched once costs nothing the next time.
-
-    >>> room = Room()
-    >>> first = room.empty("values", 3, np.float32)
-    >>> np.shares_memory(first, room.empty("values", 2, np.float32))
-    True
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[str, NDArray] = {}
-
-    def empty(self, name: str, size: int, dtype: DTypeLike) -> NDArray:
-        """An array of any content, which is good until one of this name is asked for again."""
-        held = self._held.get(name)
-        if held is None or len(held) < size:
-            held = self._held[name] = zeros((size + size // 4,), dtype)
-        return held[:size]

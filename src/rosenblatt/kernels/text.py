@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels._memory import zeros
 from rosenblatt.kernels._unicode import LIMIT, fold_table
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.weighting import WEIGHTINGS, weigh
@@ -145,7 +145,6 @@ def hash_chunks(
     chunks: list[tuple[np.ndarray, np.ndarray]],
     spec: Ngrams,
     seed: np.uint64 = SEED,
-    room: Room | None = None,
 ) -> Rows:
     """Hash the n-grams of strings in several pairs of offsets and data, one after the other.
 
@@ -153,8 +152,6 @@ def hash_chunks(
     ----------
     chunks, spec, seed
         As for :func:`hash_ngrams`, with a list of pairs.
-    room : Room, optional
-        Where to put the rows; they are good until it is used again.
 
     Examples
     --------
@@ -171,12 +168,10 @@ def hash_chunks(
     many = spec.high - spec.low + 1
     size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in chunks)
     most, bound = widest * many, (2 * size + count if spec.chars else (size + count) // 2) * many
-    room = room or Room()
-    indices = room.empty("indices", bound + most + 1, np.uint32)
-    values = room.empty("values", bound + most + 1, np.float32)
+    indices = zeros((bound + most + 1,), np.uint32)
+    values = zeros((bound + most + 1,), np.float32)
     counts = values.view(np.uint32)  # each weight takes the place of its count
-    table = room.empty("table", max(8, 1 << (8 * most - 1).bit_length()), np.uint32)
-    table.fill(0)
+    table = zeros((max(8, 1 << (8 * most - 1).bit_length()),), np.uint32)
     fill = _char_rows if spec.chars else _word_rows
     scratch = np.empty((1 if spec.chars else 2, widest + 2), dtype=np.uint64)
     mask = np.uint64((1 << spec.bits) - 1)
