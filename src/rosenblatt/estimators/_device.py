@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, in_plain_words
+from rosenblatt.gpu.device import CUDA, CUDA_MANAGED, DeviceError, current_device, translated_errors
 from rosenblatt.kernels.learn import PADDING
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
@@ -23,7 +23,7 @@ from rosenblatt.learners.protocol import Array
 if TYPE_CHECKING:  # the learners on a device are imported when one is used
     from rosenblatt.gpu.dual import DeviceDual
     from rosenblatt.gpu.linear import DeviceLinear
-    from rosenblatt.gpu.together import Group
+    from rosenblatt.gpu.model_group import ModelGroup
     from rosenblatt.learners.log import DualState, Log
 
 DEVICES = {"auto", "cpu", "cuda"}
@@ -68,7 +68,7 @@ def to_host(array: Any) -> Any:
     if not is_on_cuda(array):
         return array
     device = _device_of(array)
-    with in_plain_words():
+    with translated_errors():
         return device.host(device.xp.from_dlpack(array))
 
 
@@ -84,7 +84,7 @@ def like_input(result: Any, X: Any) -> Any:
     """The result as the kind of array that X is (CuPy, torch, JAX), if X is on a CUDA device."""
     if not is_on_cuda(X):
         return result
-    with in_plain_words():
+    with translated_errors():
         result = current_device().xp.asarray(result)
     module = sys.modules.get(type(X).__module__.partition(".")[0])
     if module is None or module.__name__ == "cupy" or not hasattr(module, "from_dlpack"):
@@ -97,7 +97,7 @@ def upload(X: Any) -> Any:
     device = current_device()
     if is_on_cuda(X) or not hasattr(X, "dtype") or X.nbytes > device.free_bytes() // 2:
         return X
-    with in_plain_words():
+    with translated_errors():
         return device.xp.asarray(X)
 
 
@@ -114,7 +114,7 @@ def checked_on_device(
     The checks are those of scikit-learn's `validate_data`, as far as a device array can fail them.
     """
     device, name = _device_of(X), type(estimator).__name__
-    with in_plain_words():
+    with translated_errors():
         X = device.xp.from_dlpack(X)
         if X.ndim != 2:
             raise ValueError(f"Expected a 2D array, got one of {X.ndim} dimensions; reshape X.")
@@ -220,7 +220,7 @@ def squared_lengths_on_device(X: Any, rates: Array) -> Array:
     by_feature = np.full(X.shape[1], rates[-1], np.float64)
     by_feature[: rates.size] = rates[: by_feature.size]
     size = max(1, (1 << 27) // X.shape[1])
-    with in_plain_words():
+    with translated_errors():
         factors = device.xp.asarray(by_feature)
         parts = [
             (X[i : i + size].astype(np.float64) ** 2) @ factors for i in range(0, len(X), size)
@@ -231,7 +231,7 @@ def squared_lengths_on_device(X: Any, rates: Array) -> Array:
 def scores_on_device(X: Any, weights: Array, bias: Array) -> Any:
     """``X·Wᵀ + b`` of rows on a CUDA device."""
     xp = current_device().xp
-    with in_plain_words():
+    with translated_errors():
         return X @ xp.asarray(weights).T + xp.asarray(bias.astype(weights.dtype))
 
 
@@ -248,17 +248,17 @@ def linear_on_device(learner: Linear) -> DeviceLinear:
     return copy
 
 
-def group_on_device(learners: list[Linear], weightings: Array) -> Group:
+def group_on_device(learners: list[Linear], weightings: Array) -> ModelGroup:
     """Learners of the same classes and features, to be trained together on the current device."""
-    from rosenblatt.gpu.table import Settings
-    from rosenblatt.gpu.together import Group
+    from rosenblatt.gpu.model_group import ModelGroup
+    from rosenblatt.gpu.problem_table import ModelSettings
 
     first = learners[0]
     settings = [
-        Settings(learner.thresholds, math.sqrt(learner.rule[PADDING]), learner.averaging)
+        ModelSettings(learner.thresholds, math.sqrt(learner.rule[PADDING]), learner.averaging)
         for learner in learners
     ]
-    return Group(
+    return ModelGroup(
         current_device(), settings, weightings, first.n_classes, first.n_features,
         multiclass=first.multiclass, dtype=first.dtype, rates=first.rates,
     )  # fmt: skip
@@ -273,7 +273,7 @@ def dual_on_device(kernel: Any, X: Array, problems: Problems, state: DualState) 
     from rosenblatt.gpu.gram import DeviceGram
 
     function = None if kernel.is_precomputed else kernel.function_by
-    with in_plain_words():
+    with translated_errors():
         return DeviceDual(problems, DeviceGram(current_device(), function, X), state)
 
 
@@ -281,12 +281,12 @@ def dual_scores(
     kernel: Any, X: Any, support: Any, log: Log, clock: Array, keep: str, joint: bool
 ) -> Any:
     """The scores of rows on the device, by the updates of a log."""
+    from rosenblatt.gpu.dual import VOTE_MEGABYTES, device_votes
     from rosenblatt.gpu.gram import DeviceGram
-    from rosenblatt.gpu.votes import MEGABYTES, votes_on_device
     from rosenblatt.learners.votes import scores_by
 
     device = current_device()
-    with in_plain_words(), device.at_work():
+    with translated_errors(), device.after_caller():
         if kernel.is_precomputed:
             columns = device.xp.asarray(support)
 
@@ -299,6 +299,6 @@ def dual_scores(
                 return gram.kernel(gram.X, X[rows]).T  # type: ignore[misc]
 
         return scores_by(
-            entries, len(X), log, clock, keep, support.shape[0], MEGABYTES, joint,
-            vote=partial(votes_on_device, device), xp=device.xp,
+            entries, len(X), log, clock, keep, support.shape[0], VOTE_MEGABYTES, joint,
+            vote=partial(device_votes, device), xp=device.xp,
         )  # fmt: skip
