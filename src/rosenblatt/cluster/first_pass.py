@@ -17,8 +17,8 @@ from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
 from rosenblatt.estimators.file_rows import rarity_of_model
-from rosenblatt.kernels.packing import Numbering, Rarity
-from rosenblatt.learners.rates import rarity_by
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.learners.rates import Rarity, rarity_by
 from rosenblatt.models.model import Model
 
 

@@ -17,7 +17,7 @@ from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.rates import SAMPLE
+from rosenblatt.learners.rates import SAMPLE, packed_frequencies
 from rosenblatt.learners.weights import State
 from rosenblatt.training import Plan, Progress, run
 from rosenblatt.training.mixing import Moves, tree_map, tree_sum
@@ -64,21 +64,7 @@ def survey(shard: Shard, reading: Reading, sample: int, folder: str | None) -> S
 def _sampled(packed: Packed, columns: np.ndarray, most: int) -> Sampled:
     """Of the first rows: how many, their columns, in how many rows each is, its sum of squares."""
     n = min(most, len(packed.bases))
-    near, far, rest = (int(end) for end in packed.pointers[n])
-    lengths: Any = np.diff(packed.pointers[: n + 1].astype(np.int64), axis=0)
-    squares = packed.bases[:n].astype(np.float64) ** 2
-    places = np.concatenate(
-        [packed.near[:near].astype(np.int64), packed.far[:far], packed.columns[:rest]]
-    )
-    values = np.concatenate(
-        [
-            np.repeat(squares, lengths[:, 0]),
-            np.repeat(squares, lengths[:, 1]),
-            packed.values[:rest].astype(np.float64) ** 2,
-        ]
-    )
-    frequencies = np.bincount(places, minlength=len(columns))
-    sums = np.bincount(places, weights=values, minlength=len(columns))
+    frequencies, sums = packed_frequencies(packed, n, len(columns))
     met = np.flatnonzero(frequencies)
     met = met[np.argsort(columns[met])]
     return n, columns[met], frequencies[met].astype(np.int64), sums[met]

@@ -1,4 +1,4 @@
-"""Memory for large tables that are touched here and there."""
+"""Memory for large tables with random access, and arrays that are reused."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _HUGE = 2 << 20
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Zeros as NumPy's, but a large array comes in huge pages where the system has them.
+    """Like :func:`numpy.zeros`, but large arrays use huge pages if the system has them.
 
-    As with NumPy's, memory is taken when it is first touched; here two megabytes at a time, where
-    to fill it, or to write all over it, would else ask for each of its pages of four kilobytes.
+    Memory is allocated when it is first touched, two megabytes at a time: touching all of a large
+    array would otherwise cost a page fault for every four kilobytes.
 
     >>> zeros((2, 2), np.int8).tolist()
     [[0, 0], [0, 0]]
@@ -26,7 +26,7 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < _HUGE or advice is None:
         return np.zeros(shape, dtype)
-    # Only whole huge pages begin where a huge page can begin.
+    # A whole number of huge pages is aligned to them.
     memory = mmap.mmap(-1, -(-size // _HUGE) * _HUGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):
         memory.madvise(advice)
@@ -34,9 +34,7 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
 
 
 class Room:
-    """Arrays that are used again and again, each under its name.
-
-    Memory that was touched once costs nothing the next time.
+    """Named arrays that are reused, as memory that was touched before is cheaper.
 
     >>> room = Room()
     >>> first = room.empty("values", 3, np.float32)
@@ -48,7 +46,7 @@ class Room:
         self._held: dict[str, NDArray] = {}
 
     def empty(self, name: str, size: int, dtype: DTypeLike) -> NDArray:
-        """An array of any content, which is good until one of this name is asked for again."""
+        """An uninitialised array, valid until the next one of this name is requested."""
         held = self._held.get(name)
         if held is None or len(held) < size:
             held = self._held[name] = zeros((size + size // 4,), dtype)
