@@ -28,9 +28,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from common import machine, seconds
 from rosenblatt import KernelPerceptron, Perceptron, data, load, save, train
-from rosenblatt.data.row_folder import write_cache
-from rosenblatt.estimators import _checks, _input, lift
-from rosenblatt.estimators import _weights as scores_module
+from rosenblatt.data.row_cache import write_cache
+from rosenblatt.estimators import _checks, _input, _targets, lift
+from rosenblatt.estimators._linear_model import linear_scores
 
 ROWS, COLUMNS, PER_ROW = 40_000, 50_000, 100
 
@@ -39,7 +39,7 @@ ROWS, COLUMNS, PER_ROW = 40_000, 50_000, 100
 def without_checks() -> Iterator[None]:
     """Leave out the look at sparse indices and the checksums of files."""
     with ExitStack() as stack:
-        for module in (_checks, _input, lift, scores_module):
+        for module in (_checks, _input, _targets, lift):
             stack.enter_context(patch.object(module, "check_sparse", lambda X: None))
         stack.enter_context(patch.object(zlib, "crc32", lambda content, start=0: 0))
         yield
@@ -87,7 +87,7 @@ def predicted() -> tuple[Callable[[], object], Callable[[], object]]:
     W = random.standard_normal((1, COLUMNS), np.float32)
     bias = np.zeros(1)
     return (
-        lambda: scores_module.linear_scores(X, W, bias),
+        lambda: linear_scores(X, W, bias),
         lambda: (safe_sparse_dot(X, W.T, dense_output=True) + bias.astype(W.dtype))[:, 0],
     )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import pickle
 import sys
 import tempfile
 import warnings
@@ -24,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +35,7 @@ from rich.table import Table
 import rosenblatt
 from common import data_folder, machine
 from rosenblatt import data
+from rosenblatt.cluster import learner, tasks
 from rosenblatt.cluster.run import ShardWarning
 from rosenblatt.estimators.evaluation import evaluate
 
@@ -211,30 +214,30 @@ def _dask_peers(row: object, batches: list, X_test: object) -> None:
 
 
 def sent(console: Console, folder: Path) -> None:
-    table = Table("data", "features", "weights, MB", "moves of a shard, MB", "MB per epoch",
+    table = Table("data", "features", "weights, MB", "changes of a shard, MB", "MB per epoch",
                   "64 workers", "1,000 workers", title="sent, 16 shards")  # fmt: skip
     for name, (path, _) in {
         "IMDB": imdb(folder), "covtype": covtype(folder), "news20": news20(folder),
     }.items():  # fmt: skip
         seen: list = []
 
-        def note(run: object, seen: list = seen) -> None:
-            if len(run.history) > len(seen):
-                seen.append((run.engine.sent, run.engine.received, run.learner.W.nbytes,
-                             len(run.found.columns)))  # fmt: skip
+        def epoch(*arguments: object, seen: list = seen) -> object:
+            seen.append((tasks.epoch_sum(*arguments), arguments[2].arrays["weights"].nbytes))
+            return seen[-1][0]
 
-        with ThreadPoolExecutor(16) as pool:
-            rosenblatt.train(path, workers=pool, shards=16, epochs=3, report=note)
-        (_, before, *_), (_, after, weights, features) = seen[-2:]
-        moves = (after - before) / 16
-        cells = [16 * weights + after - before]
-        cells += [n * weights + (n - 1) * moves for n in (64, 1000)]
-        table.add_row(name, f"{features:,}", f"{weights / 1e6:.2f}", f"{moves / 1e6:.2f}",
-                      *(f"{cell / 1e6:,.0f}" for cell in cells))  # fmt: skip
+        with ThreadPoolExecutor(16) as pool, mock.patch.object(learner, "epoch_sum", epoch):
+            rosenblatt.train(path, workers=pool, shards=16, epochs=3)
+        deltas, weights = [delta for delta, _ in seen[-16:]], seen[-1][1]
+        received = sum(len(pickle.dumps(delta)) for delta in deltas)
+        cells = [16 * weights + received]
+        cells += [n * weights + (n - 1) * received / 16 for n in (64, 1000)]
+        sizes = [f"{size / 1e6:.2f}" for size in (weights, received / 16)]
+        sizes += [f"{cell / 1e6:,.0f}" for cell in cells]
+        table.add_row(name, f"{deltas[0].n_features:,}", *sizes)
     console.print(table)
     console.print(
-        "Each worker gets the weights once per epoch and sends one sum of moves; for 64 and 1,000 "
-        "workers, one shard each, computed from the sizes measured.", highlight=False,
+        "Each worker gets the weights once per epoch and sends one sum of changes; for 64 and "
+        "1,000 workers, one shard each, computed from the sizes measured.", highlight=False,
     )  # fmt: skip
 
 

@@ -24,10 +24,10 @@ import numpy as np
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
-from rosenblatt.gpu.table import Settings
+from rosenblatt.gpu.problem_table import ModelSettings
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 
@@ -92,7 +92,7 @@ def bench_mnist() -> None:
         for averaging in (False, True):
             for size in (512, 1024) if multiclass == "ovr" else (None,):
                 blocks = Blocks(
-                    device, [Settings(averaging=averaging)], 10, 784, multiclass=multiclass,
+                    device, [ModelSettings(averaging=averaging)], 10, 784, multiclass=multiclass,
                     block_rows=size,
                 )  # fmt: skip
                 seconds, updates = epochs(blocks, examples, 12)
@@ -134,7 +134,7 @@ def bench_big() -> None:
     X, y = generated()
     examples, device = examples_of(X, y), current_device()
     for screens, size in ((False, 512), (False, 1024), (True, 512), (True, 1024)):
-        blocks = Blocks(device, [Settings()], CLASSES, FEATURES, block_rows=size)
+        blocks = Blocks(device, [ModelSettings()], CLASSES, FEATURES, block_rows=size)
         blocks.screens = screens
         seconds, updates = epochs(blocks, examples, 4)
         flops = 2 * ROWS * FEATURES * (CLASSES + size)
@@ -171,7 +171,7 @@ def bench_many() -> None:
     examples = examples_of(rows, y)
     for models in (100, 1000):
         for size in (512, 1024):
-            settings = [Settings((t, t)) for t in np.linspace(0, 50, models)]
+            settings = [ModelSettings((t, t)) for t in np.linspace(0, 50, models)]
             blocks = Blocks(device, settings, 10, 784, block_rows=size)
             seconds, updates = epochs(blocks, examples, 6)
             print(f"{models} models of 10 classes, block {size}: ms "
@@ -223,7 +223,7 @@ def count_on_processor(degrees: list[int]) -> None:
         model.fit(rows(X), y)
         found = {f"{T:g}": counts_of(then) for T, then in moments_of(model)}
         cells = json.loads(COUNTS.read_text())["cells"] if COUNTS.exists() else {}
-        with replacing(COUNTS, "w") as file:
+        with atomic_write(COUNTS, "w") as file:
             cells = dict(sorted((cells | {str(degree): found}).items()))
             json.dump({"machine": machine(), "cells": cells}, file, indent=1)
         print(f"d={degree}: {time.perf_counter() - began:.0f} s, {model.n_iter_} epochs, {found}")
@@ -315,10 +315,10 @@ def bench_profile() -> None:
         return lambda: epochs(blocks, examples, 1, next(seeds))
 
     for multiclass in ("ovr", "joint"):
-        blocks = Blocks(device, [Settings()], 10, 784, multiclass=multiclass)
+        blocks = Blocks(device, [ModelSettings()], 10, 784, multiclass=multiclass)
         per_kernel(f"MNIST {multiclass}, block {blocks.size}", epoch(blocks, examples))
     for screens in (True, False):
-        blocks = Blocks(device, [Settings((t, t)) for t in np.linspace(0, 50, 1000)], 10, 784)
+        blocks = Blocks(device, [ModelSettings((t, t)) for t in np.linspace(0, 50, 1000)], 10, 784)
         blocks.screens = screens
         per_kernel(f"1000 models, screens={screens}", epoch(blocks, examples))
     for degree in (1, 2):
@@ -327,7 +327,7 @@ def bench_profile() -> None:
         per_kernel(f"1999 table, d = {degree}", lambda m=model, X=here: m.fit(X, y), warm=1)
     X, y = generated()
     for screens in (True, False):
-        blocks = Blocks(device, [Settings()], CLASSES, FEATURES)
+        blocks = Blocks(device, [ModelSettings()], CLASSES, FEATURES)
         blocks.screens = screens
         per_kernel(f"big, screens={screens}", epoch(blocks, examples_of(X, y)))
 

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 from common import machine, mnist
 from rosenblatt import KernelPerceptron
 from rosenblatt.estimators._kernel_functions import kernel_of
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.learners.votes import scores_by
 
 RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"
@@ -248,7 +248,7 @@ def main() -> None:
         console.print(f"degree {degree}, permutation {seed}, {max(epochs)} epochs")
         done = [c for c in done if c | run != c] + cells_of(degree, seed, epochs, train, test)
         RESULTS.parent.mkdir(exist_ok=True)
-        with replacing(RESULTS, "w") as file:
+        with atomic_write(RESULTS, "w") as file:
             json.dump({"machine": machine(), "seed": SEED, "cells": done}, file, indent=1)
     console.print(table_of(done))
     console.print("\nOther permutations, mean and standard deviation:")

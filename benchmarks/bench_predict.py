@@ -30,7 +30,7 @@ from sklearn.linear_model import SGDClassifier
 
 from common import best_of, data_folder, machine
 from rosenblatt import data, train
-from rosenblatt.estimators.scoring import Wanted, write_predictions
+from rosenblatt.estimators.scoring import OutputOptions, write_predictions
 
 
 def read(part: str) -> tuple[list[str], list[str]]:
@@ -59,7 +59,7 @@ def programs(folder: Path) -> dict[str, tuple[object, float]]:
     linear = SGDClassifier(alpha=1e-6, average=True, max_iter=5, tol=None, random_state=0)
     linear.fit(hashing.transform(texts), labels)
 
-    def by_rosenblatt(wanted: Wanted) -> list[str]:
+    def by_rosenblatt(wanted: OutputOptions) -> list[str]:
         source = data.open(str(lines), features=ours.features)
         source.labelled = False
         write_predictions(ours, source, out, wanted)
@@ -79,10 +79,10 @@ def programs(folder: Path) -> dict[str, tuple[object, float]]:
             written.writelines(f"{a}\t{b:.6f}\n" for a, b in zip(said, scores, strict=True))
         return said
 
-    short = Wanted(proba=True, only=("predicted", "probability"))
+    short = OutputOptions(proba=True, only=("predicted", "probability"))
     works = {
         "rosenblatt": lambda: by_rosenblatt(short),
-        "rosenblatt, text as well": lambda: by_rosenblatt(Wanted(proba=True)),
+        "rosenblatt, text as well": lambda: by_rosenblatt(OutputOptions(proba=True)),
         "fastText": by_fasttext,
         "scikit-learn": by_sklearn,
     }

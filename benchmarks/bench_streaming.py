@@ -25,10 +25,9 @@ from rich.table import Table
 from common import data_folder, machine
 
 PROGRAM = """
-import json, resource, sys
+import json, os, resource, sys
 from time import perf_counter
-from rosenblatt.cli.startup import skip_blas
-skip_blas()
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 from rosenblatt import train
 
 ends, facts = [perf_counter()], []

@@ -28,7 +28,7 @@ import numpy as np
 
 from rosenblatt import KernelPerceptron, Perceptron, data, load, save, tensorfile, train
 from rosenblatt.data import write_cache
-from rosenblatt.data.row_files import KINDS
+from rosenblatt.data.row_files import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 
 FORMATS = ("tsv", "tsv.gz", "csv", "jsonl", "jsonl.gz", "svm", "txt", "parquet", "arrow", "cache")
@@ -186,7 +186,7 @@ def mutations(folder: Path, count: int, seed: int) -> Counter[str]:
     expected = _train(path, folder / "whole")
     saved = [_saved_run(folder / f"saved{i}", path, stop) for i, stop in enumerate((4, 14))]
     for i in range(count // 3):
-        which = ["checkpoint", *(f"rows/{name}" for name in KINDS)][i % 9]
+        which = ["checkpoint", *(f"rows/{name}" for name in DTYPES)][i % 9]
         shutil.copytree(saved[i % 2], run := folder / "run")
         if not (run / which).stat().st_size:
             shutil.rmtree(run)

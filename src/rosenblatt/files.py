@@ -1,4 +1,4 @@
-"""Atomic writes, complete or absent; locks; and files that only their user can have written."""
+"""Atomic writes, lock files, and cache files that only the user can have written."""
 
 from __future__ import annotations
 
@@ -15,30 +15,21 @@ from typing import IO, Any, BinaryIO
 
 from rosenblatt.errors import OptionError
 
-_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 _UNFINISHED = ".unfinished"
-_OWNER = "owner"  # the lock file of a temporary folder
-_TEMPORARY = "rosenblatt-"
+_LOCK_NAME = "owner"  # the lock file of a temporary folder
+_TEMPORARY_PREFIX = "rosenblatt-"
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def atomic_write(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file that replaces `path` when the block succeeds.
 
-    After a failure, a kill or a full disk, the previous file at `path` is unchanged. Afterwards
-    the new file is on the disk, and so is its name.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> target = pathlib.Path(tempfile.mkdtemp()) / "weights.txt"
-    >>> with replacing(target, "w") as file:
-    ...     _ = file.write("1 1 -1 -1")
-    >>> target.read_text()
-    '1 1 -1 -1'
+    After an error, a kill or a full disk, the previous file at `path` is unchanged. After success
+    file and directory entry are synced to disk.
     """
     target = Path(path)
-    with naming(target):
+    with naming_file(target):
         descriptor, temporary = _unfinished(target)
         try:
             with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
@@ -58,29 +49,10 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
 def check_output(
     target: Path, read: Iterable[str | os.PathLike[str]] = (), what: str = "output"
 ) -> None:
-    """Refuse a file that cannot be written, or that would replace what is read; before the work.
+    """Raise OptionError if a file cannot be written, or if one of the files `read` is replaced.
 
-    Parameters
-    ----------
-    target : path
-        The file to write.
-    read : iterable of paths
-        The files that are read; those that do not exist, such as ``"-"``, are passed over.
-    what : str
-        What the messages call it.
-
-    Raises
-    ------
-    OptionError
-        Naming the file and what is wrong with it.
-
-    Examples
-    --------
-    >>> check_output(Path("nowhere") / "small.model", what="model")
-    Traceback (most recent call last):
-    ...
-    rosenblatt.errors.OptionError: the model cannot be written to nowhere/small.model: there is no \
-folder nowhere
+    To be called before the work. Paths in `read` that do not exist, such as ``"-"``, are skipped;
+    `what` names the output in messages.
     """
     folder = target.parent
     if not folder.is_dir():
@@ -110,26 +82,19 @@ def _unfinished(target: Path) -> tuple[int, Path]:
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let an error of the operating system that names no file, as of a full disk, name this one.
-
-    >>> with naming("a.model"):
-    ...     raise OSError(28, "No space left on device")
-    Traceback (most recent call last):
-    ...
-    OSError: [Errno 28] No space left on device: 'a.model'
-    """
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add the path to write errors of the system that name no file, as on a full disk."""
     try:
         yield
     except OSError as error:
-        is_own = str(error.filename).endswith(_UNFINISHED)
-        if not is_own and (error.filename is not None or error.errno not in _OF_WRITING):
+        is_temporary = str(error.filename).endswith(_UNFINISHED)
+        if not is_temporary and (error.filename is not None or error.errno not in _WRITE_ERRORS):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Sync the directory entries of a folder to disk, if the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -138,18 +103,11 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def claim(path: Path) -> BinaryIO | None:
-    """A lock: a file, made if needed, that this process holds until it closes it or ends.
+def acquire_lock(path: Path) -> BinaryIO | None:
+    """Create and lock a file; return it, or None if another process holds the lock.
 
-    None if another one holds it. It is to be removed, if at all, before it is closed.
-
-    >>> path = Path(tempfile.mkdtemp()) / "lock"
-    >>> with claim(path):
-    ...     claim(path) is None
-    True
-    >>> with claim(path):
-    ...     path.exists()
-    True
+    The lock ends when the file is closed or the process ends. Remove the file, if at all, before
+    closing it.
     """
     while True:
         file = path.open("ab")
@@ -158,23 +116,24 @@ def claim(path: Path) -> BinaryIO | None:
             return None
         if _is_at(file.fileno(), path):
             return file
-        file.close()  # it was removed before it was locked
+        file.close()  # removed by another process before it was locked
 
 
 def temporary_folder() -> tuple[Path, BinaryIO]:
-    """A new temporary folder and the lock in it that says that its owner lives."""
+    """Create a temporary folder; return it and the lock that shows that its process is alive."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX))
         with suppress(FileNotFoundError):
-            held = claim(folder / _OWNER)
+            held = acquire_lock(folder / _LOCK_NAME)
             if held is not None:
                 return folder, held
 
 
 def remove_leftovers(target: Path | None = None) -> int:
-    """Remove what killed runs left: unfinished copies of a file, or temporary folders.
+    """Remove temporary files of killed runs; return how many.
 
-    What a living process holds stays, and so does what nobody here has made. The number removed.
+    These are unfinished copies of `target`, or without one temporary folders. What is locked by a
+    live process or does not have a name that this package gives is left alone.
     """
     removed = 0
     with suppress(OSError):
@@ -183,18 +142,18 @@ def remove_leftovers(target: Path | None = None) -> int:
             for path in [p for p in target.parent.iterdir() if made.fullmatch(p.name)]:
                 removed += _remove(path, path)
         else:
-            for path in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*/{_OWNER}"):
+            for path in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY_PREFIX}*/{_LOCK_NAME}"):
                 removed += _remove(path, path.parent)
     return removed
 
 
 def _remove(lock: Path, whole: Path) -> bool:
-    """Remove a file or a folder if nobody holds its lock."""
+    """Remove a file or a folder if no process holds its lock and the user owns it."""
     try:
         if hasattr(os, "geteuid") and lock.lstat().st_uid != os.geteuid():
             return False
         with lock.open("rb+") as file:
-            if not _lock(file.fileno(), surely=True) or not _is_at(file.fileno(), lock):
+            if not _lock(file.fileno(), required=True) or not _is_at(file.fileno(), lock):
                 return False
             if os.name == "nt":
                 file.close()
@@ -207,16 +166,16 @@ def _remove(lock: Path, whole: Path) -> bool:
     return True
 
 
-def _lock(descriptor: int, surely: bool = False) -> bool:
-    """Lock an open file for this process; where the system has no locks, that counts as done.
+def _lock(descriptor: int, required: bool = False) -> bool:
+    """Lock an open file without waiting; return whether this process now holds the lock.
 
-    A lock ends with the process that holds it, however that ends.
+    Where the file system has no locks, return ``not required``.
     """
     try:
         if os.name == "nt":
             import msvcrt
 
-            locking: Any = msvcrt  # mypy looks at one platform only
+            locking: Any = msvcrt  # mypy checks one platform only
             locking.locking(descriptor, locking.LK_NBLCK, 1)
         else:
             import fcntl
@@ -224,13 +183,13 @@ def _lock(descriptor: int, surely: bool = False) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
-    except (OSError, ImportError):  # some network folders have no locks
-        return not surely
+    except (OSError, ImportError):  # no locks on some network file systems
+        return not required
     return True
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file still has this name."""
+    """Whether an open file is still the one at this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -238,7 +197,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _mode_for(target: Path) -> int:
-    """The permissions that `open` would have given the file."""
+    """The permissions of an existing file, or those that `open` gives a new one."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -247,78 +206,64 @@ def _mode_for(target: Path) -> int:
 
 
 def read_private(path: Path) -> bytes | None:
-    """What :func:`write_private` wrote, or None if that is not certain.
+    """Read a file written by :func:`write_private`, or None if it cannot be trusted.
 
-    The folder and the file must belong to this user or to root and be closed to the writing of
-    all others, and the content must have the checksum it was written with.
+    Folder and file must belong to the user or root and not be writable by others, and the content
+    must match its checksum.
 
-    Examples
-    --------
-    >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "private" / "note"
-    >>> write_private(path, b"mine")
+    >>> write_private(path, b"mine", "private-*")
     >>> read_private(path), path.chmod(0o666), read_private(path)
     (b'mine', None, None)
     """
-    with suppress(OSError):
-        _check_private(path.parent.stat())
-        with path.open("rb") as file:
-            _check_private(os.fstat(file.fileno()))
+    with suppress(OSError), path.open("rb") as file:
+        if _is_private(path.parent.stat()) and _is_private(os.fstat(file.fileno())):
             digest, content = file.read(32), file.read()
-        if hashlib.sha256(content).digest() == digest:
-            return content
+            if hashlib.sha256(content).digest() == digest:
+                return content
     return None
 
 
-def write_private(path: Path, content: bytes, siblings: str = "") -> None:
-    """Keep `content` for :func:`read_private`; if that is not possible, do nothing.
+def write_private(path: Path, content: bytes, siblings: str) -> None:
+    """Write a file for :func:`read_private`, or do nothing if that is not possible.
 
-    Making the folder removes all but the two newest of its `siblings`, a pattern.
+    If the folder is created, all but the two newest folders beside it that match the pattern
+    `siblings` are removed.
     """
     folder = path.parent
     with suppress(OSError):
         if not folder.is_dir():
-            old = sorted(folder.parent.glob(siblings), key=os.path.getmtime) if siblings else []
-            for one in old[:-2]:
-                _check_private(one.stat())
+            old = sorted(folder.parent.glob(siblings), key=os.path.getmtime)[:-2]
+            for one in [one for one in old if _is_private(one.stat())]:
                 shutil.rmtree(one, ignore_errors=True)
             folder.mkdir(0o700, parents=True, exist_ok=True)
-        _check_private(folder.stat())
-        with replacing(path) as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        path.chmod(0o600)
+        if _is_private(folder.stat()):
+            with atomic_write(path) as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            path.chmod(0o600)
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether a folder is there in which somebody other than this user and root may write.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> is_shared(folder), folder.chmod(0o777), is_shared(folder), is_shared(folder / "none")
-    (False, None, True, False)
-    """
+    """Whether a folder exists and users other than this one and root may write to it."""
     try:
-        _check_private(folder.stat())
-    except PermissionError:
-        return True
+        return not _is_private(folder.stat())
     except OSError:
         return False
-    return False
 
 
-def _check_private(found: os.stat_result) -> None:
-    if hasattr(os, "geteuid") and (found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022):
-        raise PermissionError("others may write here")
+def _is_private(found: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
 
 
 def user_cache() -> Path | None:
-    """The folder for what can be made again: ``ROSENBLATT_CACHE_DIR``, else the user's cache.
+    """The cache folder: ``ROSENBLATT_CACHE_DIR``, else below the user's own cache folder.
 
-    None if there is no such place. The working folder, which may have come out of an archive, is
-    never one: a relative path counts for nothing.
+    None if that is not an absolute path: files in the working folder may come from an archive.
     """
     user = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
     base = Path(os.environ.get("ROSENBLATT_CACHE_DIR") or user + "/rosenblatt")
-    with suppress(RuntimeError):  # nobody's home
+    with suppress(RuntimeError):  # no home folder
         base = base.expanduser()
     return base if base.is_absolute() else None

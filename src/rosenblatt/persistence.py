@@ -6,14 +6,14 @@ import os
 from typing import Any
 
 from rosenblatt import tensorfile
-from rosenblatt.models.files import damage_is_named, model_from
+from rosenblatt.models.files import model_from, reporting_damage
 from rosenblatt.models.model import Model
 
 _OF_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model file; it appears whole or not at all.
+    """Write a model file atomically.
 
     Parameters
     ----------
@@ -21,7 +21,6 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.Perceptron`,
         :class:`rosenblatt.KernelPerceptron` or another member of the family.
     path : path
-        Where to.
 
     Examples
     --------
@@ -43,7 +42,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model file, checking everything it says: a :class:`Model` or a fitted estimator.
+    """Read a :class:`Model` or a fitted estimator from a file, and check its content.
 
     Raises
     ------
@@ -56,5 +55,5 @@ def load(path: str | os.PathLike[str]) -> Any:
         return model_from(name, arrays, about)
     from rosenblatt.estimators import _persistence as files  # models never need scikit-learn
 
-    with damage_is_named(name):
+    with reporting_damage(name):
         return files.from_file(arrays, about)

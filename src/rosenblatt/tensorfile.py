@@ -1,4 +1,4 @@
-"""Arrays and plain data in one safetensors file: nothing in it can run when it is read."""
+"""Arrays and JSON metadata in one safetensors file. Reading one never runs code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 
 _KINDS = {
     np.dtype(np.float32): "F32",
@@ -32,30 +32,23 @@ _KEY, _SEAL = "rosenblatt", "checksum"
 def write(
     path: str | os.PathLike[str], arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]
 ) -> None:
-    """Write arrays and plain data; the file appears whole or not at all.
-
-    The arrays are written as they lie in memory, so that a large model needs no second copy.
-    """
+    """Write arrays and metadata atomically, without copying contiguous arrays."""
     laid = _laid(arrays)
     head = _head(laid, about)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(len(head).to_bytes(8, "little") + head)
         for array in laid.values():
             file.write(array.data if array.size else b"")
 
 
 def size(arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> int:
-    """How many bytes the file of :func:`write` would have.
-
-    >>> size({"w": np.ones(2)}, {})
-    152
-    """
+    """The bytes of the file that :func:`write` would write."""
     laid = _laid(arrays)
     return 8 + len(_head(laid, about)) + sum(array.nbytes for array in laid.values())
 
 
 def _laid(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Arrays as they lie in a file: those with the largest numbers first, so that all align."""
+    """Arrays in the layout of a file: those with the largest items first, so that all align."""
     return {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
@@ -77,7 +70,7 @@ def _head(laid: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> byt
 
 
 def _checksum(plain: str, arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    """A checksum of everything in a file that has a meaning, at 3 GB/s."""
+    """A checksum of the metadata and of the names, types, shapes and data of all arrays."""
     total = zlib.crc32(plain.encode())
     for name, array in sorted(arrays.items()):
         total = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), total)
@@ -88,21 +81,10 @@ def _checksum(plain: str, arrays: Mapping[str, npt.NDArray[Any]]) -> str:
 def read(
     path: str | os.PathLike[str], sealed: bool = False
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Read what :func:`write` wrote.
+    """Read arrays and metadata; raises ModelFormatError if the file is damaged or not ours.
 
-    Parameters
-    ----------
-    path : path
-    sealed : bool
-        Whether a file without a checksum, as earlier releases wrote them, is refused.
+    With `sealed`, files without a checksum (of earlier releases) are refused.
 
-    Raises
-    ------
-    ModelFormatError
-        If the file is damaged, cut short or something else.
-
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.model"
     >>> write(path, {"w": np.ones(2)}, {"epochs": 3})

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from rosenblatt import AROW, KernelPerceptron, Perceptron, cluster
-from rosenblatt.cluster.collections import BlockLearner, first_block, prepare
+from rosenblatt.cluster.collections import BlockLearner, make_template, prepare_block
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 dask = pytest.importorskip("dask")
@@ -70,8 +70,8 @@ def test_blocks_that_came_through_a_network_may_lie_anywhere(rows):
     moved = X.copy()
     moved.data, moved.indices, moved.indptr = map(shifted, (X.data, X.indices, X.indptr))
     assert not moved.data.flags.aligned
-    template = first_block(Perceptron(random_state=0), moved, y, np.unique(y), [100])
-    whole, expected = prepare(moved, y, template), prepare(X, y, template)
+    template = make_template(Perceptron(random_state=0), moved, y, np.unique(y), [100])
+    whole, expected = (prepare_block(rows, y, template) for rows in (moved, X))
     assert np.array_equal(whole.order, expected.order)
 
 
@@ -125,14 +125,14 @@ def test_one_sparse_block_is_the_fit_of_one_process(client, texts, dtype):
     model.partial_fit(X[:9], y[:9])
 
 
-def test_the_weights_of_columns_in_use_travel_alone(client, texts, monkeypatch):
+def test_only_the_weights_of_columns_that_occur_are_sent(client, texts, monkeypatch):
     X, y = texts[0][:800], texts[1][:800]
-    told = []
+    deltas = []
     mix = BlockLearner._mix
-    monkeypatch.setattr(BlockLearner, "_mix", lambda s, moves: told.append(moves) or mix(s, moves))
+    monkeypatch.setattr(BlockLearner, "_mix", lambda s, d: deltas.append(d) or mix(s, d))
     model = Perceptron(max_iter=2, tol=None, random_state=0)
     cluster.fit(model, in_blocks(X, 100), da.from_array(y, chunks=100), client=client)
-    assert {moves.n_features for moves in told} == {len(np.unique(X.indices))}
+    assert {delta.n_features for delta in deltas} == {len(np.unique(X.indices))}
     assert model.coef_.shape == (1, 1_000_000)
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rosenblatt import train
-from rosenblatt.cluster.facts import WorkerError
+from rosenblatt.cluster.environment import WorkerError
 from rosenblatt.errors import DataError
 
 from .reviews import same_bits, write_reviews

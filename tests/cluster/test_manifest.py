@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.cluster.manifest import make_manifest
-from rosenblatt.cluster.shards import detect_reading
-from rosenblatt.cluster.shards import rows_of as hashed_rows_of
+from rosenblatt.cluster.shards import detect_reading, hashed_rows
 from rosenblatt.cluster.stores import expand_all
 from rosenblatt.errors import DataError
 
@@ -138,7 +137,7 @@ def test_the_manifest_depends_on_the_files_alone(tmp_path):
         return [work(*some) for some in reversed(arguments)][::-1]
 
     assert make_manifest(path, shards=5, spread=spread) == make_manifest(path, shards=5)
-    assert "ends_within_quotes" in calls
+    assert "quote_states" in calls
 
 
 def test_columns_of_parquet_files_may_stand_in_any_order_but_not_differ(tmp_path):
@@ -182,7 +181,7 @@ def test_lines_in_errors_are_those_of_the_file(tmp_path):
     manifest = make_manifest(path, shards=4)
     reading = detect_reading(manifest, columns={"x": "number"})
     with pytest.raises(DataError, match="line 52, column 'x': expected a number, found 'what'"):
-        [hashed_rows_of(shard, reading, str(tmp_path / "rows")) for shard in manifest.shards]
+        [hashed_rows(shard, reading, str(tmp_path / "rows")) for shard in manifest.shards]
 
 
 def test_blank_lines_and_a_missing_last_line_break_do_no_harm(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt.cluster.manifest import make_manifest
-from rosenblatt.cluster.shards import detect_reading, forget, rows_of, shard_name
+from rosenblatt.cluster.shards import close_rows, detect_reading, hashed_rows, shard_name
 from rosenblatt.errors import DataError
 
 
@@ -16,10 +16,10 @@ def shard(reviews):
 
 
 def test_rows_are_made_once_and_found_again(shard, tmp_path):
-    rows = rows_of(*shard, str(tmp_path))
-    assert rows_of(*shard, str(tmp_path)) is rows
-    forget(shard_name(*shard))
-    again = rows_of(*shard, str(tmp_path))
+    rows = hashed_rows(*shard, str(tmp_path))
+    assert hashed_rows(*shard, str(tmp_path)) is rows
+    close_rows(shard_name(*shard))
+    again = hashed_rows(*shard, str(tmp_path))
     assert again is not rows
     assert again.digest == rows.digest
     assert [path.name for path in tmp_path.iterdir()] == [shard_name(*shard)]
@@ -27,24 +27,24 @@ def test_rows_are_made_once_and_found_again(shard, tmp_path):
 
 @pytest.mark.parametrize("name", ["near", "codes", "about"])
 def test_damaged_rows_are_made_again(shard, tmp_path, name):
-    digest = rows_of(*shard, str(tmp_path)).digest
-    forget(shard_name(*shard))
+    digest = hashed_rows(*shard, str(tmp_path)).digest
+    close_rows(shard_name(*shard))
     path = tmp_path / shard_name(*shard) / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    assert rows_of(*shard, str(tmp_path)).digest == digest
+    assert hashed_rows(*shard, str(tmp_path)).digest == digest
 
 
 def test_rows_of_a_file_that_changed_meanwhile_are_refused(shard, tmp_path):
-    rows_of(*shard, str(tmp_path))
+    hashed_rows(*shard, str(tmp_path))
     with pytest.raises(DataError, match=r"reviews\.csv: was changed since the run began"):
-        rows_of(*shard, str(tmp_path), digest="0" * 32)
+        hashed_rows(*shard, str(tmp_path), digest="0" * 32)
 
 
 def test_a_shard_that_cannot_be_read_leaves_nothing(shard, tmp_path):
     part = shard[0][0]
     gone = (part._replace(file=part.file._replace(path=str(tmp_path / "gone.csv"))),)
     with pytest.raises(DataError, match=r"gone\.csv"):
-        rows_of(gone, shard[1], str(tmp_path / "rows"))
+        hashed_rows(gone, shard[1], str(tmp_path / "rows"))
     assert list((tmp_path / "rows").iterdir()) == []

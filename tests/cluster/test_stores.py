@@ -7,7 +7,7 @@ import pytest
 
 from rosenblatt import train
 from rosenblatt.cluster import Scoring, evaluate_on_shards
-from rosenblatt.cluster.stores import expand_all, identity, open_file, size_of, store_errors
+from rosenblatt.cluster.stores import expand_all, identity, open_file, store_errors
 from rosenblatt.data.bytes import ByteSource
 from rosenblatt.errors import DataError
 
@@ -61,7 +61,7 @@ def test_files_of_a_file_uri_are_those_of_the_path(tmp_path):
     path = tmp_path / "with blank.csv"
     path.write_bytes(b"label,x\n")
     assert expand_all(path.as_uri()) == [str(path)]
-    assert size_of(str(path)) == identity(str(path))["size"] == 8
+    assert identity(str(path))["size"] == 8
 
 
 def test_folders_are_not_files(tmp_path):

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from rosenblatt import load, train
-from rosenblatt.cluster.engines import Call, local_engine
+from rosenblatt.cluster.engines import Task, local_engine
 from rosenblatt.cluster.run import ShardWarning
 from rosenblatt.data import open as open_data
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators._interrupts import Stopped
+from rosenblatt.estimators._process import Stopped
 from rosenblatt.estimators.evaluation import evaluate
 
 from .reviews import same_bits, write_reviews
@@ -228,18 +228,18 @@ def test_a_process_that_has_mapped_many_rows_is_not_replaced(tmp_path):
         return os.getpid()
 
     with closing(local_engine(1, tmp_path)) as engine:
-        calls = [Call(str(size), grown, (size,)) for size in (1, 400, 1, 1)]
-        assert len(set(engine.each(calls))) == 1
+        tasks = [Task(grown, (size,)) for size in (1, 400, 1, 1)]
+        assert len(set(engine.results(tasks))) == 1
 
 
 def test_processes_end_when_the_one_that_started_them_is_killed(tmp_path):
     code = """
 import os, sys, time
 from pathlib import Path
-from rosenblatt.cluster.engines import Call, local_engine
+from rosenblatt.cluster.engines import Task, local_engine
 
 engine = local_engine(1, Path(sys.argv[1]))
-print(*engine.each([Call("a", os.getpid, ())]), flush=True)
+print(*engine.results([Task(os.getpid, ())]), flush=True)
 time.sleep(60)
 """
     command = [sys.executable, "-c", code, str(tmp_path)]

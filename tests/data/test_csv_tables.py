@@ -18,10 +18,10 @@ from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.csv_tables import (
     Dialect,
-    _by_arrow,
     _line_of,
+    _parse_by_arrow,
+    _parse_slowly,
     _rows,
-    _second_look,
     detect_dialect,
     parse_csv,
 )
@@ -61,7 +61,7 @@ def test_numbers_read_at_once_are_those_read_as_strings(cells):
     block = Block.of(as_csv([(cell, "t") for cell in cells]), "a.csv")
     dialect = Dialect(",", True, ("x", "t"), False)
     fast = parse_csv(block, dialect, ["x", "t"], False, numbers=["x"]).table
-    slow = _second_look(block, dialect, ["x", "t"], False).table
+    slow = _parse_slowly(block, dialect, ["x", "t"], False).table
     (numbers, bad), (expected, expected_bad) = to_numbers(fast["x"]), to_numbers(slow["x"])
     assert np.array_equal(numbers, expected, equal_nan=True)
     assert bad.tolist() == expected_bad.tolist()
@@ -91,7 +91,7 @@ def test_arrow_reads_the_rows_that_the_csv_module_reads():
         dialect = Dialect(",", quote, tuple("abc"[:width]), False)
         block = Block.of((text + "\n").encode(), "a.csv")
         rows = [row for _, row in _rows(block, dialect)]
-        table = _by_arrow(block, dialect, dict.fromkeys(dialect.names, pa.string()))
+        table = _parse_by_arrow(block, dialect, dict.fromkeys(dialect.names, pa.string()))
         if table is None:
             assert not rows or any(len(row) != width for row in rows) or '"' in text
         else:
@@ -105,7 +105,7 @@ def test_arrow_reads_the_rows_that_the_csv_module_reads():
 def test_a_row_longer_than_what_arrow_reads_at_a_time_is_no_fault():
     block = Block.of(b"a," + b"w" * (1 << 20) + b"\nb,v\n", "a.csv")
     dialect = Dialect(",", True, ("x", "t"), False)
-    table = _by_arrow(block, dialect, {"x": pa.string(), "t": pa.string()})
+    table = _parse_by_arrow(block, dialect, {"x": pa.string(), "t": pa.string()})
     assert table["x"].to_pylist() == ["a", "b"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import data, train
-from rosenblatt.data.cells import PARTS, days_of, part_of, to_times
+from rosenblatt.data.cells import DATE_PARTS, days_of, part_of, to_times
 from rosenblatt.errors import DataError
 
 MOMENTS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))
@@ -24,10 +24,10 @@ def test_strings_and_timestamps_are_the_moments_of_the_standard_library(moments)
         times, bad = to_times(column)
         assert len(bad) == 0
         assert times.tolist() == moments
-        for m, *places in zip(moments, *(part_of(times, part) for part in PARTS), strict=True):
+        for m, *places in zip(moments, *(part_of(times, part) for part in DATE_PARTS), strict=True):
             if m is not None:
                 expected = [f"{m:%b}", f"{m:%a}", f"{m:%H}"]
-                named = [PARTS[part][at] for part, at in zip(PARTS, places, strict=True)]
+                named = [DATE_PARTS[part][at] for part, at in zip(DATE_PARTS, places, strict=True)]
                 assert named == expected
 
 

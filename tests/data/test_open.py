@@ -130,17 +130,6 @@ def test_small_blocks_give_the_same_rows_as_large_ones(files):
         assert small[3] == large[3], name
 
 
-def test_rows_that_are_lent_are_the_same_until_the_next_batch_is_asked_for(tmp_path):
-    lines = [f"{'yn'[i % 2]},{' '.join(str(j * i) for j in range(i % 7 + 1))}\n" for i in range(99)]
-    path = write(tmp_path, "a.csv", b"label,text\n" + "".join(lines).encode())
-    options = {"label": "label", "text": "text", "block_bytes": 256}
-    own = [batch.rows for batch in data.open(path, **options)]
-    lent = data.open(path, **options).batches(lent=True)
-    assert len(own) > 4
-    for rows, batch in zip(own, lent, strict=True):
-        assert all(np.array_equal(one, other) for one, other in zip(rows, batch.rows, strict=True))
-
-
 def test_rows_without_a_header_are_named_by_their_place(tmp_path):
     path = write(tmp_path, "adult.csv", b"39, State-gov, <=50K\n50, ?, >50K\n28, Private, <=50K\n")
     source, indices, _, labels = read(path, label=-1)

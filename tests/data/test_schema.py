@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.errors import DataError, OptionError
 
 
@@ -79,6 +79,6 @@ def test_the_label_cannot_be_a_feature_as_well():
     ],
 )
 def test_an_option_without_effect_is_refused(format, option, value):
-    refuse_idle(format, {option: None, "skip_bad_rows": False})
+    refuse_unused_options(format, {option: None, "skip_bad_rows": False})
     with pytest.raises(OptionError, match="has no effect on"):
-        refuse_idle(format, {option: value})
+        refuse_unused_options(format, {option: value})

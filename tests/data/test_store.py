@@ -31,7 +31,7 @@ SAME = Numbering(1 << 17, np.arange(99 * 700, dtype=np.uint32))
 
 
 def put(store, rows, codes, weights=None):
-    room = store.room(len(codes), len(rows.indices))
+    room = store.reserve(len(codes), len(rows.indices))
     packed = SAME.pack(rows._replace(indices=rows.indices * np.uint32(700)), room)
     store.commit(packed, codes, weights)
     return packed

@@ -10,5 +10,4 @@ from rosenblatt.estimators import _device
 def standin(monkeypatch):
     device = StandIn()
     monkeypatch.setattr(_device, "current_device", lambda: device)
-    monkeypatch.setattr(_device, "find_spec", lambda name: name)
     return device

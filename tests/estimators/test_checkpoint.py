@@ -83,7 +83,7 @@ def test_a_run_stopped_after_any_step_resumes_to_the_same_file(reviews, settings
     stops |= set(random.Random(1).sample(range(len(phases)), min(6, len(phases))))
     for stop in stops:
         checkpoint = Checkpoint(tmp_path / f"run{stop}")
-        first = new_run(reviews, settings, checkpoint.row_folder)
+        first = new_run(reviews, settings, checkpoint.row_cache)
         for step, _ in enumerate(steps(first)):
             if step in (stop // 2, stop):
                 checkpoint.save(first)
@@ -103,7 +103,7 @@ def test_resuming_with_a_validation_file_gives_the_same_file(reviews, tmp_path):
     total = sum(1 for _ in steps(begun()))
     for stop in (2, total // 2, total - 2):
         checkpoint = Checkpoint(tmp_path / f"run{stop}")
-        first = begun(checkpoint.row_folder)
+        first = begun(checkpoint.row_cache)
         for step, _ in enumerate(steps(first)):
             if step == stop:
                 checkpoint.save(first)
@@ -155,14 +155,14 @@ def test_train_resumes_after_a_failure_to_the_same_file(reviews, tmp_path):
 
 def test_a_saved_run_is_not_overwritten_unasked(reviews, tmp_path):
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(new_run(reviews, Settings(), checkpoint.row_folder))
+    checkpoint.save(new_run(reviews, Settings(), checkpoint.row_cache))
     with pytest.raises(DataError, match="a run is saved here"):
         train(reviews, checkpoint=tmp_path / "run")
 
 
 def test_resuming_with_other_settings_or_files_is_refused(reviews, tmp_path):
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(new_run(reviews, Settings(epochs=3), checkpoint.row_folder))
+    checkpoint.save(new_run(reviews, Settings(epochs=3), checkpoint.row_cache))
     with pytest.raises(ModelFormatError, match="seed differ"):
         checkpoint.resume(new_run(reviews, Settings(epochs=3, seed=1)))
     other = tmp_path / "other.csv"
@@ -181,7 +181,7 @@ def test_resuming_on_a_large_file_that_was_written_again_is_refused(tmp_path, is
         used = tmp_path / "a.cache"
         write_cache(data.open(path, text="text"), used)
     checkpoint = Checkpoint(tmp_path / "run")
-    checkpoint.save(FileRun(data.open(used), Settings(epochs=3), folder=checkpoint.row_folder))
+    checkpoint.save(FileRun(data.open(used), Settings(epochs=3), folder=checkpoint.row_cache))
     assert checkpoint.resume(FileRun(data.open(used), Settings(epochs=3)))
     time.sleep(0.01)
     with path.open("r+b") as file:
@@ -251,7 +251,7 @@ def test_killed_at_random_moments_it_ends_in_the_same_model(reviews, tmp_path):
 
 def test_a_full_disk_leaves_the_last_checkpoint_whole(reviews, tmp_path, monkeypatch):
     checkpoint = Checkpoint(tmp_path / "run")
-    run = new_run(reviews, Settings(epochs=2), checkpoint.row_folder)
+    run = new_run(reviews, Settings(epochs=2), checkpoint.row_cache)
     going = steps(run)
     next(going)
     checkpoint.save(run)

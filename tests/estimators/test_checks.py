@@ -64,6 +64,12 @@ def test_balanced_class_weights_do_as_much_as_for_logistic_regression():
     assert ours < without - 0.05
 
 
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_negative_class_weights_are_refused(method):
+    with pytest.raises(ValueError, match="class_weight must not be negative"):
+        getattr(Perceptron(class_weight={0: -1.0}), method)(X, Y)
+
+
 def test_class_weights_are_relative_to_the_largest():
     classes, codes = np.array(["a", "b", "c"]), np.arange(3)
     factors = weighted_by_class(np.ones(1), {"a": 4.0, "b": 1.0}, classes, codes)

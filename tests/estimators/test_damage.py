@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import data, tensorfile, train, training
-from rosenblatt.data.row_files import KINDS
+from rosenblatt.data.row_files import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
@@ -50,7 +50,7 @@ def saved(request, numbers, tmp_path_factory):
     """A run that was stopped, and how it ends."""
     folder = tmp_path_factory.mktemp("saved")
     checkpoint = Checkpoint(folder / "run")
-    run = new_run(numbers, checkpoint.row_folder)
+    run = new_run(numbers, checkpoint.row_cache)
     for part, plan in run.phases():
         for _ in training.run(run.learner, part, plan, run.progress):
             if run.phase == request.param and len(run.rows.store) > 450:
@@ -58,7 +58,7 @@ def saved(request, numbers, tmp_path_factory):
         break
     checkpoint.save(run)
     run.rows.close()
-    assert all((checkpoint.row_folder / name).stat().st_size for name in KINDS)
+    assert all((checkpoint.row_cache / name).stat().st_size for name in DTYPES)
     return folder / "run", finished(new_run(numbers), folder)
 
 
@@ -78,13 +78,13 @@ def copied(saved, tmp_path):
 
 def test_what_came_after_the_checkpoint_is_cut_off(numbers, saved, tmp_path):
     folder = copied(saved, tmp_path)
-    for name in KINDS:
+    for name in DTYPES:
         with (folder / "rows" / name).open("ab") as file:
             file.write(b"later" * 7)
     assert resumed(numbers, folder, tmp_path) == saved[1]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", DTYPES)
 def test_row_files_that_are_missing_cut_or_flipped_are_refused(numbers, saved, tmp_path, name):
     folder = copied(saved, tmp_path)
     path = folder / "rows" / name

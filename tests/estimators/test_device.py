@@ -190,6 +190,8 @@ def test_rows_and_device_must_agree(standin):
     elsewhere.number = 1
     with pytest.raises(gpu.DeviceError, match="lie on CUDA device 1, but the current one is 0"):
         Perceptron().fit(elsewhere, y)
+    with pytest.raises(gpu.DeviceError, match="penalty='l2' is learned on the processor"):
+        Perceptron(penalty="l2").fit(on_device(X), y)
     with pytest.raises(ValueError, match="device"):
         Perceptron(device="tpu").fit(X, y)
 
@@ -202,14 +204,14 @@ def test_auto_stays_on_the_processor_where_a_device_gains_nothing(standin, monke
         examples = Examples(Dense(X), np.broadcast_to(np.int32(0), n), np.ones(1), d)
         model = Perceptron(**options)
         model.multiclass_ = "ovr"
-        return _device.chosen_device(model, examples, classes)
+        return _device.linear_device(model, examples, classes)
 
     assert choice(10**6, 2048, 2) == "cpu"
     assert choice(1000, 10, 100) == "cpu"
     assert choice(10**6, 2048, 1000) == "cuda"
     assert choice(10**6, 2048, 1000, device="cpu") == "cpu"
     assert choice(10**6, 2048, 1000, keep="best") == "cpu"
-    monkeypatch.setattr(_device, "find_spec", lambda name: None)
+    monkeypatch.setattr(_device, "is_available", lambda: False)
     assert choice(10**6, 2048, 1000) == "cpu"
 
 
@@ -269,7 +271,7 @@ def test_what_a_device_does_not_know_of_kernels_is_said(standin):
         KernelPerceptron(device="cpu").fit(on_device(X), y)
     with pytest.raises(gpu.DeviceError, match="dense rows"):
         KernelPerceptron(device="cuda").fit(sparse.csr_array(X), y)
-    assert not _device.dual_pays(KernelPerceptron(), X)
+    assert _device.dual_device(KernelPerceptron(), X, on_cuda=False) == "cpu"
 
 
 @needs_compiler

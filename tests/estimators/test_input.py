@@ -8,7 +8,6 @@ from sklearn.utils.validation import validate_data
 from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators import _input
 from rosenblatt.estimators._input import FLOATS, checked_data
-from rosenblatt.estimators._targets import classes_and_codes
 
 X = np.random.default_rng(0).normal(size=(6, 3))
 Y = np.array([0, 1, 0, 1, 1, 0])
@@ -96,22 +95,6 @@ def test_other_widths_and_names_are_not_passed_over():
         named.partial_fit(X, Y)
     named.fit(X, Y)
     assert not hasattr(named, "feature_names_in_")
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        np.array([3, -1, 3, 7]), np.array([True, False]), np.array([250, 3], np.uint8),
-        np.array([-128, 127], np.int8), np.array([0, 2**63], np.uint64), np.array([2**40, 2**40]),
-        np.array([5, 10**9]), np.array(["b", "a", "b"]), np.array([1.0, 3.0, 1.0]),
-    ],
-)  # fmt: skip
-def test_codes_are_those_of_unique(y):
-    classes, codes = classes_and_codes(y)
-    expected, other = np.unique(y, return_inverse=True)
-    assert classes.dtype == expected.dtype
-    assert classes.tolist() == expected.tolist()
-    assert codes.tolist() == other.tolist()
 
 
 def test_settings_that_passed_once_do_not_let_others_pass():

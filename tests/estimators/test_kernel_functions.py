@@ -49,6 +49,6 @@ def test_gamma_is_that_of_svc_for_dense_and_sparse_rows(kind):
     for rows in (X, kind(X)):
         assert KernelPerceptron.textbook(kernel="rbf", max_iter=1, tol=None).fit(
             rows, y
-        )._fixed.gamma == pytest.approx(theirs)
+        )._kernel.gamma == pytest.approx(theirs)
     constant = KernelPerceptron.textbook(kernel="rbf").fit(np.ones((4, 2)), [0, 1, 0, 1])
-    assert constant._fixed.gamma == 1.0
+    assert constant._kernel.gamma == 1.0

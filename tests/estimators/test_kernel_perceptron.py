@@ -237,7 +237,7 @@ def test_single_precision_gives_the_model_of_double_on_whole_numbers():
             X.astype(np.float32), y
         )
         assert np.array_equal(double.problem_updates_, single.problem_updates_)
-    assert single._fixed.dtype == np.float64
+    assert single._kernel.dtype == np.float64
 
 
 @pytest.mark.parametrize("keep", ["last", "average", "vote"])

@@ -14,7 +14,7 @@ from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rosenblatt import Perceptron, examples, theory
-from rosenblatt.estimators import _threads
+from rosenblatt.estimators import _process
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 
@@ -558,5 +558,5 @@ def test_the_best_of_several_classes_is_looked_for_at_the_ends_of_epochs(multicl
 
 
 def test_all_cores_are_those_that_the_process_may_use(monkeypatch):
-    monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
-    assert [_threads.threads_of(n) for n in (-1, -2, -9, 2)] == [3, 2, 1, 2]
+    monkeypatch.setattr(_process.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert [_process.threads_of(n) for n in (-1, -2, -9, 2)] == [3, 2, 1, 2]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rosenblatt import load
-from rosenblatt.files import remove_leftovers, replacing, temporary_folder
+from rosenblatt.files import atomic_write, remove_leftovers, temporary_folder
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 
@@ -91,7 +91,7 @@ def test_the_next_run_removes_what_a_killed_one_left(rows, tmp_path):
     rows.write_text(rows.read_text() * 8)
     process = started(tmp_path, *small, temporary=temporary)
     [spilled] = temporary.glob("rosenblatt-*")
-    with replacing(out) as file:  # as of another run that is alive
+    with atomic_write(out) as file:  # as of another run that is alive
         file.write(b"mine")
         living = started(tmp_path, rows, "--out", tmp_path / "b", "-q", temporary=temporary)
         assert spilled.exists()

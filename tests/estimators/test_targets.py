@@ -115,9 +115,9 @@ def test_every_option_of_one_class_per_row_goes_with_labels(options):
 
 
 def test_labels_are_learned_on_the_processor_where_there_is_a_gpu(monkeypatch):
-    monkeypatch.setattr(_device, "is_at_hand", lambda: True)
-    monkeypatch.setattr(_device, "_ENOUGH_PROBLEMS", 1)
-    monkeypatch.setattr(_device, "_ENOUGH_WORK", 1)
+    monkeypatch.setattr(_device, "is_available", lambda: True)
+    monkeypatch.setattr(_device, "_MIN_PROBLEMS", 1)
+    monkeypatch.setattr(_device, "_MIN_PRODUCTS", 1)
     X, Y = problem(60)
     assert Perceptron(random_state=0).fit(X, Y).coef_.shape == (3, 6)
 

@@ -104,7 +104,7 @@ class StandIn:
 
     def __init__(self):
         self.main = self.ahead = self.copies = Stream()
-        self.at_work = Stream
+        self.after_caller = Stream
         self.launched = []
 
     def launch(self, name, types, block_rows, grid, threads, arguments):

@@ -60,10 +60,13 @@ def test_a_part_of_cupy_that_is_missing_is_named(monkeypatch):
 
 
 def test_a_library_that_is_missing_is_named():
-    with pytest.raises(device.DeviceError, match=r"cupy-cuda13x\[ctk\]"), device.in_plain_words():
+    with (
+        pytest.raises(device.DeviceError, match=r"cupy-cuda13x\[ctk\]"),
+        device.translated_errors(),
+    ):
         raise ImportError('Failure finding "libcublasLt.so.13"')
 
 
 def test_errors_of_others_pass():
-    with pytest.raises(ValueError, match="mine"), device.in_plain_words():
+    with pytest.raises(ValueError, match="mine"), device.translated_errors():
         raise ValueError("mine")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rosenblatt.gpu.linear import DeviceLinear
-from rosenblatt.gpu.table import screen_error
+from rosenblatt.gpu.problem_table import screen_error
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
@@ -195,7 +195,7 @@ def test_rows_that_do_not_fit_are_streamed_with_the_same_result(monkeypatch):
     order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
     for learner in (host, device):
         learner.walk(examples, order, np.ones(1))
-    assert not device.blocks.on_device(examples)[0].stays
+    assert not device.blocks.on_device(examples)[0].is_resident
     assert_same(host, device)
     assert host.error(examples, order) == device.error(examples, order)
 

@@ -8,7 +8,7 @@ from rosenblatt.gpu import blocks as blocks_module
 from rosenblatt.gpu import device as gpu
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.linear import DeviceLinear
-from rosenblatt.gpu.table import Settings, screen_error
+from rosenblatt.gpu.problem_table import ModelSettings, screen_error
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
@@ -82,7 +82,7 @@ def test_a_screen_by_tensor_cores_changes_no_step():
     y = generator.integers(0, 300, 4000)
     counts, found = [], []
     for screens in (False, True):
-        blocks = Blocks(gpu.current_device(), [Settings((1.0, 1.0))], 300, 64)
+        blocks = Blocks(gpu.current_device(), [ModelSettings((1.0, 1.0))], 300, 64)
         blocks.screens = screens
         examples = examples_of(X, y)
         for epoch in range(3):
@@ -100,7 +100,7 @@ def test_a_screened_run_takes_the_steps_of_one_that_scores_every_row_again(weigh
     found, updates = [], []
     for error in (screen_error(X.shape[1]), 1e30, 1e-12):
         monkeypatch.setattr(blocks_module, "screen_error", lambda features, error=error: error)
-        blocks = Blocks(gpu.current_device(), [Settings((1.0, 1.0), averaging=True)], 300, 256)
+        blocks = Blocks(gpu.current_device(), [ModelSettings((1.0, 1.0), averaging=True)], 300, 256)
         blocks.screens = True
         for epoch in range(4):
             order = np.random.default_rng(epoch).permutation(len(y)).astype(np.uint64)
@@ -132,7 +132,8 @@ def test_where_float32_products_decide_otherwise_the_score_is_within_rounding():
     X, y = real_numbers()
     n, threshold = 300, 1.0
     plain, screened = (
-        Blocks(gpu.current_device(), [Settings((threshold, threshold))], n, 256) for _ in range(2)
+        Blocks(gpu.current_device(), [ModelSettings((threshold, threshold))], n, 256)
+        for _ in range(2)
     )
     size = plain.size
     plain.screens, screened.screens, host, others = False, True, plain.device.host, 0
@@ -173,7 +174,7 @@ def test_streamed_rows_give_the_same_model(monkeypatch):
     for learner in (here, there):
         for _ in range(3):
             learner.walk(examples, order.astype(np.uint64), np.ones(1))
-    assert not there.blocks.on_device(examples)[0].stays
+    assert not there.blocks.on_device(examples)[0].is_resident
     assert_same(here, there)
 
 

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt.kernels import _unicode
-from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels._unicode import LIMIT, fold_table
 from rosenblatt.kernels.text import (
     SEED,
@@ -138,17 +137,6 @@ def test_no_rows_and_empty_rows_are_fine():
     ]
     rows = hash_ngrams(*buffers(["", "!?", ""]), Ngrams())
     assert rows.indptr.tolist() == [0, 0, 0, 0]
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.lists(TEXTS, min_size=1, max_size=4))
-def test_a_room_that_was_used_before_changes_nothing(several):
-    room = Room()
-    for texts in several:
-        offsets, data = buffers(texts)
-        found = hash_chunks([(offsets, data)], Ngrams(), SEED, room)
-        for one, other in zip(found, hash_ngrams(offsets, data, Ngrams()), strict=True):
-            assert np.array_equal(one, other)
 
 
 @settings(max_examples=40, deadline=None)

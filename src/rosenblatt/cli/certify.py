@@ -40,13 +40,13 @@ def certify(
       rosenblatt certify digits.npz --label y --strategy ovo
     """
     from rosenblatt.data import read_arrays
-    from rosenblatt.data.files import expand
+    from rosenblatt.data.files import expand_paths
     from rosenblatt.files import check_output
     from rosenblatt.theory import CertificateSource
     from rosenblatt.theory import certify as decide
 
     if out is not None:
-        check_output(out, expand(files), "certificate")
+        check_output(out, expand_paths(files), "certificate")
     table = read_arrays(files, label, format=format, header=header)
     certificate = decide(
         table.X, table.y, fit_intercept=intercept, strategy=strategy, time_limit=time_limit

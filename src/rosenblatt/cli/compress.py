@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import percent, readable_size
 from rosenblatt.counts import counted
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ def _size_record(form: Size) -> dict[str, Any]:
 
 
 def _table(forms: list[Size], out: Path) -> list[str]:
-    from rosenblatt.cli.lines import percent, readable_size
-
     lines = [f"{'size':>10}  {'accuracy':>9}  weights"]
     for form in forms:
         state = ", with what only training needs" if form.model.state else ""

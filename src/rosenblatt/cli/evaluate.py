@@ -37,9 +37,7 @@ def evaluate(
 
       rosenblatt evaluate reviews.model test.csv --json --plot curves.png
     """
-    from rosenblatt.cli.startup import skip_blas
-
-    skip_blas()
+    o.disable_blas_threads()
     from rosenblatt.cli.results import show_evaluation, show_label_evaluation
     from rosenblatt.estimators.evaluation import evaluate as judge
     from rosenblatt.estimators.evaluation import evaluate_labels
@@ -53,7 +51,7 @@ def evaluate(
     if workers is not None or shards is not None:
         from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
 
-        scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
+        scoring = Scoring(model, files, o.required_workers(workers, shards), reading, shards)
         result = evaluate_on_shards(scoring, keep_scores=plot is not None)
     else:
         loaded = read_model(model)

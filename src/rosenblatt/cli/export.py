@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
+from rosenblatt.cli.lines import readable_size
 from rosenblatt.errors import OptionError
 
 
@@ -28,7 +29,6 @@ def export(
 
       rosenblatt export reviews.model --out small.model
     """
-    from rosenblatt.cli.lines import readable_size
     from rosenblatt.files import check_output
     from rosenblatt.models.files import read_model
 

@@ -1,7 +1,8 @@
-"""Options that several commands share, and their translation for `rosenblatt.data.open`."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +14,13 @@ if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.models.model import Model
 
-# The groups of options in help pages.
+# Panels of the help pages.
 INPUT, FEATURES, LEARNING, OUTPUT = "Input", "Features", "Learning", "Output"
 LONG_RUNS = "Long runs"
 
 
 def option(panel: str | None, help: str, *names: str, **more: Any) -> Any:
-    """An option of a command, in a group of its help page."""
+    """An option in a panel of the help page."""
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
@@ -93,6 +94,11 @@ Shards = Annotated[
 ]
 
 
+def disable_blas_threads() -> None:
+    """Keep NumPy from starting BLAS threads, which no kernel uses; call before importing NumPy."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def reading(
     label: str | None,
     text: list[str] | None,
@@ -102,7 +108,7 @@ def reading(
     skip_bad_rows: bool,
     missing: list[str] | None = None,
 ) -> dict[str, Any]:
-    """The corresponding arguments of :func:`rosenblatt.data.open`."""
+    """These options as arguments of :func:`rosenblatt.data.open`."""
     from rosenblatt.data.column_kinds import KINDS
 
     kinds = {}
@@ -126,21 +132,21 @@ def reading(
 
 
 def labelled_rows(model: Model, files: list[str], **reading: Any) -> Source:
-    """The rows of files for a model to judge."""
+    """The rows of labelled files, read as the model was trained to read them."""
     from rosenblatt import data
 
     return data.open(files, features=model.features, classes=model.classes, **reading)
 
 
-def asked(workers: str | None, shards: int | None) -> str:
-    """The workers that were asked for; shards alone are refused."""
+def required_workers(workers: str | None, shards: int | None) -> str:
+    """The value of --workers; an OptionError if only --shards was given."""
     if workers is None:
         raise OptionError(f"--shards {shards} is for --workers: give both, or neither")
     return workers
 
 
 def ngrams(given: str | None, chars: bool) -> tuple[int, int] | None:
-    """The shortest and the longest n-gram, from N or N-M; None where nothing was said.
+    """The shortest and the longest n-gram, parsed from N or N-M; None for the default.
 
     >>> ngrams("3", False), ngrams("2-4", True), ngrams("6", True), ngrams(None, True)
     ((1, 3), (2, 4), (3, 6), (3, 5))
@@ -161,7 +167,7 @@ def ngrams(given: str | None, chars: bool) -> tuple[int, int] | None:
 
 
 def class_weights(given: str | None) -> str | dict[str, float] | None:
-    """The weights of classes.
+    """Class weights parsed from "balanced" or LABEL=NUMBER,...
 
     >>> class_weights("balanced"), class_weights("spam=5,ham=1")
     ('balanced', {'spam': 5.0, 'ham': 1.0})
@@ -182,19 +188,13 @@ def class_weights(given: str | None) -> str | dict[str, float] | None:
 
 
 def model_first(model: Path, files: list[str]) -> None:
-    """Refuse a data file in the place of the model.
-
-    >>> model_first(Path("new.csv"), ["reviews.model"])
-    Traceback (most recent call last):
-    ...
-    rosenblatt.errors.OptionError: the model comes first: reviews.model new.csv
-    """
+    """Raise an OptionError if model and data files were given in the wrong order."""
     if model.suffix != ".model" and len(files) == 1 and files[0].endswith(".model"):
         raise OptionError(f"the model comes first: {files[0]} {model}")
 
 
 def stem(path: str) -> str:
-    """The name of a file without its suffixes.
+    """The name of a file without its suffixes, for the name of the model file.
 
     >>> stem("data/reviews.tsv.zst"), stem("-")
     ('reviews', 'stdin')

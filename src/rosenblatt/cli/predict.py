@@ -82,10 +82,8 @@ def predict(
 
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
-    from rosenblatt.cli.startup import skip_blas
-
-    skip_blas()
-    from rosenblatt.estimators.scoring import STDOUT, Wanted
+    o.disable_blas_threads()
+    from rosenblatt.estimators.scoring import STDOUT, OutputOptions
     from rosenblatt.files import check_output
     from rosenblatt.models.files import read_model
 
@@ -94,7 +92,7 @@ def predict(
     to = "jsonl" if json else to
     out = STDOUT if out == "/dev/stdout" else out
     o.model_first(model, files)
-    wanted = Wanted(
+    wanted = OutputOptions(
         top, scores, proba, _names(columns), _names(only), _labels(keep_if), at_least, min_score
     )
     loaded = read_model(model)
@@ -103,7 +101,7 @@ def predict(
     if workers is not None or shards is not None:
         from rosenblatt.cluster.scoring import Scoring, predict_on_shards
 
-        scoring = Scoring(model, files, o.asked(workers, shards), reading, shards)
+        scoring = Scoring(model, files, o.required_workers(workers, shards), reading, shards)
         rows, bad = predict_on_shards(scoring, out, wanted, to)
         lines = iter([_done_line(out, rows, bad)])
     else:
@@ -121,10 +119,10 @@ def predict(
 
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
     """Which files go to which output: all to one, or each to one of its own in a folder."""
-    from rosenblatt.data.files import expand
+    from rosenblatt.data.files import expand_paths
     from rosenblatt.estimators.scoring import STDOUT, output_beside
 
-    paths = expand(files)
+    paths = expand_paths(files)
     if out == STDOUT or not (out.endswith(os.sep) or Path(out).is_dir()):
         return [(paths, out)]
     Path(out).mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What `rosenblatt train` prints: a live line on a terminal, plain lines elsewhere, or JSON."""
+"""The output of `rosenblatt train`: a live line on a terminal, plain lines, or JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, readable_size
-from rosenblatt.cli.understood import understood
+from rosenblatt.cli.results import column_lines
 from rosenblatt.counts import counted
 from rosenblatt.data.report import describe
 from rosenblatt.kernels import jit
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.tuning import Trial
     from rosenblatt.models.model import Model
 
-# As in the demo: what is reached is green, what to look at yellow. On terminals only.
+# By how a line begins; on terminals only.
 _COLOURS = {"model ": "green", " " * 11 + "note:": "yellow", "left out": "yellow"}
 _REFRESH = 0.1  # seconds between two refreshes of the live line
 
 
 class ProgressPrinter:
-    """Prints the progress of training, which goes on where nobody reads it or a disk is full.
+    """Prints the progress of training; training goes on if printing fails.
 
     Parameters
     ----------
@@ -50,20 +50,20 @@ class ProgressPrinter:
         self.run: FileRun | None = None
         self._began = self._shown = self._epoch_began = self._clock()
         self._epochs = self._width = 0
-        self._compiling = False
-        self._tried = False
+        self._announced = False
+        self._has_trials = False
         self._reports: list[ColumnReport] | None = None
-        self._lost: OSError | None = None
-        jit.on_compile(self._announce)
+        self._write_error: OSError | None = None
+        jit.on_compile(self._announce_compiling)
 
-    def say_what_was_understood(self, source: Source) -> None:
-        """Print what the columns of a source were taken for."""
+    def show_columns(self, source: Source) -> None:
+        """Print the detected kinds of the columns of a source."""
         self._reports = describe(source)
         if self.json:
             columns = [report.to_json() for report in self._reports]
             self._echo(json_module.dumps({"format": source.format, "columns": columns}))
             return
-        for line in understood(source, self._reports):
+        for line in column_lines(source, self._reports):
             self._line(line)
 
     def step(self, run: FileRun) -> None:
@@ -73,7 +73,7 @@ class ProgressPrinter:
             return
         now = self._clock()
         if self._reports is None:
-            self.say_what_was_understood(run.source)
+            self.show_columns(run.source)
         for epoch in run.history[self._epochs :]:
             if epoch.epoch == 1:
                 self._line(_reading_line(run, now - self._epoch_began))
@@ -87,16 +87,16 @@ class ProgressPrinter:
             self._rewrite(_live_line(run, now - self._epoch_began))
 
     def trial(self, trial: Trial) -> None:
-        """Print what was tried while settings are chosen."""
+        """Print one trial of the settings to choose from."""
         if self.quiet or self.json:
             return
-        if not self._tried:
+        if not self._has_trials:
             self._line(f"{'error':>10}  {'rows':>9}  tried")
-        self._tried = True
-        self._line(trial_line(trial))
+        self._has_trials = True
+        self._line(_trial_line(trial))
 
     def trained(self, model: Model, out: Path) -> None:
-        """Print why training stopped, what was left out, and the model file."""
+        """Print why training stopped, which rows were skipped, and the model file."""
         self.close()
         jit.on_compile(None)
         seconds = self._clock() - self._began
@@ -131,9 +131,9 @@ class ProgressPrinter:
             self._line(part)
 
     def check(self, lead: str = "") -> None:
-        """Raise OSError if something could not be printed, unless nobody reads it."""
-        if self._lost is not None and not isinstance(self._lost, BrokenPipeError):
-            raise OSError(f"{lead}the output cannot be written: {self._lost.strerror}")
+        """Raise OSError if something could not be printed, except to a closed pipe."""
+        if self._write_error is not None and not isinstance(self._write_error, BrokenPipeError):
+            raise OSError(f"{lead}the output cannot be written: {self._write_error.strerror}")
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
@@ -147,16 +147,16 @@ class ProgressPrinter:
         self.close()
         self._echo(f"rosenblatt: {message}", err=True)
 
-    def _announce(self, kernel: str) -> None:
-        """Say once, before the wait, that kernels are compiled."""
-        if not self._compiling and not self.quiet and not self.json:
+    def _announce_compiling(self, kernel: str) -> None:
+        """Say once, before the wait, that kernels are being compiled."""
+        if not self._announced and not self.quiet and not self.json:
             self.close()
             self._echo("compiling, once on this machine ...", err=True)
-        self._compiling = True
+        self._announced = True
 
     @staticmethod
     def _clock() -> float:
-        """Seconds, without those that kernels were compiled in."""
+        """Seconds, without those spent compiling kernels."""
         return perf_counter() - jit.compile_seconds()
 
     def close(self) -> None:
@@ -175,23 +175,23 @@ class ProgressPrinter:
         self._echo("\r" + text.ljust(width) + "\r", err=True, nl=False)
 
     def _echo(self, text: str, err: bool = False, **style: Any) -> None:
-        """Print, as long as that is possible; what cannot be printed ends no training."""
+        """Print; after an error, print nothing more and let training go on."""
         stream = sys.stderr if err else sys.stdout
         try:
             typer.secho(text, err=err, **style)
             stream.flush()
         except OSError as error:
-            self._lost, self.quiet, self.live = error, True, False
-            with suppress(OSError, ValueError):  # what is left in its buffer fails no more
+            self._write_error, self.quiet, self.live = error, True, False
+            with suppress(OSError, ValueError):  # flushing the rest of the buffer must not fail
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def trial_line(trial: Trial) -> str:
+def _trial_line(trial: Trial) -> str:
     """A trial in at most 80 characters.
 
     >>> from rosenblatt.estimators.tuning import Choice, Trial
     >>> from rosenblatt.kernels.text import Ngrams
-    >>> trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
+    >>> _trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
     '    9.25 %      2,500  words 1-2 2^22, threshold 2, padding 0.1'
     """
     c, n = trial.choice, trial.choice.ngrams
@@ -204,20 +204,20 @@ def trial_line(trial: Trial) -> str:
 
 
 def _reading_line(run: FileRun, seconds: float) -> str:
-    """How much was read, and how fast."""
+    """The number of rows read, their size, and the rate."""
     size = run.rows.bytes
     rate = f" at {size / 1e6 / max(seconds, 1e-9):.0f} MB/s" if size > 1e6 else ""
     return f"read       {counted(len(run.rows.store), 'row')}, {readable_size(size)}{rate}"
 
 
 def _shards_line(run: Any) -> str:
-    """How many shards and workers there are, and where these can be watched."""
+    """The number of shards and workers, and the address of the dashboard."""
     watched = f", dashboard {run.engine.dashboard}" if run.engine.dashboard else ""
     return f"shards     {run.shards}, for {counted(run.engine.workers, 'worker')}{watched}"
 
 
 def _mixing_line(mixing: dict[str, Any]) -> str:
-    """The updates of a run by several workers beside their bound.
+    """The updates of a run on shards, and the bounds on them.
 
     >>> _mixing_line({"updates": 90, "mixed_updates": 22.5, "mixed_bound": 40.0, "bound": 160.0})
     'mixing     90 updates (at most 160), 22.5 by shares (at most 40.0)'
@@ -230,7 +230,7 @@ def _mixing_line(mixing: dict[str, Any]) -> str:
 
 
 def _target_line(run: FileRun) -> str:
-    """What the threshold reached on the rows that chose it."""
+    """Precision, recall or F1 of the threshold on the held-out rows that chose it."""
     reached = run.held_out.reached or {}
     parts = ", ".join(f"{name} {percent(value)}" for name, value in reached.items())
     return f"target     {run.settings.target}: on held-out rows {parts}"

@@ -1,8 +1,9 @@
-"""What `rosenblatt evaluate` and `rosenblatt inspect` print: tables, or JSON on request."""
+"""What `train`, `evaluate` and `inspect` print about columns, evaluations and models."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,59 @@ from rosenblatt.counts import counted
 from rosenblatt.errors import listed
 
 if TYPE_CHECKING:
+    from rosenblatt.data import Source
+    from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation, LabelEvaluation
     from rosenblatt.models.model import Model
 
-_MOST_COLUMNS = 20  # that are named
+_MOST_COLUMNS = 20  # listed by name
+_LONGEST_NAME = 18
+
+
+def column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
+    """One line per column with its remark below, and how text is hashed.
+
+    Of more than 20 columns, only the first and those with a remark are listed.
+    """
+    shown = [r for place, r in enumerate(reports) if place <= _MOST_COLUMNS or r.remark]
+    width = min(_LONGEST_NAME, max((len(r.name) for r in shown), default=0))
+    lines = [line for report in shown for line in _column(report, width)]
+    columns = source.features.columns
+    if len(columns) > _MOST_COLUMNS:
+        lines.append(f"in all     {counted(len(columns), 'column')}")
+    if any(c.kind == "text" for c in columns):
+        n = source.features.ngrams
+        what = "characters" if n.chars else "words"
+        lines.append(f"n-grams    of {n.low} to {n.high} {what}, hashed to 2^{n.bits} columns")
+    elif source.features.origin != "table":
+        lines.append(f"features   as they stand in {source.features.origin} files")
+    return lines
+
+
+def _column(report: ColumnReport, width: int) -> list[str]:
+    """The line of a column, and the lines of its remark.
+
+    >>> from rosenblatt.data.report import ColumnReport
+    >>> _column(ColumnReport("age", "number", 99, 60, 3, "39", "17 to 90", "odd"), width=4)
+    ['number     age   17 to 90, 3 missing, as 39', '           note: odd']
+    """
+    name = report.name if len(report.name) <= width else report.name[: width - 3] + "..."
+    parts = []
+    if report.kind == "label":
+        parts.append(f"{counted(report.values, 'value')}: {report.about}")
+    elif report.about:
+        parts.append(report.about)
+    elif report.kind in ("text", "category"):
+        parts.append(f"{report.values:,} different in {report.rows:,}")
+    if report.missing:
+        parts.append(f"{report.missing:,} missing")
+    if report.example and report.kind != "label":
+        quoted = report.example if report.kind in ("number", "date") else f'"{report.example}"'
+        parts.append("as " + " ".join(quoted.split()))
+    line = f"{report.kind:<10} {name:<{width}}  {', '.join(parts)}".rstrip()
+    cut = line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+    note = f"note: {report.remark}" if report.remark else ""
+    return [cut, *textwrap.wrap(note, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)]
 
 
 def show_evaluation(result: Evaluation, as_json: bool) -> None:
@@ -48,7 +98,7 @@ def show_evaluation(result: Evaluation, as_json: bool) -> None:
 
 
 def show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
-    """Print how well several labels per row are predicted."""
+    """Print the measures of a model with several labels per row."""
     if as_json:
         typer.echo(json.dumps(result.to_json()))
         return
@@ -61,7 +111,7 @@ def show_label_evaluation(result: LabelEvaluation, as_json: bool) -> None:
 
 
 def _show_notes(result: Evaluation | LabelEvaluation) -> None:
-    """What was left out, and whether the model knows the rows."""
+    """Print how many rows were skipped, and whether the model was trained on these rows."""
     if result.bad:
         typer.echo(f"left out   {counted(result.bad, 'bad row')}")
     if result.trained_on:
@@ -70,7 +120,7 @@ def _show_notes(result: Evaluation | LabelEvaluation) -> None:
 
 
 def _show_classes(result: Evaluation | LabelEvaluation) -> int:
-    """A line per class; how wide its name may be."""
+    """Print a line per class; returns the width of the column of names."""
     width = max(10, *(len(name) for name in result.classes))
     typer.echo(f"\n{'class':<{width}} {'precision':>10} {'recall':>10} {'F1':>10} {'rows':>10}")
     for name, row in result.by_class().items():
@@ -80,9 +130,9 @@ def _show_classes(result: Evaluation | LabelEvaluation) -> int:
 
 
 def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
-    """Print what a model is, its history, and the strongest features of each class."""
+    """Print the columns of a model, its history, and the strongest features of each class."""
     if as_json:
-        typer.echo(json.dumps(_described(model)))
+        typer.echo(json.dumps(_model_record(model)))
         return
     typer.echo(f"{path}: {extent(model)}")
     say(f"trained by rosenblatt {model.package} on {_trained_on(model)}")
@@ -99,7 +149,7 @@ def show_model(model: Model, path: Path, top: int, as_json: bool) -> None:
 
 
 def _feature_lines(model: Model) -> list[str]:
-    """The columns a model reads, and how they become features."""
+    """Lines on the columns of a model, and how they are hashed."""
     f = model.features
     if f.origin != "table":
         return [f"features as they stand in {f.origin} files"]
@@ -116,12 +166,7 @@ def _feature_lines(model: Model) -> list[str]:
 
 
 def _kinds(columns: Any) -> str:
-    """The names and kinds of columns, the first of many.
-
-    >>> from rosenblatt.data import Column
-    >>> _kinds([Column("age", "number"), Column("job", "category")])
-    'age (number), job (category)'
-    """
+    """Names and kinds such as "age (number), job (category)", at most 20 of them."""
     more = ["..."] if len(columns) > _MOST_COLUMNS else []
     return ", ".join([*(f"{c.name} ({c.kind})" for c in columns[:_MOST_COLUMNS]), *more])
 
@@ -131,7 +176,7 @@ def _trained_on(model: Model) -> str:
     return ", ".join(str(file.get("name")) for file in files[:5]) or "unknown files"
 
 
-def _described(model: Model) -> dict[str, Any]:
+def _model_record(model: Model) -> dict[str, Any]:
     return {
         "classes": list(model.classes),
         "n_features": len(model.columns),

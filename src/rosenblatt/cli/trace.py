@@ -123,9 +123,9 @@ def _write(text: str, out: Path | None) -> None:
     if out is None:
         typer.echo(text)
         return
-    from rosenblatt.files import replacing
+    from rosenblatt.files import atomic_write
 
-    with replacing(out, "w") as file:
+    with atomic_write(out, "w") as file:
         file.write(f"{text}\n")
 
 

@@ -144,11 +144,9 @@ def train(
 
       zcat big.svm.gz | rosenblatt train - --format svmlight --out big.model
     """
-    from rosenblatt.cli.startup import skip_blas
-
-    skip_blas()
+    o.disable_blas_threads()
     from rosenblatt.cli.progress import ProgressPrinter
-    from rosenblatt.estimators._interrupts import Stopped
+    from rosenblatt.estimators._process import Stopped
     from rosenblatt.estimators.file_options import Reading
     from rosenblatt.estimators.files import train as run
 
@@ -161,7 +159,7 @@ def train(
         "label_separator": label_separator,
     }
     if dry_run:
-        display.say_what_was_understood(Reading(**reading).open(files))
+        display.show_columns(Reading(**reading).open(files))
         display.check()
         return
     try:

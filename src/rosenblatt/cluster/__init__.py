@@ -1,21 +1,21 @@
-"""Train and score on several processes or machines: the same bits whoever computes them.
+"""Train and score on several processes or machines: the same bits on any workers.
 
 ``stores``
-    Files here or in a store.
+    Files on this machine or in object stores.
 ``manifest``
-    Which shards a data set has, and where files can be cut.
+    Cuts files into shards.
 ``shards``
-    A shard as a source of batches, and its hashed rows on a worker's disk.
-``first_pass``
-    Classes, features, scales and held-out rows, by map and reduce.
-``tasks``, ``facts``
-    What workers compute: pure functions, refused where they would give other bits.
+    Reads a shard, and keeps its hashed rows on a worker's disk.
+``environment``
+    What must be equal on all workers for equal bits.
 ``engines``, ``dask_engine``
-    Who computes.
-``scoring``, ``collections``
-    Predictions and evaluations on shards; estimators on Dask's arrays and data frames.
+    Run tasks on local processes, executors and Dask clusters.
+``first_pass``, ``tasks``
+    The pure functions that workers call, before and in the epochs.
 ``learner``, ``run``, ``bound``, ``train``
-    The epoch on all shards as the walk of a learner, and the run that drives it.
+    A learner whose walk is an epoch on all shards, and the run that drives it.
+``scoring``, ``collections``
+    Predictions and evaluations on shards; estimators on Dask arrays and data frames.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rosenblatt._lazy import lazily
 _HOME: dict[str, str | None] = {
     "Scoring": "rosenblatt.cluster.scoring",
     "ShardWarning": "rosenblatt.cluster.run",
-    "WorkerError": "rosenblatt.cluster.facts",
+    "WorkerError": "rosenblatt.cluster.environment",
     "evaluate_on_shards": "rosenblatt.cluster.scoring",
     "fit": "rosenblatt.cluster.collections",
     "make_manifest": "rosenblatt.cluster.manifest",

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 
 from rosenblatt import training
 from rosenblatt.cluster.dask_engine import DaskEngine
-from rosenblatt.cluster.engines import Call, Parcel
-from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
-from rosenblatt.cluster.tasks import Leaf, epoch_moves, fresh_state, rates_at
+from rosenblatt.cluster.engines import Broadcast, Task
+from rosenblatt.cluster.learner import MixedLearner, Shards, with_shares
+from rosenblatt.cluster.tasks import Leaf, epoch_delta, fresh_state, rates_at
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators._input import checked_data
@@ -25,33 +25,33 @@ from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
 from rosenblatt.training import Drawn, Plan, Progress
-from rosenblatt.training.mixing import Moves
+from rosenblatt.training.mixing import Delta
 
 
 def fit(estimator: Perceptron, X: Any, y: Any, *, client: Any = None) -> Perceptron:
-    """Fit a perceptron on a Dask array or data frame, by the workers that hold it.
+    """Fit a perceptron on a Dask array or data frame, on the workers that hold it.
 
     Each epoch starts on every block from the same weights, which are then mixed, each block
     counting by its rows; a feature of sparse rows is mixed from the blocks that have it. The model
     depends on the blocks and not on the workers.
 
-    What is said in units of the data is decided by the first block. ``threshold="auto"`` is twice
+    Settings in units of the data are derived from the first block. ``threshold="auto"`` is twice
     what an update adds to the margin of its own row once it is mixed: with S equal blocks 1/S of
-    what it is on one machine. With several blocks ``keep="average"`` is ``"late_average"``: the
+    the threshold on one machine. With several blocks ``keep="average"`` is ``"late_average"``: the
     early weights of a block know only that block.
 
     Parameters
     ----------
     estimator : Perceptron
-        It is fitted and returned. ``update="batch"``, ``keep="best"``, `early_stopping`,
-        `max_updates`, `penalty`, a learning rate that falls and an array for `shuffle` look at all
-        rows together, or one by one, and are refused, as is ``device="cuda"``.
+        Fitted in place and returned. ``update="batch"``, ``keep="best"``, `early_stopping`,
+        `max_updates`, `penalty`, a falling learning rate, an array for `shuffle` and
+        ``device="cuda"`` are refused.
     X : dask.array.Array or dask.dataframe.DataFrame
         Blocks of rows; a block must have all columns.
     y : dask.array.Array, dask.dataframe.Series or str
         The labels, in the same blocks; or the name of a column of X.
     client : distributed.Client, optional
-        By default the one that is connected.
+        By default the current one.
 
     Returns
     -------
@@ -73,28 +73,28 @@ def fit(estimator: Perceptron, X: Any, y: Any, *, client: Any = None) -> Percept
     with checks.untouched_on_failure(estimator):
         engine = DaskEngine(_client(client), owned=False)
         xs, ys = _blocks(X, y)
-        _fitted(estimator, engine, xs, ys)
+        _fit_blocks(estimator, engine, xs, ys)
     checks.warn_of_budget(estimator)
     return estimator
 
 
-def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[Any]) -> None:
+def _fit_blocks(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[Any]) -> None:
     client = engine.client
     xs, ys = client.compute(xs), client.compute(ys)
-    described = client.gather(client.map(labels_of, xs, ys, pure=False))
+    described = client.gather(client.map(block_labels, xs, ys, pure=False))
     rows = [len_ for len_, _ in described]
     classes = np.unique(np.concatenate([names for _, names in described]))
     if len(classes) < 2:
         raise ValueError(f"At least two classes are needed; all rows have {classes.tolist()}.")
-    template = client.submit(first_block, estimator, xs[0], ys[0], classes, rows, pure=False)
-    prepared = client.map(prepare, xs, ys, template=template, pure=False)
+    template = client.submit(make_template, estimator, xs[0], ys[0], classes, rows, pure=False)
+    prepared = client.map(prepare_block, xs, ys, template=template, pure=False)
     found = client.gather(client.map(attrgetter("columns"), prepared, pure=False))
-    columns, shares = _united(found, rows)
+    columns, shares = _union(found, rows)
     made = client.gather(template)
     estimator.__dict__.update(made.__dict__ | estimator.get_params(deep=False))
     seed = checks.seed_of(estimator.random_state, check_random_state(estimator.random_state))
     learner: Any = BlockLearner(engine, made, seed, prepared, template, columns, shares)
-    leaves = shared_out([Leaf((), str(i)) for i in range(len(rows))], [float(n) for n in rows])
+    leaves = with_shares([Leaf((), str(i)) for i in range(len(rows))], [float(n) for n in rows])
     progress, plan = Progress(), estimator._plan()
     if plan.keep == "average" and len(rows) > 1:
         plan = replace(plan, keep="late_average")
@@ -113,10 +113,10 @@ def _fitted(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[A
     checks.describe_run(estimator, progress)
 
 
-def _united(found: list[Any], rows: list[int]) -> tuple[Any, Any]:
-    """The columns of sparse rows that occur in some block, and the share of the blocks with each.
+def _union(found: list[Any], rows: list[int]) -> tuple[Any, Any]:
+    """The columns that occur in some block, and the share of rows in blocks with each.
 
-    Only they have weights that travel. None of both if blocks are dense and have all columns.
+    Only they have weights. (None, None) if blocks are dense.
     """
     if any(columns is None for columns in found):
         return None, None
@@ -130,7 +130,7 @@ def _united(found: list[Any], rows: list[int]) -> tuple[Any, Any]:
 class BlockLearner(MixedLearner):
     """Weights that workers train on blocks of a Dask collection."""
 
-    add = staticmethod(Moves.merged)
+    add = staticmethod(Delta.compact_sum)
 
     def __init__(
         self, engine: Any, made: Perceptron, seed: int, prepared: list[Any], template: Any,
@@ -145,42 +145,34 @@ class BlockLearner(MixedLearner):
         known = {} if columns is None else {"columns": columns}
         features = made.n_features_in_ if columns is None else len(columns)
         zeros = np.zeros((features, problems), own.dtype)
-        super().__init__(engine, Parcel.of(known, about), zeros, np.zeros(problems))
+        super().__init__(engine, Broadcast(known, about), zeros, np.zeros(problems))
         self._prepared, self._template, self._shares = prepared, template, shares
 
-    def _calls(
-        self, function: Any, leaves: Sequence[Leaf], name: str, shared: Any, *given: Any
-    ) -> list[Call]:
+    def _tasks(
+        self, function: Any, leaves: Sequence[Leaf], shared: Any, *arguments: Any
+    ) -> list[Task]:
         """One task per block."""
-        return [
-            Call.of(
-                block_epoch,
-                (block, self._template, self._common, shared, *given, leaf.share),
-                (block.key, self.common.name, name, given, leaf.share),
-            )
-            for leaf, block in zip(leaves, self._prepared, strict=True)
-        ]
+        known = (self._template, self._shared_common, shared, *arguments)
+        pairs = zip(leaves, self._prepared, strict=True)
+        return [Task(block_epoch, (block, *known, leaf.share)) for leaf, block in pairs]
 
-    def _mix(self, moves: Moves) -> None:
+    def _mix(self, delta: Delta) -> None:
         """Mix each feature from the blocks that have it: others would only hold it back."""
-        super()._mix(moves if self._shares is None else moves.over(self._shares))
+        super()._mix(delta if self._shares is None else delta.divided_by(self._shares))
 
 
 class Prepared(NamedTuple):
-    """A block as a learner wants it; sparse rows hold places, whose columns are told."""
+    """A block as a learner takes it."""
 
-    examples: Examples
+    examples: Examples  # of sparse rows, with the columns that occur numbered
     order: np.ndarray
     draw: str
-    columns: np.ndarray | None
+    columns: np.ndarray | None  # by number; None if rows are dense
     rates: np.ndarray
 
 
-# Tasks
-
-
-def labels_of(X: Any, y: Any) -> tuple[int, np.ndarray]:
-    """The rows of a block, and their labels, each once, with their counts."""
+def block_labels(X: Any, y: Any) -> tuple[int, np.ndarray]:
+    """The number of rows of a block, and its distinct labels."""
     rows = X.shape[0]
     if rows != len(y):
         raise ValueError(
@@ -189,39 +181,40 @@ def labels_of(X: Any, y: Any) -> tuple[int, np.ndarray]:
     return len(y), np.unique(np.asarray(y))
 
 
-def first_block(
+def make_template(
     estimator: Perceptron, X: Any, y: Any, classes: np.ndarray, rows: list[int]
 ) -> Perceptron:
-    """The estimator with all that is decided before the first epoch, and a learner of nothing."""
+    """A clone with units, threshold and an untrained learner, settled by the first block."""
     made = clone(estimator)
     made._check_parameters()
-    X, y = checked_data(made, _sound(X), np.asarray(y), indices=False)
+    X, y = checked_data(made, _aligned_block(X), np.asarray(y), indices=False)
     made.classes_ = classes
     examples = examples_of(X, np.searchsorted(classes, y))
-    made._settle_units(examples, float(sum(rows)))
+    made._settle_multiclass(float(sum(rows)))
+    made._settle_units(examples)
     if made.threshold == "auto":
-        # What an update by a block adds is mixed in by the block's share.
+        # The update of a block is mixed by the block's share.
         made.threshold = made.threshold_ * sum((n / sum(rows)) ** 2 for n in rows)
     made._learner = made._new_learner(examples, len(classes)).like(0, examples.is_dense)
     return made
 
 
-def prepare(X: Any, y: Any, template: Perceptron) -> Prepared:
-    """A block, checked, with the order in which its rows are visited."""
-    dtype = template._learner.dtype
-    X, y = checked_data(template, _sound(X), np.asarray(y), dtype=dtype, reset=False, indices=False)
+def prepare_block(X: Any, y: Any, template: Perceptron) -> Prepared:
+    """Check a block, and settle the order in which its rows are visited."""
+    dtype, X = template._learner.dtype, _aligned_block(X)
+    X, y = checked_data(template, X, np.asarray(y), dtype=dtype, reset=False, indices=False)
     codes = np.searchsorted(template.classes_, y)
     omega = checks.weighted_by_class(ONE, template.class_weight, template.classes_, codes)
     examples = examples_of(X, codes, omega)
     order, draw, merged = checks.order_of(template.shuffle, examples)
-    examples, rates = _in_places(examples.reweighted(merged)), template._learner.rates
+    examples, rates = _renumbered(examples.reweighted(merged)), template._learner.rates
     if examples.columns is not None:
         rates = rates_at(rates, examples.columns)
     return Prepared(replace(examples, numbering=None), order, draw, examples.columns, rates)
 
 
-def _in_places(examples: Examples) -> Examples:
-    """Sparse rows with the columns that occur numbered; dense rows as they are."""
+def _renumbered(examples: Examples) -> Examples:
+    """Sparse rows with the columns that occur renumbered; dense rows unchanged."""
     if isinstance(examples.rows, Csr) and examples.dtype != np.float32:
         columns, places = np.unique(examples.rows.columns, return_inverse=True)
         rows = examples.rows._replace(columns=places.astype(np.uint32).ravel())
@@ -230,15 +223,16 @@ def _in_places(examples: Examples) -> Examples:
 
 
 def block_epoch(
-    block: Prepared, template: Perceptron, common: Parcel, weights: Parcel, epoch: int, share: float
-) -> Moves:
-    """One epoch over a block."""
-    start, like = weights.arrays, template._learner
-    before, index = start["weights"], None
+    block: Prepared, template: Perceptron, common: Broadcast, weights: Broadcast, epoch: int,
+    share: float,
+) -> Delta:  # fmt: skip
+    """The weight changes of one epoch over a block."""
+    start, features = weights.arrays, None
+    before = start["weights"]
     if block.columns is not None:
-        index = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)
-        before = before[index]
-    learner = like.like(len(before), block.examples.is_dense)
+        features = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)
+        before = before[features]
+    learner = template._learner.like(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
     learner.restore(fresh_state(before, start["bias"]))
     examples = block.examples
@@ -247,11 +241,12 @@ def block_epoch(
         examples, rows=rows, codes=_aligned(examples.codes), omega=_aligned(examples.omega)
     )
     data = Drawn(examples, _aligned(block.order), block.draw, common.about["seed"])
-    return epoch_moves(learner, data, Plan(eta=common.about["eta"]), epoch, start, share, index)
+    plan = Plan(eta=common.about["eta"])
+    return epoch_delta(learner, data, plan, epoch, start, share, features)
 
 
-def _sound(X: Any) -> Any:
-    """A block whose arrays kernels can take."""
+def _aligned_block(X: Any) -> Any:
+    """A block with aligned arrays, as kernels need them."""
     if hasattr(X, "indptr"):
         arrays = (X.data, X.indices, X.indptr)
         return X if all(array.flags.aligned for array in arrays) else X.copy()
@@ -259,14 +254,12 @@ def _sound(X: Any) -> Any:
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:
-    """An array as kernels take it: one that came through a network may lie anywhere."""
+    """A contiguous and aligned array; one received over a network may be neither."""
     return np.require(array, requirements=("C", "A"))
 
 
-# What can be fitted
-
-
 def _refuse(estimator: Any) -> None:
+    """Raise an error for an estimator that cannot be fitted on blocks."""
     if not isinstance(estimator, Perceptron):
         raise TypeError(f"a Perceptron is fitted on a cluster, not {type(estimator).__name__}.")
     shuffled = isinstance(estimator.shuffle, bool | str)
@@ -303,7 +296,7 @@ def _client(client: Any) -> Any:
 
 
 def _blocks(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
-    """The blocks of rows and of labels."""
+    """The blocks of rows and of labels, as delayed objects."""
     if isinstance(y, str) and hasattr(X, "columns"):
         X, y = X.drop(columns=[y]), X[y]
     if not hasattr(X, "to_delayed") or not hasattr(y, "to_delayed"):

@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster: tasks named by their inputs, made again when a worker dies."""
+"""Run tasks on a Dask cluster, which computes results again when a worker dies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from contextlib import contextmanager, suppress
 from threading import Event
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
-from rosenblatt.cluster.engines import Call, Engine, Parcel
-from rosenblatt.cluster.facts import WorkerError, difference, facts
+from rosenblatt.cluster.engines import Broadcast, Engine, Task
+from rosenblatt.cluster.environment import WorkerError, difference, environment, run_checked
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.training.mixing import tree_sum
 
 _CONNECT = 10.0  # seconds to reach a scheduler
-_WAIT_FOR_WORKERS = 60.0  # seconds until a cluster without workers is given up
+_WAIT_FOR_WORKERS = 60.0  # seconds until a run on a cluster without workers fails
 _POLL = 0.2
 _LOST = (
     "the connection to the Dask scheduler was lost; once it runs again, go on with --resume if "
@@ -30,109 +31,105 @@ _LARGE = "distributed.admin.large-graph-warning-threshold"
 
 
 class DaskEngine(Engine):
-    """Runs tasks on a Dask cluster; sums are made where their parts are.
+    """Runs tasks on a Dask cluster and sums results on the workers that hold them.
 
-    Parcels are results of tasks whose inputs the scheduler holds, so that they, too, are made
-    again when the worker that has them dies. A shard stays with a worker as long as that lives.
+    Broadcasts are results of tasks whose inputs the scheduler holds, so that they, too, are
+    computed again when the worker that holds them dies. A shard stays on a worker while that lives.
     """
 
     def __init__(self, client: Any, owned: bool) -> None:
-        self.client, self._owned = client, owned
-        self.parcel_folder = None
-        self.dashboard = str(getattr(client, "dashboard_link", "") or "")
-        self.tick: Callable[[int, int], None] = lambda done, total: None
-        self.sent = self.received = 0
-        self._homes: dict[str, str] = {}
-        self._last_seen = monotonic()
         try:
             client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
         except TimeoutError:
             raise WorkerError(_no_workers(client)) from None
-        self.workers = sum(client.nthreads().values())
+        super().__init__(lambda: client, sum(client.nthreads().values()), None, owned)
+        self.client = client
+        self.dashboard = str(getattr(client, "dashboard_link", "") or "")
+        self._homes: dict[str, str] = {}  # the worker that holds the rows of a part of a file
+        self._last_seen = monotonic()  # when there were workers
         _check_workers(client)
 
-    def share(self, parcel: Parcel) -> Any:
-        """Let tasks have a parcel."""
+    def share(self, data: Broadcast) -> Any:
+        """Send a broadcast to the cluster; returns its future."""
         import dask
 
-        self.sent += parcel.nbytes
-        with dask.config.set({_LARGE: 1 << 50}), self._speaking():
-            return self.client.submit(_itself, parcel, key=f"parcel-{parcel.name}")
+        with dask.config.set({_LARGE: 1 << 50}), self._readable_errors():
+            return self.client.submit(_identity, data, key=f"broadcast-{data.name}")
 
-    def drop(self, shared: Any) -> None:
-        """Forget a parcel that no task will need any more."""
-        with suppress(Exception):  # if the scheduler is gone, so is the parcel
+    def release(self, shared: Any) -> None:
+        """Release the future of a broadcast."""
+        with suppress(Exception):  # if the scheduler is gone, so is the broadcast
             shared.release()
 
-    def total(self, calls: Sequence[Call], add: Callable[[Any, Any], Any]) -> Any:
-        """The results of tasks, added up in the fixed tree, by the workers."""
-        futures = self._submitted(calls)
-        with self._speaking():
+    def reduce(self, tasks: Sequence[Task], add: Callable[[Any, Any], Any]) -> Any:
+        """The sum of the results of tasks, in the order of the fixed tree, by the workers."""
+        futures = self._submit_all(tasks)
+        with self._readable_errors():
             root = tree_sum(futures, lambda left, right: self.client.submit(add, left, right))
-        for done in self._watched([*futures, root]):
-            self.tick(min(done, len(calls)), len(calls))
-        with self._speaking():
-            result = root.result()
-        self.received += int(getattr(result, "nbytes", 0))
-        return result
+        for done in self._until_done([*futures, root]):
+            self.tick(min(done, len(tasks)), len(tasks))
+        with self._readable_errors():
+            return root.result()
 
-    def stream(self, calls: Sequence[Call], ahead: int | None = None) -> Iterator[Any]:
-        """The results of tasks in their order, `ahead` of which may be waiting to be taken."""
+    def stream(self, tasks: Sequence[Task], ahead: int | None = None) -> Iterator[Any]:
+        """The results of tasks in their order; at most `ahead` of them are pending or waiting."""
         ahead = max(1, 2 * self.workers if ahead is None else ahead)
-        futures = self._submitted(calls[:ahead])
-        for taken in range(len(calls)):
-            for _ in self._watched([futures[0]]):
-                self.tick(taken, len(calls))
-            if taken + ahead < len(calls):
-                futures.extend(self._submitted(calls[taken + ahead : taken + ahead + 1]))
-            with self._speaking():
+        futures = self._submit_all(tasks[:ahead])
+        for taken in range(len(tasks)):
+            for _ in self._until_done([futures[0]]):
+                self.tick(taken, len(tasks))
+            if taken + ahead < len(tasks):
+                futures.extend(self._submit_all([tasks[taken + ahead]]))
+            with self._readable_errors():
                 result = futures.pop(0).result()
             yield result
-        self.tick(len(calls), len(calls))
+        self.tick(len(tasks), len(tasks))
 
     def close(self) -> None:
-        """Let go of the scheduler, unless somebody else connected to it."""
+        """Disconnect from the scheduler, unless the client was given by the caller."""
         if self._owned:
             with suppress(Exception):
                 self.client.close(timeout=2)
 
-    def _submitted(self, calls: Sequence[Call]) -> list[Any]:
+    def _submit_all(self, tasks: Sequence[Task]) -> list[Any]:
         futures = []
-        with self._speaking():
-            homes = self._assigned([call.home for call in calls])
-            for call, home in zip(calls, homes, strict=True):
-                where = {"workers": [home], "allow_other_workers": True} if home else {}
-                submit = self.client.submit
-                futures.append(submit(call.function, *call.arguments, key=call.name, **where))
+        with self._readable_errors():
+            workers = self._assign_workers(tasks)
+            for task, worker in zip(tasks, workers, strict=True):
+                where = {"workers": [worker], "allow_other_workers": True} if worker else {}
+                arguments = (environment(), task.function, *task.arguments)
+                key = f"{task.function.__name__}-{uuid4().hex}"
+                futures.append(self.client.submit(run_checked, *arguments, key=key, **where))
         return futures
 
-    def _assigned(self, places: Sequence[str]) -> list[str]:
-        """The worker for each task: where its shard is, if that lives and has no more than others.
+    def _assign_workers(self, tasks: Sequence[Task]) -> list[str]:
+        """A worker for each task: the one that holds its rows, unless it has more than its share.
 
-        What is computed does not depend on it.
+        Results do not depend on it.
         """
         threads = self.client.nthreads()
         total = sum(threads.values())
         if not total:
-            return [""] * len(places)
+            return [""] * len(tasks)
         self.workers = total
-        most = {worker: -(-len(places) * n // total) for worker, n in threads.items()}
+        homes = [f"{task.home.file.path}:{task.home.start}" if task.home else "" for task in tasks]
+        most = {worker: -(-len(tasks) * n // total) for worker, n in threads.items()}
         load: Counter[str] = Counter()
-        chosen = [self._homes.get(place, "") for place in places]
-        for i, home in enumerate(chosen):
-            if home not in most or load[home] >= most[home]:
+        chosen = [self._homes.get(home, "") for home in homes]
+        for i, worker in enumerate(chosen):
+            if worker not in most or load[worker] >= most[worker]:
                 chosen[i] = ""
             else:
-                load[home] += 1
-        for i, home in enumerate(chosen):
-            if not home:
+                load[worker] += 1
+        for i, worker in enumerate(chosen):
+            if not worker:
                 chosen[i] = min(sorted(threads), key=lambda w: (load[w] + 1) / threads[w])
                 load[chosen[i]] += 1
-        self._homes |= dict(zip(places, chosen, strict=True))
+        self._homes |= dict(zip(homes, chosen, strict=True))
         return chosen
 
-    def _watched(self, futures: list[Any]) -> Iterator[int]:
-        """How many futures are done, several times per second, until all of them are."""
+    def _until_done(self, futures: list[Any]) -> Iterator[int]:
+        """The number of finished futures, several times per second, until all are or one fails."""
         changed = Event()
         for future in futures:
             future.add_done_callback(lambda _: changed.set())
@@ -142,15 +139,15 @@ class DaskEngine(Engine):
             if any(future.status in ("error", "cancelled", "lost") for future in futures):
                 return  # the result says why
             yield sum(future.done() for future in futures)
-            self._must_have_workers()
+            self._check_alive()
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
-        """Let errors of Dask be one sentence, and those of tasks be as they are."""
+    def _readable_errors(self) -> Iterator[None]:
+        """Turn errors of Dask into a WorkerError of one sentence; errors of tasks pass."""
         try:
             yield
         except ModuleNotFoundError as error:
-            raise WorkerError(_lacks("a worker", error)) from error
+            raise WorkerError(_lacks_package("a worker", error)) from error
         except Exception as error:
             name = type(error).__name__
             if name == "KilledWorker":
@@ -160,26 +157,26 @@ class DaskEngine(Engine):
                 raise WorkerError(_LOST) from error
             raise
 
-    def _must_have_workers(self) -> None:
-        """Give up when there have been no workers for a while."""
+    def _check_alive(self) -> None:
+        """Raise a WorkerError if there is no scheduler, or have been no workers for a while."""
         if self.client.status != "running":
             raise WorkerError(_LOST)
         now = monotonic()
         if now - self._last_seen < 5.0:
             return
-        with self._speaking():
+        with self._readable_errors():
             if self.client.nthreads():
                 self._last_seen = now
         if now - self._last_seen > _WAIT_FOR_WORKERS:
             raise WorkerError(_no_workers(self.client))
 
 
-def _itself(parcel: Parcel) -> Parcel:
-    return parcel
+def _identity(data: Broadcast) -> Broadcast:
+    return data
 
 
 def dask_engine(workers: Any) -> DaskEngine:
-    """The engine of a scheduler's address or of a client."""
+    """The engine for a scheduler's address or a client."""
     try:
         from distributed import Client
     except ImportError:
@@ -191,7 +188,7 @@ def dask_engine(workers: Any) -> DaskEngine:
             f"workers is a number, the address of a Dask scheduler, a client or an executor, not "
             f"{type(workers).__name__}"
         )
-    for name in ("distributed", "distributed.client"):  # one sentence is said here
+    for name in ("distributed", "distributed.client"):  # errors are reported once, by us
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(workers, timeout=_CONNECT, set_as_default=False)
@@ -209,23 +206,23 @@ def dask_engine(workers: Any) -> DaskEngine:
 
 
 def _check_workers(client: Any) -> None:
-    """Refuse workers without the package, or with other facts than this process."""
+    """Raise a WorkerError if a worker lacks the package or has another environment."""
 
-    def ask() -> Any:  # sent as it is: it must run where the package is not installed
+    def ask() -> Any:  # pickled by value: it must run where the package is not installed
         try:
-            from rosenblatt.cluster.facts import facts
+            from rosenblatt.cluster.environment import environment
         except ImportError as error:
             return str(error)
-        return facts()
+        return environment()
 
     for worker, found in client.run(ask).items():
         if isinstance(found, str):
-            raise WorkerError(_lacks(f"the worker at {worker}", found))
-        if sentence := difference(facts(), found):
-            raise WorkerError(sentence.replace("a worker", f"the worker at {worker}", 1))
+            raise WorkerError(_lacks_package(f"the worker at {worker}", found))
+        if message := difference(environment(), found):
+            raise WorkerError(message.replace("a worker", f"the worker at {worker}", 1))
 
 
-def _lacks(who: str, error: Any) -> str:
+def _lacks_package(who: str, error: Any) -> str:
     return (
         f"{who} lacks a package ({error}): install rosenblatt with its extra 'cluster' on all "
         "workers, from the same sources as here"

@@ -1,9 +1,7 @@
-"""Who computes: processes of this machine, or whatever gives a `concurrent.futures.Executor`."""
+"""Run tasks on processes of this machine or on any `concurrent.futures.Executor`."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,165 +13,150 @@ from pathlib import Path
 from threading import Thread
 from time import sleep
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.facts import WorkerError, checked, facts
-from rosenblatt.cluster.manifest import Shard, name_of
+from rosenblatt.cluster.environment import WorkerError, environment, run_checked
+from rosenblatt.cluster.manifest import Range
 from rosenblatt.errors import OptionError
 from rosenblatt.training.mixing import tree_sum
 
-_POLL = 0.2  # seconds between two looks for Ctrl-C
-_PARENT_POLL = 1.0  # seconds between two looks whether the parent lives
-_MOST_DEATHS = 5  # of workers without a result in between
-_BLOCKS_PER_WORKER = 3  # so that a slow one does not hold up the others
+_POLL = 0.2  # seconds between two checks for Ctrl-C
+_PARENT_POLL = 1.0  # seconds between two checks whether the parent process lives
+_MAX_DEATHS = 5  # of workers, without a result in between
+_BLOCKS_PER_WORKER = 3  # so that a slow worker does not hold up the others
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """Arrays and plain data that many tasks need; the name, a hash of them, stands for all.
+class Broadcast:
+    """Arrays and JSON data that many tasks need, sent to each worker once.
 
-    Processes that share a disk are told the `path` of the file that it lies in.
+    Workers cache what they compute from it by its unique name. If `path` is set, it is pickled as
+    the path of a file on a shared disk that holds it.
     """
 
-    name: str
     arrays: dict[str, np.ndarray] = field(compare=False)
     about: dict[str, Any] = field(compare=False)
+    name: str = field(default_factory=lambda: uuid4().hex)
     path: str = field(default="", compare=False)
-
-    @classmethod
-    def of(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Parcel:
-        """A parcel with its name."""
-        digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-        for name, array in sorted(arrays.items()):
-            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data if array.size else b"")
-        return cls(digest.hexdigest()[:32], arrays, about)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path:
-            return _from_file, (self.name, self.path)
-        return Parcel, (self.name, self.arrays, self.about)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the arrays."""
-        return sum(array.nbytes for array in self.arrays.values())
+            return _read_broadcast, (self.name, self.path)
+        return Broadcast, (self.arrays, self.about, self.name)
 
 
 @lru_cache(maxsize=4)
-def _from_file(name: str, path: str) -> Parcel:
-    return Parcel(name, *tensorfile.read(path, sealed=True), path)
+def _read_broadcast(name: str, path: str) -> Broadcast:
+    return Broadcast(*tensorfile.read(path, sealed=True), name, path)
 
 
-class Call(NamedTuple):
-    """A task: its name, a hash of its inputs; the function; the arguments.
+class Task(NamedTuple):
+    """A pure function and its arguments.
 
-    Tasks of one home are best run where others of it were: there the rows of its shards are.
+    Tasks that begin with the same part of a file (`home`) run on the same worker if possible: the
+    hashed rows are on its disk.
     """
 
-    name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    home: str = ""
-
-    @classmethod
-    def of(
-        cls, function: Callable[..., Any], arguments: tuple[Any, ...], inputs: Any,
-        shards: Sequence[Shard] = (),
-    ) -> Call:  # fmt: skip
-        """A task on some shards, refused where facts differ; `inputs` tell all that decides it."""
-        name = f"{function.__name__}-{name_of(inputs, facts())}"
-        home = f"{shards[0][0].file.path}:{shards[0][0].start}" if shards else ""
-        return cls(name, checked, (facts(), function, *arguments), home)
+    home: Range | None = None
 
 
 class Engine:
-    """Runs tasks by an executor, which is made again if its workers died; sums are made here.
+    """Runs tasks on an executor, which is made again if its workers die; sums results here.
 
-    All workers and this process see the `folder` for parcels and hashed rows; without one, parcels
-    travel with the tasks, and each worker has a folder of its own. An `owned` executor is one of
-    loky, made here and shut down here. `tick` is called with the number of tasks done and of all
-    tasks, several times per second; `sent` and `received` count bytes of parcels and results.
+    Parameters
+    ----------
+    make : callable
+        Returns a new executor.
+    workers : int
+        How many tasks run at a time.
+    folder : Path or None
+        A folder that all workers and this process see, for broadcasts and hashed rows. If None,
+        broadcasts are sent with each task, and each worker has a folder of its own.
+    owned : bool
+        Whether the executor is shut down by :meth:`close`.
+
+    Attributes
+    ----------
+    tick : callable
+        Called several times per second with the number of tasks done and of all tasks.
+    dashboard : str
+        The address of a page that shows the workers; empty if there is none.
     """
 
-    dashboard = ""  # where the workers can be watched
+    dashboard = ""
 
     def __init__(
         self, make: Callable[[], Executor], workers: int, folder: Path | None, owned: bool = True
     ) -> None:
-        self._make, self.workers, self._owned = make, max(1, workers), owned
-        self.parcel_folder = folder
+        self._make, self.workers, self.folder, self._owned = make, max(1, workers), folder, owned
         self._executor: Executor | None = None
         self.tick: Callable[[int, int], None] = lambda done, total: None
-        self.sent = self.received = 0
 
     @property
-    def row_folder(self) -> str | None:
-        """Where workers keep hashed rows; None: each where it likes."""
-        return None if self.parcel_folder is None else str(self.parcel_folder / "shards")
+    def row_cache(self) -> str | None:
+        """The folder of hashed rows; None if each worker has one of its own."""
+        return None if self.folder is None else str(self.folder / "shards")
 
-    def blocks(self, leaves: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Cut a sequence into aligned blocks of a power of two, some for each worker."""
+    def blocks(self, items: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Cut items into aligned blocks of a power of two, a few per worker."""
         size = 1
-        while len(leaves) / size > _BLOCKS_PER_WORKER * self.workers:
+        while len(items) / size > _BLOCKS_PER_WORKER * self.workers:
             size *= 2
-        return [tuple(leaves[i : i + size]) for i in range(0, len(leaves), size)]
+        return [tuple(items[i : i + size]) for i in range(0, len(items), size)]
 
-    def share(self, parcel: Parcel) -> Any:
-        """Let tasks have a parcel; what stands for it in their arguments."""
-        if self.parcel_folder is None:
-            self.sent += parcel.nbytes * self.workers
-            return parcel
-        path = self.parcel_folder / f"{parcel.name}.parcel"
-        if not path.exists():
-            tensorfile.write(path, parcel.arrays, parcel.about)
-            self.sent += parcel.nbytes
-        return replace(parcel, path=str(path))
+    def share(self, data: Broadcast) -> Any:
+        """Make a broadcast available to workers; returns what stands for it in arguments."""
+        if self.folder is None:
+            return data
+        path = self.folder / f"{data.name}.broadcast"
+        tensorfile.write(path, data.arrays, data.about)
+        return replace(data, path=str(path))
 
-    def drop(self, shared: Any) -> None:
-        """Forget a parcel that no task will need any more."""
+    def release(self, shared: Any) -> None:
+        """Remove a broadcast that no task will need any more."""
         if shared.path:
             Path(shared.path).unlink(missing_ok=True)
 
     def spread(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What a function gives of each of some tuples of arguments; of a few it is found here."""
+        """The results of a function for each tuple of arguments; a few are computed here."""
         if len(arguments) < 4:
             return [work(*some) for some in arguments]
-        return self.each([Call.of(work, some, some) for some in arguments])
+        return self.results([Task(work, some) for some in arguments])
 
-    def each(self, calls: Sequence[Call]) -> list[Any]:
+    def results(self, tasks: Sequence[Task]) -> list[Any]:
         """The results of tasks, in their order."""
-        return list(self.stream(calls, len(calls)))
+        return list(self.stream(tasks, len(tasks)))
 
-    def total(self, calls: Sequence[Call], add: Callable[[Any, Any], Any]) -> Any:
-        """The results of tasks, added up in the fixed tree."""
-        results = self.each(calls)
-        self.received += sum(int(getattr(result, "nbytes", 0)) for result in results)
-        return tree_sum(results, add)
+    def reduce(self, tasks: Sequence[Task], add: Callable[[Any, Any], Any]) -> Any:
+        """The sum of the results of tasks, in the order of the fixed tree."""
+        return tree_sum(self.results(tasks), add)
 
-    def stream(self, calls: Sequence[Call], ahead: int | None = None) -> Iterator[Any]:
-        """The results of tasks in their order, `ahead` of which may be waiting to be taken."""
-        ahead = 2 * self.workers if ahead is None else ahead
+    def stream(self, tasks: Sequence[Task], ahead: int | None = None) -> Iterator[Any]:
+        """The results of tasks in their order; at most `ahead` of them are pending or waiting."""
+        ahead = max(1, 2 * self.workers if ahead is None else ahead)
         done: dict[int, Any] = {}
         running: dict[Future[Any], int] = {}
-        given = taken = deaths = 0
+        submitted = taken = deaths = 0
         try:
-            while taken < len(calls):
+            while taken < len(tasks):
                 try:
-                    while given < len(calls) and given - taken < max(1, ahead):
-                        running[self._submit(calls[given])] = given
-                        given += 1
+                    while submitted < len(tasks) and submitted - taken < ahead:
+                        running[self._submit(tasks[submitted])] = submitted
+                        submitted += 1
                     for future in wait(running, _POLL, FIRST_COMPLETED).done:
                         done[running[future]] = future.result()
                         del running[future]
                         deaths = 0
                 except (BrokenProcessPool, CancelledError) as error:
-                    deaths = self._revived(deaths, error)
+                    deaths = self._count_death(deaths, error)
                     lost = sorted(running.values())
-                    running = {self._submit(calls[i]): i for i in lost}
-                self.tick(len(done) + taken, len(calls))
+                    running = {self._submit(tasks[i]): i for i in lost}
+                self.tick(len(done) + taken, len(tasks))
                 while taken in done:
                     yield done.pop(taken)
                     taken += 1
@@ -182,25 +165,27 @@ class Engine:
                 future.cancel()
 
     def close(self) -> None:
-        """Let the workers go."""
+        """Shut the workers down, whatever they are doing."""
         executor: Any = self._executor
-        if executor is not None and self._owned:  # whatever they do: results that matter are here
+        if executor is not None and self._owned:
             executor.shutdown(wait=True, kill_workers=True)
         self._executor = None
 
-    def _submit(self, call: Call) -> Future[Any]:
+    def _submit(self, task: Task) -> Future[Any]:
         deaths = 0
         while True:
             if self._executor is None:
                 self._executor = self._make()
             try:
-                return self._executor.submit(call.function, *call.arguments)
+                return self._executor.submit(
+                    run_checked, environment(), task.function, *task.arguments
+                )
             except (BrokenProcessPool, RuntimeError) as error:  # it broke since the last result
-                deaths = self._revived(deaths, error)
+                deaths = self._count_death(deaths, error)
 
-    def _revived(self, deaths: int, error: BaseException) -> int:
-        """Take new workers for those that died; give up if that goes on without a result."""
-        if deaths >= _MOST_DEATHS or not self._owned:
+    def _count_death(self, deaths: int, error: BaseException) -> int:
+        """Drop an executor whose workers died; raise a WorkerError if that happens too often."""
+        if deaths >= _MAX_DEATHS or not self._owned:
             raise WorkerError(
                 f"workers died {deaths + 1} times in a row without finishing a task; is there "
                 "memory enough for them? Take fewer workers, or more shards (--shards)"
@@ -217,37 +202,36 @@ def local_engine(workers: int, folder: Path) -> Engine:
     def make() -> Executor:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        # If loky replaces a process all the same, it says so; the task is only given to another.
+        # If loky replaces a process all the same, it warns; the task only runs again.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        environment = threads | {"PYTHONPATH": _path()}
-        return ProcessPoolExecutor(workers, env=environment, initializer=_prepare_worker)
+        variables = threads | {"PYTHONPATH": _import_path()}
+        return ProcessPoolExecutor(workers, env=variables, initializer=_init_worker)
 
     return Engine(make, workers, folder)
 
 
-def _prepare_worker() -> None:
-    """Let this process grow, and end with the one that started it.
+def _init_worker() -> None:
+    """Let this process grow, and end it when its parent ends.
 
     loky replaces a process that is 300 MB larger than after its first task, and has no public
-    setting for that; rows that are mapped are not a leak, and the new process would take seconds
-    to start and to open them again.
+    setting for that. Mapped rows are not a leak, and a new process would take seconds to start and
+    to open them again.
     """
     from joblib.externals.loky import process_executor
 
     process_executor._MAX_MEMORY_LEAK_SIZE = 1 << 60
-    Thread(target=_end_without, args=(os.getppid(),), daemon=True).start()
+    Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
 
 
-def _end_without(parent: int) -> None:
-    """End this process once its parent was killed: nobody else would."""
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         sleep(_PARENT_POLL)
     os._exit(1)
 
 
-def _path() -> str:
-    """The import path of this process, for processes that it starts."""
+def _import_path() -> str:
+    """PYTHONPATH for worker processes: the package as it was imported here comes first."""
     import rosenblatt
 
     own = str(Path(rosenblatt.__file__).parents[1])
@@ -256,7 +240,7 @@ def _path() -> str:
 
 
 def engine_for(workers: Any, folder: Path) -> Engine:
-    """The engine that is meant by a number, a scheduler's address, a client or an executor."""
+    """The engine for a number of processes, a Dask scheduler's address, a client or an executor."""
     if isinstance(workers, str) and workers.strip().isdigit():
         workers = int(workers)
     if isinstance(workers, bool) or workers is None:

@@ -1,4 +1,4 @@
-"""The first pass over shards, map and reduce: classes, features and their scales, held-out rows."""
+"""The first pass over shards, map and reduce: classes, features and their scales."""
 
 from __future__ import annotations
 
@@ -6,27 +6,42 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Call, Engine
-from rosenblatt.cluster.manifest import Manifest
-from rosenblatt.cluster.shards import Reading, shard_name
-from rosenblatt.cluster.tasks import Leaf, Survey, sample_size, survey
+from rosenblatt.cluster.engines import Engine, Task
+from rosenblatt.cluster.manifest import Manifest, Shard
+from rosenblatt.cluster.shards import Reading, hashed_rows
+from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
-from rosenblatt.estimators.file_rows import rarity_of_model
+from rosenblatt.estimators.file_rows import near_rows, rarity_of_model
 from rosenblatt.kernels.packing import Numbering
-from rosenblatt.learners.rates import Rarity, rarity_by
+from rosenblatt.kernels.rows import Packed
+from rosenblatt.learners.rates import SAMPLE, Rarity, packed_frequencies, rarity_by
 from rosenblatt.models.model import Model
 
 
-@dataclass(frozen=True)
-class Surveyed:
-    """What the first pass found in all shards."""
+class ShardSummary(NamedTuple):
+    """What the first pass finds in a shard."""
 
-    leaves: list[Leaf]  # the shards for training, with the number of their first row
+    rows: int
+    classes: list[str]
+    columns: np.ndarray  # in the order in which they are met
+    sample: tuple[int, np.ndarray, np.ndarray, np.ndarray]  # see _column_frequencies
+    near: int  # how many first rows have near features only
+    weighted: bool  # whether rows have weights of their own
+    counts: list[Any]  # bad rows, missing values by column, bytes read
+    digest: str
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """What the first pass finds in all shards."""
+
+    leaves: list[Leaf]  # the shards for training
     rows: list[int]  # of each
     valid: list[Leaf]  # the shards for validation
     classes: list[str]
@@ -39,76 +54,101 @@ class Surveyed:
     bytes: int
 
 
+def summarize(shard: Shard, reading: Reading, sample: int, folder: str | None) -> ShardSummary:
+    """Read and hash a shard (a task)."""
+    rows = hashed_rows(shard, reading, folder)
+    packed, _, omega = rows.store.arrays()
+    return ShardSummary(
+        len(rows), rows.classes, np.array(rows.columns),
+        _column_frequencies(packed, rows.columns, sample), near_rows(packed), omega.size > 1,
+        rows.counts, rows.digest,
+    )  # fmt: skip
+
+
+def _column_frequencies(
+    packed: Packed, columns: np.ndarray, most: int
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Of the first rows: how many, their columns, how many rows have each, its sum of squares."""
+    n = min(most, len(packed.bases))
+    frequencies, sums = packed_frequencies(packed, n, len(columns))
+    met = np.flatnonzero(frequencies)
+    met = met[np.argsort(columns[met])]
+    return n, columns[met], frequencies[met].astype(np.int64), sums[met]
+
+
+def sample_size(shards: int) -> int:
+    """How many first rows of each shard the frequencies of features are counted in.
+
+    >>> sample_size(1), sample_size(16), sample_size(1000)
+    (4096, 256, 64)
+    """
+    return max(64, SAMPLE // shards)
+
+
 def first_pass(
     engine: Engine, manifest: Manifest, reading: Reading, valid: Manifest | None = None,
     start: Model | None = None,
-) -> Surveyed:  # fmt: skip
-    """Read and hash all shards; what they have in common.
+) -> FirstPass:  # fmt: skip
+    """Read and hash all shards, and merge what is found in them.
 
-    A model to go on from decides about classes and scales, and its features come first.
+    A `start` model decides about classes and scales, and its features come first.
     """
     sample = sample_size(len(manifest))
-    for_valid = valid.shards if valid else ()
-    calls = [
-        Call.of(
-            survey, (shard, reading, sample, engine.row_folder),
-            (shard_name(shard, reading), sample), block,
-        )
-        for shards in (manifest.shards, for_valid)
+    valid_shards = valid.shards if valid else ()
+    tasks = [
+        Task(summarize, (shard, reading, sample, engine.row_cache), block[0][0])
+        for shards in (manifest.shards, valid_shards)
         for block in engine.blocks(shards)
         for shard in block
-    ]  # fmt: skip
-    found: list[Survey] = engine.each(calls)
+    ]
+    found: list[ShardSummary] = engine.results(tasks)
     own, other = found[: len(manifest)], found[len(manifest) :]
     bits = reading.features.ngrams.bits
     if start is None:
         classes = sorted_labels({name for one in own for name in one.classes})
-        columns, rarity = _united([one.columns for one in found], bits), None
+        columns, rarity = _union([one.columns for one in found], bits), None
         if reading.features.is_text:
             rarity = _rarity(own, columns, bits)
     else:
         classes, rarity = list(start.classes), rarity_of_model(start)
-        columns = _united([start.columns, *(one.columns for one in found)], bits)
-    _check_classes(classes, own, other, manifest, valid, reading)
+        columns = _union([start.columns, *(one.columns for one in found)], bits)
     missing: Counter[str] = Counter()
     for one in own:
         missing.update(one.counts[1])
     rows = [one.rows for one in own]
     firsts = accumulate(rows, initial=0)
-    return Surveyed(
+    merged = FirstPass(
         [Leaf(shard, one.digest, n) for shard, one, n in zip(manifest.shards, own, firsts)],  # noqa: B905
         rows,
-        [Leaf(shard, one.digest) for shard, one in zip(for_valid, other, strict=True)],
+        [Leaf(shard, one.digest) for shard, one in zip(valid_shards, other, strict=True)],
         classes, columns, rarity, own[0].near, any(one.weighted for one in own),
         sum(int(one.counts[0]) for one in own), missing, sum(int(one.counts[2]) for one in own),
     )  # fmt: skip
+    _check_classes(merged, found, reading.features.label)
+    return merged
 
 
-def _check_classes(
-    classes: Sequence[str], own: list[Survey], other: list[Survey], manifest: Manifest,
-    valid: Manifest | None, reading: Reading,
-) -> None:  # fmt: skip
-    """Refuse what cannot be learned: fewer than two classes, or far too many."""
-    path, column = manifest.files[0].path, reading.features.label
+def _check_classes(merged: FirstPass, found: list[ShardSummary], column: str | None) -> None:
+    """Raise a DataError if there are fewer than two classes, far too many, or unknown ones."""
+    classes, path = merged.classes, merged.leaves[0].shard[0].file.path
     if len(classes) < 2:
-        rows, bad = sum(one.rows for one in own), sum(int(one.counts[0]) for one in own)
+        rows = sum(merged.rows)
         what = f"all rows have the label {classes[0]!r}" if rows else "there are no rows"
-        if not rows and bad:
-            what = f"all {bad:,} rows are bad and were left out"
+        if not rows and merged.bad:
+            what = f"all {merged.bad:,} rows are bad and were left out"
         raise DataError(
             f"at least two classes are needed, but {what}, in all shards", path=path, column=column
         )
     if len(classes) > MOST_CLASSES:
         raise DataError(TOO_MANY, path=path, column=column)
-    shards = [*manifest.shards, *(valid.shards if valid else ())]
-    for one, shard in zip([*own, *other], shards, strict=True):
-        if foreign := sorted(set(one.classes) - set(classes)):
-            message = f"the label {foreign[0]!r} is not a class: {listed(classes)}"
-            raise DataError(message, path=shard[0].file.path, column=column)
+    for one, leaf in zip(found, merged.leaves + merged.valid, strict=True):
+        if unknown := sorted(set(one.classes) - set(classes)):
+            message = f"the label {unknown[0]!r} is not a class: {listed(classes)}"
+            raise DataError(message, path=leaf.shard[0].file.path, column=column)
 
 
-def _united(columns: list[np.ndarray], bits: int) -> np.ndarray:
-    """All columns: those of the first shard in their order, then the others, increasing."""
+def _union(columns: list[np.ndarray], bits: int) -> np.ndarray:
+    """All columns: the first array as it is, then the others, increasing."""
     seen = np.zeros(1 << bits, bool)
     for some in columns[1:]:
         seen[some] = True
@@ -116,13 +156,13 @@ def _united(columns: list[np.ndarray], bits: int) -> np.ndarray:
     return np.concatenate([columns[0], np.flatnonzero(seen).astype(np.uint32)])
 
 
-def _rarity(surveys: Sequence[Survey], columns: np.ndarray, bits: int) -> Rarity:
+def _rarity(summaries: Sequence[ShardSummary], columns: np.ndarray, bits: int) -> Rarity:
     """The scales of features by their frequencies in the first rows of all shards."""
     numbering = Numbering(1 << bits, columns)
     frequencies, squares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
-    for one in surveys:
-        _, met, counts, sums = one.sampled
+    for one in summaries:
+        _, met, counts, sums = one.sample
         places = numbering.places_of(met)
         frequencies[places] += counts
         squares[places] += sums
-    return rarity_by(frequencies, squares, sum(one.sampled[0] for one in surveys))
+    return rarity_by(frequencies, squares, sum(one.sample[0] for one in summaries))

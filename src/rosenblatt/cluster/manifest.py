@@ -1,10 +1,9 @@
-"""Which shards a data set has: decided by the files alone, never by the workers.
+"""Cut a data set into shards: decided by the files alone, never by the workers.
 
-A file of lines can be cut after a line break that ends a row, not within quotes. A line break near
-the wanted place is a candidate. Whether the quotes before it are all closed is a question to all
-bytes before it; each part between two candidates is looked at on its own, by whoever has time,
-supposing that it begins with a row. A part that ends within quotes moves the candidate behind it to
-the next row end, and the part that begins there is looked at again.
+A file of lines can be cut after a line break that ends a row, not within quotes. Each part between
+two candidates is read on its own, by any worker: does it end within quotes if it begins outside of
+them, and if it begins within? From these answers follows, part by part, which candidates are within
+quotes; they move to the end of the row.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.cluster.stores import (
-    bytes_of,
     expand_all,
     identity,
     open_file,
-    size_of,
+    read_bytes,
     store_errors,
 )
 from rosenblatt.data.arrow_tables import read_columnar
@@ -33,37 +31,36 @@ from rosenblatt.data.files import check_format, detect_format
 from rosenblatt.data.readers import dialect_of
 from rosenblatt.errors import DataError, listed
 
-_LINES = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
-_SHARDS = 16  # of a data set that is not so large as to need more
-_LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number was asked for
+_LINE_FORMATS = ("csv", "tsv", "jsonl", "svmlight", "fasttext", "vw")
+_SHARDS = 16  # unless they would be larger than _MOST_BYTES
+_LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number is given
+_WINDOW = 1 << 16  # bytes read at a time to find the end of a row
 
-_WINDOW = 1 << 16
-
-Look = Callable[[list[tuple[int, int]]], Iterable[bool]]
+Look = Callable[[list[tuple[int, int]]], Iterable[tuple[bool, bool]]]
 Work = Callable[..., Any]
 Spread = Callable[[Work, Sequence[tuple[Any, ...]]], Iterable[Any]]
-"""Calls a function with each of some tuples of arguments, perhaps elsewhere; results in order."""
+"""Calls a function with each tuple of arguments, perhaps on workers; returns results in order."""
 
 
 class File(NamedTuple):
-    """A file, and what must be known to read parts of it."""
+    """A file, and what is needed to read parts of it."""
 
     path: str
-    about: dict[str, Any]  # what tells it from other files
+    identity: dict[str, Any]  # its fingerprint
     size: int
-    packed: bool = False  # compressed, so that it cannot be cut
-    dialect: Dialect | None = None  # how CSV and TSV are written
+    compressed: bool = False  # and so cannot be cut
+    dialect: Dialect | None = None  # of CSV and TSV
     groups: tuple[int, ...] = ()  # the bytes of each row group of a Parquet file
     names: tuple[str, ...] = ()  # the columns of a Parquet or Arrow file
 
     @property
     def has_lines(self) -> bool:
         """Whether it can be cut at the ends of lines."""
-        return not self.packed and not self.names
+        return not self.compressed and not self.names
 
 
 class Range(NamedTuple):
-    """A part of a file: row groups of Parquet, bytes of others."""
+    """A part of a file: a range of row groups of Parquet, of bytes of other formats."""
 
     file: File
     start: int
@@ -71,7 +68,7 @@ class Range(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """In bytes."""
         groups = self.file.groups
         return sum(groups[self.start : self.end]) if groups else self.end - self.start
 
@@ -91,11 +88,11 @@ class Manifest:
         return len(self.shards)
 
     def to_json(self) -> dict[str, Any]:
-        """What a model keeps of it: the files, and the parts of each shard by file number."""
+        """As saved in a model: the files, and the parts of each shard by file number."""
         numbers = {file.path: i for i, file in enumerate(self.files)}
         return {
             "format": self.format,
-            "files": [file.about for file in self.files],
+            "files": [file.identity for file in self.files],
             "shards": [[[numbers[p.file.path], p.start, p.end] for p in s] for s in self.shards],
         }
 
@@ -114,7 +111,7 @@ def make_manifest(
     Parameters
     ----------
     paths
-        Files and patterns, here or in a store.
+        Files and patterns, on this machine or in a store.
     format, header
         As for :func:`rosenblatt.data.open`.
     mentioned : sequence of str
@@ -122,7 +119,8 @@ def make_manifest(
     shards : int, optional
         About how many; by default 16, or more if these would be larger than 64 MB.
     spread : callable, optional
-        Looks at files and parts of files elsewhere.
+        Reads files and parts of files on workers: called with a function and a list of tuples of
+        arguments, it returns the results in order.
 
     Examples
     --------
@@ -134,14 +132,14 @@ def make_manifest(
     [[(0, 140)], [(140, 283)], [(283, 421)], [(421, 558)]]
     """
     check_format(format)
-    names, call = expand_all(paths), spread or _here
+    names, call = expand_all(paths), spread or _call_here
     first = _format_of(names[0]) if format is None else format
-    if first not in (*_LINES, "parquet", "arrow"):
+    if first not in (*_LINE_FORMATS, "parquet", "arrow"):
         raise DataError(f"{first} files cannot be cut into shards", path=names[0])
     arguments = [(path, first, header, tuple(mentioned)) for path in names]
-    files = tuple(call(look_at, arguments))
+    files = tuple(call(inspect_file, arguments))
     for file in files[1:]:
-        _must_be_alike(file, files[0])
+        _check_columns(file, files[0])
     total = sum(sum(file.groups) if file.groups else file.size for file in files)
     if shards is None:
         target = min(_MOST_BYTES, max(_LEAST_BYTES, -(-total // _SHARDS)))
@@ -151,16 +149,19 @@ def make_manifest(
     return Manifest(first, files, tuple(_grouped(ranges, target)))
 
 
-def name_of(*parts: Any) -> str:
-    """A name that is a hash of plain data: the same data have the same name, here and elsewhere."""
+def digest_of(*parts: Any) -> str:
+    """A hash of plain data."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:32]
 
 
-def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
-    """What must be known of a file to cut it and to read its parts."""
-    about, size = identity(path), size_of(path)
-    if format == "parquet":
-        return _look_at_parquet(path, about, size)
+def inspect_file(path: str, format: str, header: bool | None, mentioned: tuple[str, ...]) -> File:
+    """Read what is needed to cut a file and to read parts of it."""
+    about = identity(path)
+    with open_file(path) as file:
+        size = int(file.size())
+        if format == "parquet":
+            groups, names = _parquet_groups(path, file)
+            return File(path, about, size, groups=groups, names=names)
     if format == "arrow":
         first = next(read_columnar(path, format, None, 1, open_file), None)
         names = tuple(first.table.column_names) if first is not None else ("",)
@@ -170,23 +171,22 @@ def look_at(path: str, format: str, header: bool | None, mentioned: tuple[str, .
     return File(path, about, size, source.compression is not None, dialect)
 
 
-def _look_at_parquet(path: str, about: dict[str, Any], size: int) -> File:
+def _parquet_groups(path: str, file: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The bytes of each row group of a Parquet file, and the names of its columns."""
     from pyarrow import parquet
 
-    with store_errors(path), open_file(path) as file:
+    with store_errors(path):
         metadata = parquet.read_metadata(file)
-        groups = tuple(
-            metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)
-        )
-        return File(path, about, size, groups=groups or (0,), names=tuple(metadata.schema.names))
+        sizes = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+        return tuple(sizes) or (0,), tuple(metadata.schema.names)
 
 
 def _format_of(path: str) -> str:
     return detect_format(path, ByteSource(path, open_file(path)).head)
 
 
-def _must_be_alike(file: File, first: File) -> None:
-    """Refuse a file whose columns are not those of the first; of Parquet, in any order."""
+def _check_columns(file: File, first: File) -> None:
+    """Raise a DataError for columns other than in the first file; Parquet has any order."""
     if file.dialect is not None and first.dialect is not None:
         own, expected = file.dialect.names, first.dialect.names
     else:
@@ -197,24 +197,24 @@ def _must_be_alike(file: File, first: File) -> None:
 
 
 def _cut(file: File, target: int, call: Spread) -> list[Range]:
-    """The parts of a file, of about a size."""
+    """Cut a file into parts of about `target` bytes."""
     if file.groups:
         return [Range(file, i, i + 1) for i in range(len(file.groups))]
     count = max(1, round(file.size / target)) if file.has_lines else 1
     quoting = file.dialect.quoting if file.dialect else ""
 
-    def look(parts: list[tuple[int, int]]) -> Iterable[bool]:
-        return call(ends_within_quotes, [(file.path, *part, quoting) for part in parts])
+    def look(parts: list[tuple[int, int]]) -> Iterable[tuple[bool, bool]]:
+        return call(quote_states, [(file.path, *part, quoting) for part in parts])
 
     start = file.dialect.start if file.dialect else 0
     wanted = [at for i in range(1, count) if (at := file.size * i // count) > start]
-    cuts = row_ends(file.path, wanted, file.size, quoting, look) if wanted else []
+    cuts = row_ends(file.path, wanted, file.size, quoting, look)
     edges = [0, *cuts, file.size]
     return [Range(file, a, b) for a, b in itertools.pairwise(edges)]
 
 
 def _grouped(ranges: list[Range], target: int) -> Iterable[Shard]:
-    """Put small parts together, in order, up to about a size; parts that touch become one."""
+    """Group small parts in order, up to about `target` bytes; adjacent parts become one."""
     shard: list[Range] = []
     for part in ranges:
         if shard and sum(p.size for p in shard) + part.size > target * 1.05:
@@ -227,59 +227,59 @@ def _grouped(ranges: list[Range], target: int) -> Iterable[Shard]:
     yield tuple(shard)
 
 
-def _here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
+def _call_here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
     return [work(*some) for some in arguments]
 
 
 def row_ends(path: str, wanted: list[int], size: int, delimiter: str, look: Look) -> list[int]:
-    """The places nearest after the wanted ones, which increase, at which a row begins.
+    """The first row that begins after each of the wanted offsets, as increasing offsets.
 
-    `look` tells of parts, given by begin and end, whether they end within quotes, where these mean
-    something: where there is a delimiter.
+    `look` calls :func:`quote_states` for parts of the file; without a delimiter it is not called.
 
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6\\n')
-    >>> look = lambda parts: [ends_within_quotes(path, *part, ",") for part in parts]
+    >>> look = lambda parts: [quote_states(path, *part, ",") for part in parts]
     >>> row_ends(path, [5], 15, ",", look), row_ends(path, [5], 15, "", look)
     ([11], [7])
     """
     cuts = sorted({cut for at in wanted if (cut := _next_line(path, at, size)) < size})
-    if not delimiter or not cuts:
+    if not delimiter:
         return cuts
-    edges, open_at_end = [0, *cuts, size], dict[tuple[int, int], bool]()
-    while True:
-        parts = list(itertools.pairwise(edges))
-        unknown = [part for part in parts[:-1] if part not in open_at_end]
-        open_at_end |= dict(zip(unknown, look(unknown), strict=True))
-        inside = next((part for part in parts[:-1] if open_at_end[part]), None)
-        if inside is None:
-            return edges[1:-1]
-        moved = _row_end_after_quotes(path, inside[1], size, delimiter)
-        edges = [edge for edge in edges if edge <= inside[0] or edge > max(inside[1], moved)]
-        edges = sorted({*edges, *([moved] if moved < size else []), size})
+    is_open, ends = False, set()
+    for cut, states in zip(cuts, look(list(itertools.pairwise([0, *cuts]))), strict=True):
+        is_open = states[is_open]
+        ends.add(_row_end_after_quotes(path, cut, size, delimiter) if is_open else cut)
+    return sorted(ends - {size})
 
 
-def ends_within_quotes(path: str, start: int, end: int, delimiter: str) -> bool:
-    """Whether a part of a file that begins with a row and ends with a line break ends in quotes."""
-    data = np.frombuffer(bytes_of(path, start, end), np.uint8)
+def quote_states(path: str, start: int, end: int, delimiter: str) -> tuple[bool, bool]:
+    """Whether a part of a file ends within quotes if it begins outside of quotes, or within."""
+    content = read_bytes(path, start, end)
+    if b'"' not in content:
+        return False, True
+    return _ends_within_quotes(content, delimiter), _ends_within_quotes(b'"' + content, delimiter)
+
+
+def _ends_within_quotes(content: bytes, delimiter: str) -> bool:
+    data = np.frombuffer(content, np.uint8)
     values = quoted_values(data, delimiter)
     return len(values) > 0 and int(values[-1][1]) >= len(data)
 
 
 def _next_line(path: str, at: int, size: int) -> int:
-    """The place after the next line break."""
+    """The offset after the next line break."""
     for begin in range(at, size, _WINDOW):
-        if (found := bytes_of(path, begin, begin + _WINDOW).find(b"\n")) >= 0:
+        if (found := read_bytes(path, begin, begin + _WINDOW).find(b"\n")) >= 0:
             return begin + found + 1
     return size
 
 
 def _row_end_after_quotes(path: str, at: int, size: int, delimiter: str) -> int:
-    """The end of the first row after a place within quotes."""
+    """The end of the first row after an offset within quotes."""
     window = _WINDOW
     while True:
-        data = np.frombuffer(b'"' + bytes_of(path, at, at + window), np.uint8)
+        data = np.frombuffer(b'"' + read_bytes(path, at, at + window), np.uint8)
         edges = [int(edge) for value in quoted_values(data, delimiter) for edge in value]
         for begin, stop in zip(edges[1::2], [*edges[2::2], len(data)], strict=True):
             if begin < len(data) and (found := data[begin:stop].tobytes().find(b"\n")) >= 0:

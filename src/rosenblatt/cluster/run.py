@@ -1,4 +1,4 @@
-"""A training run on shards: its phases, and where it stands."""
+"""A training run on shards: settings, phases, state."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.cluster.engines import Engine, Parcel
-from rosenblatt.cluster.first_pass import Surveyed, first_pass
-from rosenblatt.cluster.learner import MixedLearner, Shards, shared_out
+from rosenblatt.cluster.engines import Broadcast, Engine
+from rosenblatt.cluster.first_pass import FirstPass, first_pass
+from rosenblatt.cluster.learner import MixedLearner, Shards, with_shares
 from rosenblatt.cluster.manifest import Manifest
 from rosenblatt.cluster.shards import Reading
 from rosenblatt.cluster.tasks import Leaf
@@ -29,12 +29,11 @@ from rosenblatt.models.model import Model
 from rosenblatt.training import Plan, Progress
 
 FEW_ROWS = 10_000  # of a shard, below which accuracy falls
-# An epoch has no more steps in a row than a shard has rows, and a table needs many of them. After
-# so many epochs, for text and for tables, the average is over just the last half of them.
+# Between two mixings a shard takes as many steps as it has rows; tables need more of them.
 TEXT_EPOCHS, TABLE_EPOCHS = 16, 64
 _MIXED_UPDATES = 4.0  # the threshold for text, in updates as they are mixed
-_TELLING = 40_000  # held-out rows, below which they cannot tell one number of epochs from another
-_WORTH_A_REFIT = 0.05  # share of the rows held out
+_ENOUGH_HELD_OUT = 40_000  # rows; fewer cannot tell one number of epochs from another
+_REFIT_SHARE = 0.05  # of rows held out, from which on a refit on all rows pays
 
 
 class ShardWarning(UserWarning):
@@ -42,11 +41,10 @@ class ShardWarning(UserWarning):
 
 
 class ClusterRun(FileRun):
-    """Where a training run on shards stands; for its readers it is like a run over files.
+    """The state of a training run on shards.
 
     Shards of `valid`, if given, decide the number of epochs; else a share of the rows is held out,
-    which is small for large data sets. `bound` is what the mistake bound says, once the run is
-    over.
+    which is small for large data sets. `bound` is the mistake bound, once the run is over.
     """
 
     def __init__(
@@ -71,11 +69,11 @@ class ClusterRun(FileRun):
         self.learner: Any = None
 
     def begin(self) -> None:
-        """Take the first pass; the epochs can begin then."""
+        """Run the first pass over all shards."""
         found = first_pass(self.engine, self.manifest, self.reading, self.valid, self.start)
         s = self.settings
         self.found = found
-        self.source.expect(found.classes)
+        self.source.fix_classes(found.classes)
         self.source.rows, self.source.bad = sum(found.rows), found.bad
         self.source.missing = found.missing
         held_out = s.held_out(self.valid is not None)
@@ -94,11 +92,11 @@ class ClusterRun(FileRun):
 
     @property
     def mixed_updates(self) -> float:
-        """The updates so far, each by the share of its shard in the mixture."""
+        """The updates so far, each times the share of its shard in the mixture."""
         return self.learner.mixed_updates
 
     def model(self) -> Model:
-        """The model as it stands now, with what the run says of itself."""
+        """The model as it stands now."""
         model, updates = super().model(), self.progress.updates
         mixed = {"shards": self.shards, "updates": updates, "mixed_updates": self.mixed_updates}
         if self.bound is not None:
@@ -108,40 +106,42 @@ class ClusterRun(FileRun):
 
     @property
     def has_learned(self) -> bool:
-        """Whether an epoch has ended: weights are mixed there."""
+        """Whether weights have been mixed, at the end of an epoch."""
         return self.progress.epoch > 0 or len(self.runs) > 1
 
     def plan(self) -> Plan:
-        """What the present phase is to do."""
+        """The plan of the present phase."""
         plan = super().plan()
         # Early weights of a shard know only that shard: an average over all steps suffers.
         late = plan.keep == "average" and self.shards > 1
         plan = replace(plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep)
         if self.shards > 1:
-            least = _epochs_enough(self.reading.features) * len(self.rows.store)
-            plan = replace(plan, least_visits=0 if self.held_out_rows >= _TELLING else least)
+            least = _default_epochs(self.reading.features) * len(self.rows.store)
+            plan = replace(
+                plan, least_visits=0 if self.held_out_rows >= _ENOUGH_HELD_OUT else least
+            )
         return plan
 
     @property
     def refit_epochs(self) -> int:
-        """How many epochs the refit on all rows has; 0 without one."""
+        """The number of epochs of the refit on all rows; 0 without a refit."""
         best = super().refit_epochs
-        if best == 0 or self.shards == 1 or self.held_out_rows >= _TELLING:
+        if best == 0 or self.shards == 1 or self.held_out_rows >= _ENOUGH_HELD_OUT:
             return best
-        return max(best, min(_epochs_enough(self.reading.features), self._most_epochs()))
+        return max(best, min(_default_epochs(self.reading.features), self._most_epochs()))
 
     def visited(self) -> Shards:
-        """The shards that have rows to visit in this phase, with their shares."""
+        """The shards with rows to visit in this phase."""
         counts = self.found.rows
         if self.phase != "refit":
             counts = [n - held for n, held in zip(counts, self.rows.held, strict=True)]
         leaves = [leaf for leaf, n in zip(self.found.leaves, counts, strict=True) if n]
-        return Shards(shared_out(leaves, [n for n in counts if n]), sum(counts))
+        return Shards(with_shares(leaves, [n for n in counts if n]), sum(counts))
 
     def held_out_scores(self, names: list[str], most: int) -> Any:
-        """Scores, truth and weights of so many held-out rows; None if there are none."""
+        """The scores, class codes and weights of at most so many held-out rows, or None."""
         valid, kept = self.rows.valid is not None, self.progress.kept
-        leaves = self.found.valid if valid else self.rows.holding_out()
+        leaves = self.found.valid if valid else self.rows.with_held_out()
         if not leaves:
             return None
         shown = self.learner.weights(self.settings.average) if kept is None else kept.weights
@@ -149,7 +149,7 @@ class ClusterRun(FileRun):
         return [array[:most] for array in found] if len(found[1]) else None
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> MixedLearner:
-        """A learner of the present phase, where the model to go on from has left it."""
+        """A new learner for the present phase, at the weights of the start model if any."""
         found, s = self.found, self.settings
         assert s.multiclass is not None, "settings are for the features by now"
         held_out = 0.0 if self.phase == "refit" else self.rows.held_out
@@ -160,28 +160,27 @@ class ClusterRun(FileRun):
             "average": s.average, "multiclass": s.multiclass,
         }  # fmt: skip
         rates = ONE_RATE if rarity is None else rarity.rates
-        common = Parcel.of({"columns": found.columns, "rates": rates}, about)
+        common = Broadcast({"columns": found.columns, "rates": rates}, about)
         shape = (len(found.columns), n_problems(len(found.classes), s.multiclass))
         weights, bias = np.zeros(shape, np.float32), np.zeros(shape[1])
         if self.start is not None:
-            weights, bias = _started(self.start, found.columns, weights)
+            weights, bias = _start_weights(self.start, found.columns, weights)
         return MixedLearner(self.engine, common, weights, bias)
 
     def _is_to_be_refitted(self) -> bool:
-        """Whether so many rows were held out that it pays to learn from them, too."""
+        """Whether enough rows were held out for a refit on all rows to pay."""
         return (
             self.settings.epochs is None
             and self.rows.valid is None
-            and self.held_out_rows >= max(1, _WORTH_A_REFIT * sum(self.found.rows))
+            and self.held_out_rows >= max(1, _REFIT_SHARE * sum(self.found.rows))
         )
 
 
 def for_shards(settings: Settings, features: Features, shards: int) -> Settings:
-    """The settings with nothing left open; several shards have defaults of their own.
+    """The settings with all defaults filled in, which differ for several shards.
 
-    An update of one of S shards moves the mixed weights by 1/S: weights that are to reach the
-    threshold of one machine would take S times as many epochs. A table has more of these and is
-    learned best half-way.
+    An update of one of S shards changes the mixed weights by 1/S of it: to reach the threshold of
+    one machine would take S times as many epochs. Tables have more epochs, and a threshold between.
 
     >>> [for_shards(Settings(), Features(), shards).threshold for shards in (1, 4, 16)]
     [4.0, 2.0, 1.0]
@@ -196,18 +195,20 @@ def for_shards(settings: Settings, features: Features, shards: int) -> Settings:
             least = min(found.threshold, _MIXED_UPDATES / shards)
         found = replace(found, threshold=least)
     if settings.max_epochs is None:
-        found = replace(found, max_epochs=_epochs_enough(features))
+        found = replace(found, max_epochs=_default_epochs(features))
     return found
 
 
-def _epochs_enough(features: Features) -> int:
+def _default_epochs(features: Features) -> int:
     return TABLE_EPOCHS if features.is_plain_table else TEXT_EPOCHS
 
 
 class ShardedRows:
-    """The rows of all shards, as far as those who tell of a run ask for them."""
+    """The rows of all shards, with what a :class:`FileRun` needs of its rows."""
 
-    def __init__(self, found: Surveyed, held_out: float, seed: int, valid: Manifest | None) -> None:
+    def __init__(
+        self, found: FirstPass, held_out: float, seed: int, valid: Manifest | None
+    ) -> None:
         self.found, self.valid, self.held_out = found, valid, held_out
         self.bytes, self.store = found.bytes, range(sum(found.rows))
         self.rarity, self.numbering = found.rarity, SimpleNamespace(columns=found.columns)
@@ -215,23 +216,23 @@ class ShardedRows:
         self.held = [int(is_held_out(leaf.first, n, held_out, seed).sum()) for leaf, n in pairs]
 
     def near_rows(self) -> int:
-        """How many first rows have near features only."""
+        """The number of first rows that have near features only."""
         return self.found.near
 
     def validation_error(self, learner: MixedLearner, averaged: bool) -> float:
-        """The share of wrong predictions on rows for validation; NaN if there are none."""
+        """The share of wrong predictions on validation rows; NaN if there are none."""
         if self.valid is not None:
             return learner.error_on(self.found.valid, averaged, whole=True)
-        leaves = self.holding_out()
+        leaves = self.with_held_out()
         return learner.error_on(leaves, averaged) if leaves else math.nan
 
-    def holding_out(self) -> list[Leaf]:
-        """The shards that have held-out rows."""
+    def with_held_out(self) -> list[Leaf]:
+        """The shards with held-out rows."""
         return [leaf for leaf, n in zip(self.found.leaves, self.held, strict=True) if n]
 
 
-def _started(model: Model, columns: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
-    """The last weights of a model, in the places of this run."""
+def _start_weights(model: Model, columns: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
+    """The last weights and biases of a model, in the numbering of some columns."""
     last = model.state.get("W", model.weights)
     bias = model.state["bias"][0] if "bias" in model.state else model.bias
     numbering = Numbering(1 << model.features.ngrams.bits, columns)

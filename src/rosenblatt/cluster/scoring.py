@@ -16,21 +16,23 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.engines import Call, Parcel, engine_for
+from rosenblatt.cluster.engines import Broadcast, Task, engine_for
 from rosenblatt.cluster.manifest import Manifest, Shard
-from rosenblatt.cluster.shards import Reading, naming_lines, shard_name
+from rosenblatt.cluster.shards import Reading, file_line_numbers
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
 from rosenblatt.estimators.evaluation import Evaluation, evaluate
-from rosenblatt.estimators.scoring import STDOUT, Wanted, write_predictions
-from rosenblatt.files import replacing
+from rosenblatt.estimators.scoring import STDOUT, OutputOptions, write_predictions
+from rosenblatt.files import atomic_write
 from rosenblatt.models.files import model_from
 from rosenblatt.models.model import Model
 from rosenblatt.training.mixing import tree_sum
 
 Tick = Callable[[int, int], None]
 _ENDINGS = {None: "", "gzip": ".gz", "zstd": ".zst", "bz2": ".bz2", "lz4": ".lz4"}
+# The formats of predictions for inputs whose own format is not written.
+_OUTPUT_FORMATS = {"svmlight": "text", "vw": "text", "fasttext": "text"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Scoring:
     model : path
         The model file.
     files
-        Files and patterns, here or in a store.
+        Files and patterns, on this machine or in a store.
     workers
         As for :func:`rosenblatt.train`.
     reading : dict
@@ -61,8 +63,8 @@ class Scoring:
     tick: Tick | None = None
 
     @contextmanager
-    def begun(self) -> Iterator[tuple[Manifest, Callable[..., Iterator[Any]]]]:
-        """The shards, and what calls a function on each, with arguments of its own, in order."""
+    def opened(self) -> Iterator[tuple[Manifest, Callable[..., Iterator[Any]]]]:
+        """The shards, and a function that runs a task on each with its own further arguments."""
         arrays, about = tensorfile.read(self.model)
         model = model_from(os.fspath(self.model), arrays, about)
         with working_folder() as folder, closing(engine_for(self.workers, folder)) as engine:
@@ -71,24 +73,23 @@ class Scoring:
             manifest, reading = open_shards(
                 self.files, engine, self.reading, self.shards, model.features
             )
-            parcel = Parcel.of(arrays, about)
-            shared = engine.share(parcel)
+            shared = engine.share(Broadcast(arrays, about))
 
-            def called(function: Callable[..., Any], given: list[tuple[Any, ...]]) -> Iterator[Any]:
-                calls = [
-                    Call.of(
-                        function, (shard, reading, shared, *own),
-                        (shard_name(shard, reading), parcel.name, own), [shard],
-                    )
-                    for shard, own in zip(manifest.shards, given, strict=True)
-                ]  # fmt: skip
-                return engine.stream(calls)
+            def run(
+                function: Callable[..., Any], arguments: list[tuple[Any, ...]]
+            ) -> Iterator[Any]:
+                return engine.stream(
+                    [
+                        Task(function, (shard, reading, shared, *own), shard[0])
+                        for shard, own in zip(manifest.shards, arguments, strict=True)
+                    ]
+                )
 
-            yield manifest, called
+            yield manifest, run
 
 
 def predict_on_shards(
-    scoring: Scoring, out: str, wanted: Wanted = Wanted(), to: str | None = None  # noqa: B008
+    scoring: Scoring, out: str, wanted: OutputOptions = OutputOptions(), to: str | None = None  # noqa: B008
 ) -> tuple[int, int]:  # fmt: skip
     """Write predictions, in order into one file, or one file per shard into a folder.
 
@@ -109,35 +110,35 @@ def predict_on_shards(
     """
     if out == STDOUT:
         raise OptionError("with --workers predictions go to a file or a folder: name it with --out")
-    with scoring.begun() as (manifest, called):
+    with scoring.opened() as (manifest, run):
         if out.endswith(os.sep) or Path(out).is_dir():
-            format = to or _alike(manifest.format)
+            format = to or _OUTPUT_FORMATS.get(manifest.format, manifest.format)
             folder = Path(out).resolve()
             folder.mkdir(parents=True, exist_ok=True)
             targets = [f"{folder}/part-{i:05}.{_ending(format)}" for i in range(len(manifest))]
-            given = [(wanted, format, target, True) for target in targets]
-            counts = list(called(predicted, given))
+            arguments = [(wanted, format, target, True) for target in targets]
+            counts = list(run(predict_shard, arguments))
             return sum(rows for _, rows, _ in counts), sum(bad for _, _, bad in counts)
         format, packing = output_format(out, to)
         made = format if format in LINE_FORMATS else "arrow"
         ending = _ending(made) + (_ENDINGS[packing] if made == format else "")
-        given = [(wanted, made, f".{ending}", i == 0) for i in range(len(manifest))]
-        with replacing(out) as file:
-            return _joined(called(predicted, given), file, format, packing)
+        arguments = [(wanted, made, f".{ending}", i == 0) for i in range(len(manifest))]
+        with atomic_write(out) as file:
+            return _write_joined(run(predict_shard, arguments), file, format, packing)
 
 
 def evaluate_on_shards(scoring: Scoring, keep_scores: bool = False) -> Evaluation:
-    """Judge a model on files with labels, shard by shard."""
-    with scoring.begun() as (manifest, called):
-        given = [(keep_scores,)] * len(manifest)
-        found = [one for one in called(evaluated, given) if one is not None]
-        return merged(found, manifest)
+    """Evaluate a model on files with labels, shard by shard."""
+    with scoring.opened() as (manifest, run):
+        arguments = [(keep_scores,)] * len(manifest)
+        parts = [part for part in run(evaluate_shard, arguments) if part is not None]
+        if not parts:
+            raise NoRowsError("the file has no rows", path=manifest.files[0].path)
+        return _merge(parts)
 
 
-def merged(parts: list[Evaluation], manifest: Manifest) -> Evaluation:
-    """What evaluations of parts of the rows say together."""
-    if not parts:
-        raise NoRowsError("the file has no rows", path=manifest.files[0].path)
+def _merge(parts: list[Evaluation]) -> Evaluation:
+    """The evaluation of all rows from those of parts of the rows."""
     first, changed = parts[0], {}
     for field in fields(first):
         values = [getattr(part, field.name) for part in parts]
@@ -158,16 +159,13 @@ def _ending(format: str) -> str:
     return "txt" if format == "text" else format
 
 
-def _alike(format: str) -> str:
-    """The format of predictions: that of the input, where it can be written."""
-    return {"svmlight": "text", "vw": "text", "fasttext": "text"}.get(format, format)
-
-
-def _joined(parts: Iterator[Any], file: Any, format: str, packing: str | None) -> tuple[int, int]:
-    """Write the parts in their order; rows written, and left out."""
+def _write_joined(
+    parts: Iterator[Any], file: Any, format: str, packing: str | None
+) -> tuple[int, int]:
+    """Write the parts in their order; returns the rows written, and left out."""
     rows = bad = 0
     if format in LINE_FORMATS:
-        for content, count, left in parts:  # compressed parts, one after the other, are a file
+        for content, count, left in parts:  # concatenated compressed parts are a compressed file
             file.write(content)
             rows, bad = rows + count, bad + left
         return rows, bad
@@ -179,36 +177,36 @@ def _joined(parts: Iterator[Any], file: Any, format: str, packing: str | None) -
     return rows, bad
 
 
-# Tasks
-
-
-def predicted(
-    shard: Shard, reading: Reading, model: Any, wanted: Wanted, format: str, target: str,
+def predict_shard(
+    shard: Shard, reading: Reading, model: Any, wanted: OutputOptions, format: str, target: str,
     named: bool,
 ) -> tuple[bytes, int, int]:  # fmt: skip
-    """Predict the rows of a shard, into a file, or as bytes where the target is but an ending.
+    """Predict the rows of a shard (a task); returns the output, and the rows written and left out.
 
-    Also the number of rows, and of bad ones; `named` files begin with the names of columns.
+    The output is empty if `target` is a file and not a file name extension. `named` files begin
+    with the names of columns.
     """
     source = reading.open(shard)
     source.labelled, source.has_header = False, source.has_header and named
-    with naming_lines(shard), tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
-        is_ending = target.startswith(".")
-        path = Path(folder) / f"part{target}" if is_ending else Path(target)
+    with file_line_numbers(shard), tempfile.TemporaryDirectory(prefix="rosenblatt-part-") as folder:
+        is_extension = target.startswith(".")
+        path = Path(folder) / f"part{target}" if is_extension else Path(target)
         rows = write_predictions(_model(model), source, path, wanted, format)
-        return path.read_bytes() if is_ending else b"", rows, source.bad
+        return path.read_bytes() if is_extension else b"", rows, source.bad
 
 
-def evaluated(shard: Shard, reading: Reading, model: Any, keep_scores: bool) -> Evaluation | None:
-    """Judge a model on a shard; None if it has no rows."""
+def evaluate_shard(
+    shard: Shard, reading: Reading, model: Any, keep_scores: bool
+) -> Evaluation | None:
+    """Evaluate a model on a shard (a task); None if it has no rows."""
     found = _model(model)
     try:
-        with naming_lines(shard):
+        with file_line_numbers(shard):
             return evaluate(found, reading.open(shard, found.classes), keep_scores)
     except NoRowsError:
         return None
 
 
 @lru_cache(maxsize=2)
-def _model(parcel: Parcel) -> Model:
-    return model_from("the model", parcel.arrays, parcel.about)
+def _model(broadcast: Broadcast) -> Model:
+    return model_from("the model", broadcast.arrays, broadcast.about)

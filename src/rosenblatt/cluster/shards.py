@@ -1,9 +1,8 @@
-"""A shard: a source of batches, as the one reader of the package reads it, and its hashed rows.
+"""A shard as a source of batches, and its hashed rows in a folder.
 
-These are made once per machine, kept on its disk, and made again elsewhere. A folder holds the rows
-of a shard and the file ``about`` that knows their checksums. It is named by the hash of all that
-decides what is in it, appears as a whole, and is checked when a process opens it; what is damaged
-is made again.
+Rows are hashed once per machine and kept on its disk. The folder of a shard holds the rows and the
+file ``about`` with their checksums. It is named by a hash of everything its content depends on,
+appears as a whole, and is checked when a process opens it; a damaged one is made again.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt import tensorfile
-from rosenblatt.cluster.manifest import Manifest, Range, Shard, name_of
+from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of
 from rosenblatt.cluster.stores import open_file
 from rosenblatt.data import Features, Source
-from rosenblatt.data.arrow_tables import Chunk, read_columnar, without_nulls
+from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar
 from rosenblatt.data.bytes import BLOCK_BYTES, Block, ByteSource
 from rosenblatt.data.cells import Words
 from rosenblatt.data.csv_tables import Dialect
@@ -40,14 +39,14 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.files import temporary_folder
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
-_LARGEST = 1e15  # of a value: products of two, added up, are in the range of float32
-_MOST_OPEN = 256  # shards that a process has open: of each the pointers are in memory
+_LARGEST = 1e15  # of a value: sums of products of two are in the range of float32
+_MAX_CACHED = 256  # open shards per process; the row pointers of each are in memory
 
 _lock = Lock()
-_open: OrderedDict[str, ShardRows] = OrderedDict()
+_cache: OrderedDict[str, ShardRows] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -58,32 +57,32 @@ class Reading:
     features: Features
     skip: bool = False  # whether bad rows are left out
     labelled: bool = True
-    schema: bytes = b""  # the columns of a table as the first rows have them
-    first: Range | None = None  # where the first rows are, which say what the columns are
+    schema: bytes = b""  # the Arrow schema of a table, detected from its first rows
+    first: Range | None = None  # the part of the first file from which columns were detected
 
     def to_json(self) -> list[Any]:
-        """All of it as plain data."""
+        """As plain data, without `first`."""
         return [self.format, self.features.to_json(), self.skip, self.labelled, self.schema.hex()]
 
     @classmethod
     def from_json(cls, plain: list[Any]) -> Reading:
-        """What :meth:`to_json` told, without the first rows."""
+        """The inverse of :meth:`to_json`."""
         format, features, skip, labelled, schema = plain
         return cls(format, Features.from_json(features), skip, labelled, bytes.fromhex(schema))
 
     def open(self, shard: Shard, classes: Iterable[str] | None = None) -> Source:
-        """The rows of a shard."""
-        schema = pa.ipc.read_schema(pa.py_buffer(self.schema)) if self.schema else None
+        """Open a shard as a source of batches."""
         words = self.features.missing_words
         reader = PartReader(shard, self.format, self.skip, words, self.first)
-        reader.schema = schema
+        if self.schema:
+            reader.schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         return Source(reader, self.features, self.labelled, classes, self.skip)
 
 
 def detect_reading(manifest: Manifest, features: Features | None = None, **reading: Any) -> Reading:
-    """Detect from the beginning of the first file what the columns are, as :func:`open` does.
+    """Detect the columns from the beginning of the first file.
 
-    `reading` are options of it.
+    `reading` holds options of :func:`rosenblatt.data.open`.
     """
     file, given = manifest.files[0], reading.get
     first = Range(file, 0, len(file.groups) if file.groups else file.size)
@@ -92,7 +91,7 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
     reader = PartReader((first,), manifest.format, skip, words)
     if features is None:
         columns, chosen = (given("label"), given("text"), given("columns")), given("ngrams")
-        reader.several = True  # lines of several labels are told from others below
+        reader.multilabel = True  # whether lines have several labels is detected below
         features = detect_features(
             reader, *columns, chosen or Ngrams(), words, bool(given("expect_text"))
         )
@@ -103,13 +102,13 @@ def detect_reading(manifest: Manifest, features: Features | None = None, **readi
         labelled = fit_features(reader, features)
     schema = b""
     if features.origin == "table":
-        found = without_nulls(reader.head().schema).remove_metadata()
+        found = null_types_as_strings(reader.head().schema).remove_metadata()
         schema = found.serialize().to_pybytes()
     return Reading(manifest.format, features, skip, labelled, schema, first)
 
 
 class PartReader(Reader):
-    """Parts of files in the place of files; `first` is where the first rows are, if elsewhere."""
+    """Reads parts of files; `first` is the part with the first rows, if not in the shard."""
 
     def __init__(
         self, shard: Shard, format: str, skip: bool, missing: Words, first: Range | None = None
@@ -119,100 +118,95 @@ class PartReader(Reader):
         dialect = shard[0].file.dialect
         self.header = None if dialect is None else dialect.header
         self._first_part, self._block_bytes = first or shard[0], BLOCK_BYTES
-        self._head = self._begun = None
 
     def fingerprint(self) -> dict[str, Any]:
-        """Which files these are."""
-        return {"format": self.format, "files": [part.file.about for part in self.parts]}
+        """The format and the fingerprints of the files."""
+        return {"format": self.format, "files": [part.file.identity for part in self.parts]}
 
     def _open(self, part: Any) -> tuple[Dialect | None, Iterator[Block]]:
-        """How a part is written, and its blocks, without a header."""
+        """The dialect of a part, and its blocks without the header."""
         dialect = part.file.dialect
         if dialect is not None and part.start:
             dialect = dialect._replace(start=0)
-        path, place = part.file.path, (part.start, part.end)
-        return dialect, self._blocks(ByteSource(path, open_file(path), part=place), dialect)
+        path, limits = part.file.path, (part.start, part.end)
+        return dialect, self._blocks(ByteSource(path, open_file(path), part=limits), dialect)
 
     def _columnar(self, part: Any, columns: list[str] | None) -> Iterator[Chunk]:
-        """The rows of row groups of Parquet, or of an Arrow file."""
+        """The rows of row groups of a Parquet file, or of an Arrow file."""
         path, groups = part.file.path, range(part.start, part.end)
         return read_columnar(path, self.format, columns, BATCH_ROWS, open_file, groups)
 
 
 @contextmanager
-def naming_lines(shard: Shard) -> Iterator[None]:
-    """Let errors name lines of files, not of their parts."""
+def file_line_numbers(shard: Shard) -> Iterator[None]:
+    """Let a DataError name the line of the file, not of the part."""
     try:
         yield
     except DataError as error:
-        own = [part for part in shard if part.file.path == error.path]
-        raise (_in_file(error, own[0]) if own else error) from None
-
-
-def _in_file(error: DataError, part: Range) -> DataError:
-    """An error whose line, counted in a part, is counted in the file."""
-    if error.line is None or not part.start or not part.file.has_lines:
-        return error
-    before, lines = 0, open_file(part.file.path).get_stream(0, part.start)
-    while data := lines.read(BLOCK_BYTES):
-        before += data.count(b"\n")
-    place = str(DataError("", path=error.path, line=error.line, column=error.column))
-    message = str(error).removeprefix(place)
-    return DataError(message, path=error.path, line=error.line + before, column=error.column)
+        part = next((part for part in shard if part.file.path == error.path), None)
+        if part is None or error.line is None or not part.start or not part.file.has_lines:
+            raise error from None
+        before, stream = 0, open_file(part.file.path).get_stream(0, part.start)
+        while data := stream.read(BLOCK_BYTES):
+            before += data.count(b"\n")
+        place = str(DataError("", path=error.path, line=error.line, column=error.column))
+        message, line = str(error).removeprefix(place), error.line + before
+        raise DataError(message, path=error.path, line=line, column=error.column) from None
 
 
 @dataclass
 class ShardRows:
-    """Rows of a shard."""
+    """The hashed rows of a shard."""
 
-    store: Store  # packed, by places
-    columns: np.ndarray  # of each place
-    classes: list[str]  # the codes of the store are numbers of these
+    store: Store  # packed; columns are numbered as they are met
+    columns: np.ndarray  # by number
+    classes: list[str]  # by the codes of the store
     counts: list[Any]  # rows left out as bad, missing values by column, bytes read
-    digest: str  # equal rows have equal ones
-    placed: tuple[str, Any] = ("", None)  # what depends on the features of all shards
+    digest: str  # a hash of the rows
+    # Cached by tasks: the name of a broadcast, and the features and classes in its numbering.
+    aligned: tuple[str, Any] = ("", None)
 
     def __len__(self) -> int:
         return len(self.store)
 
 
 def shard_name(shard: Shard, reading: Reading) -> str:
-    """The name of a shard's rows: a hash of what decides them."""
-    parts = [[part.file.about, part.start, part.end, part.file.dialect] for part in shard]
-    return name_of(_VERSION, parts, reading.to_json())
+    """The name of a shard's folder: a hash of everything its rows depend on."""
+    parts = [[part.file.identity, part.start, part.end, part.file.dialect] for part in shard]
+    return digest_of(_VERSION, parts, reading.to_json())
 
 
-def rows_of(shard: Shard, reading: Reading, folder: str | None, digest: str = "") -> ShardRows:
-    """The rows of a shard: those open already, those on this machine's disk, or made now.
+def hashed_rows(shard: Shard, reading: Reading, folder: str | None, digest: str = "") -> ShardRows:
+    """The hashed rows of a shard: cached in this process, read from the disk, or made now.
 
-    Without a `folder` they are kept in one of this process or Dask worker. If their digest is
-    known, others are refused: files may have changed.
+    Without a `folder` they are kept in one of this process or Dask worker. Rows with another digest
+    than the given one are refused: the files have changed.
     """
-    kept = Path(folder) if folder is not None else Path(own_folder())
+    parent = Path(folder) if folder is not None else Path(own_folder())
     name = shard_name(shard, reading)
-    rows = _open.get(name)
-    if rows is None or not (kept / name).is_dir():
-        rows = _opened(kept / name) or _made(shard, reading, kept, name)
+    rows = _cache.get(name)
+    if rows is None or not (parent / name).is_dir():
+        rows = _load(parent / name) or _make(shard, reading, parent, name)
     with _lock:  # a worker may have several threads
-        _open[name] = rows
-        _open.move_to_end(name)
-        while len(_open) > _MOST_OPEN:
-            _open.popitem(last=False)
+        _cache[name] = rows
+        _cache.move_to_end(name)
+        while len(_cache) > _MAX_CACHED:
+            _cache.popitem(last=False)
     if digest and rows.digest != digest:
-        forget(name)
+        close_rows(name)
         raise DataError("was changed since the run began", path=shard[0].file.path)
     return rows
 
 
-def forget(name: str) -> None:
-    """Let go of rows that are open."""
-    rows = _open.pop(name, None)
+def close_rows(name: str) -> None:
+    """Drop the rows of a shard from the cache and close them."""
+    rows = _cache.pop(name, None)
     if rows is not None:
         rows.store.close()
 
 
 def own_folder() -> str:
-    """Where this process keeps rows: the folder of the Dask worker it is, or a temporary one."""
+    """The folder for rows of this process: that of the Dask worker it is, or a temporary one."""
     try:
         from distributed import get_worker
 
@@ -224,22 +218,18 @@ def own_folder() -> str:
 @cache
 def _process_folder() -> str:
     folder, lock = temporary_folder()
-    atexit.register(_remove, folder, lock)
+    atexit.register(lock.close)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # what is registered last runs first
     return str(folder)
 
 
-def _remove(folder: Path, lock: Any) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    lock.close()
-
-
-def _opened(folder: Path) -> ShardRows | None:
-    """Rows on disk; None if there are none, or if they are damaged."""
+def _load(folder: Path) -> ShardRows | None:
+    """The rows in a folder, or None if there are none or they are damaged."""
     if not (folder / "about").is_file():
         return None
     try:
         arrays, about = tensorfile.read(folder / "about", sealed=True)
-        with damage_is_named(str(folder)):
+        with reporting_damage(str(folder)):
             if about["format"] != _FORMAT or about["version"] != _VERSION:
                 raise ValueError("another format or version")
             columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
@@ -252,34 +242,34 @@ def _opened(folder: Path) -> ShardRows | None:
         return None
 
 
-def _made(shard: Shard, reading: Reading, kept: Path, name: str) -> ShardRows:
-    """Read and hash a shard; its folder gets its name when it is whole."""
-    kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=kept))
+def _make(shard: Shard, reading: Reading, parent: Path, name: str) -> ShardRows:
+    """Read and hash a shard; its folder gets its name once it is complete."""
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=parent))
     try:
-        with naming_lines(shard):
+        with file_line_numbers(shard):
             _write(shard, reading, unfinished)
         try:
-            os.rename(unfinished, kept / name)  # noqa: PTH104 - not onto what is there
+            os.rename(unfinished, parent / name)  # noqa: PTH104 - fails if another was faster
         except OSError:
-            if not (kept / name).is_dir():
+            if not (parent / name).is_dir():
                 raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    rows = _opened(kept / name)
+    rows = _load(parent / name)
     if rows is None:
-        raise DataError("the hashed rows cannot be read back; is the disk full?", path=kept)
+        raise DataError("the hashed rows cannot be read back; is the disk full?", path=parent)
     return rows
 
 
 def _write(shard: Shard, reading: Reading, folder: Path) -> None:
     source, numbering = reading.open(shard), Numbering(1 << reading.features.ngrams.bits)
     store, size = Store(0, folder), 0
-    for batch in source.batches(lent=True):
+    for batch in source.batches():
         if batch.labels is None:
             raise DataError("the file has no labels", path=source.files[0])
         _check_values(batch, source)
-        room = store.room(len(batch), len(batch.rows.indices))
+        room = store.reserve(len(batch), len(batch.rows.indices))
         store.commit(numbering.pack(batch.rows, room), batch.labels, batch.weights)
         size += batch.size
     store.flush()
@@ -301,7 +291,7 @@ def _write(shard: Shard, reading: Reading, folder: Path) -> None:
 
 
 def _check_values(batch: Any, source: Any) -> None:
-    """Refuse values whose products float32 cannot hold: weights would become infinite."""
+    """Raise a DataError for values whose products float32 cannot hold."""
     values = batch.rows.values
     if values.size and not np.abs(values).max() <= _LARGEST:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Files here or in a store: object stores and HDFS through pyarrow.fs, others through fsspec."""
+"""Files on this machine, in object stores and HDFS (pyarrow.fs), or anywhere else (fsspec)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from rosenblatt.data.files import STDIN, expand, fingerprint
+from rosenblatt.data.files import STDIN, expand_paths, fingerprint
 from rosenblatt.errors import DataError
 
-_WILD = "*?["
-_OF_ACCESS = (
+_WILDCARDS = "*?["
+_ACCESS_WORDS = (
     "denied", "credential", "forbidden", "unauthorized", "anonymous", "access key", "access_key",
     "signature", "401", "403",
 )  # fmt: skip
-_LONGEST = 160  # characters of what a store says
+_LONGEST = 160  # characters of a store's error message
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path names a store."""
+    """Whether a path is the URI of a store."""
     return "://" in path
 
 
 def expand_all(paths: Any) -> list[str]:
-    """The files meant by names and patterns, here or in a store."""
-    found = expand(paths, _in_store)
+    """The files that match names and patterns, on this machine or in a store."""
+    found = expand_paths(paths, _expand_uri)
     for path in found:
         if path == STDIN:
             raise DataError(
@@ -41,12 +41,12 @@ def expand_all(paths: Any) -> list[str]:
     return found
 
 
-def _in_store(uri: str) -> list[str]:
-    """The files of a store that a pattern means, sorted by name."""
+def _expand_uri(uri: str) -> list[str]:
+    """The files of a store that match a pattern, sorted by name."""
     if uri.startswith("file://"):
-        return expand(unquote(urlsplit(uri).path))
+        return expand_paths(unquote(urlsplit(uri).path))
     with store_errors(uri):
-        before = uri[: min((uri.find(c) for c in _WILD if c in uri), default=len(uri))]
+        before = uri[: min((uri.find(c) for c in _WILDCARDS if c in uri), default=len(uri))]
         if before == uri:
             return [uri]
         base_uri = before.rpartition("/")[0]
@@ -65,7 +65,7 @@ def open_store(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         return fs.FileSystem.from_uri(uri)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass  # a kind of store that Arrow does not know
+        pass  # a scheme that Arrow does not know
     try:
         import fsspec
     except ImportError:
@@ -79,7 +79,7 @@ def open_store(uri: str) -> tuple[fs.FileSystem, str]:
 
 @contextmanager
 def store_errors(path: str) -> Any:
-    """Turn what a store says into one sentence that names the file."""
+    """Turn the error of a store into a DataError of one sentence that names the file."""
     try:
         yield
     except DataError:
@@ -87,16 +87,16 @@ def store_errors(path: str) -> Any:
     except FileNotFoundError:
         raise DataError("there is no such file", path=path) from None
     except Exception as error:
-        # Stores of fsspec raise errors of many packages, where credentials are missing, too.
+        # Stores of fsspec raise errors of many packages, also where credentials are missing.
         said = " ".join(str(error).split()) or type(error).__name__
         cut = said if len(said) <= _LONGEST else said[: _LONGEST - 3] + "..."
-        about_access = any(word in said.lower() for word in _OF_ACCESS)
+        about_access = any(word in said.lower() for word in _ACCESS_WORDS)
         hint = "; are the credentials of the store set on this machine?" if about_access else ""
         raise DataError(f"cannot be opened: {cut}{hint}", path=path) from None
 
 
 def open_file(path: str) -> pa.NativeFile:
-    """A file that can be read from anywhere."""
+    """Open a file for reading at any offset."""
     with store_errors(path):
         if not is_remote(path):
             return pa.OSFile(path)
@@ -104,14 +104,8 @@ def open_file(path: str) -> pa.NativeFile:
         return store.open_input_file(inner)
 
 
-def size_of(path: str) -> int:
-    """The bytes of a file."""
-    with open_file(path) as file:
-        return int(file.size())
-
-
 def identity(path: str) -> dict[str, Any]:
-    """What tells a file from others: name, size, and samples of its bytes or its time."""
+    """The fingerprint of a file: name, size, and samples of its bytes or its time of change."""
     if not is_remote(path):
         return fingerprint(path)
     with store_errors(path):
@@ -120,7 +114,7 @@ def identity(path: str) -> dict[str, Any]:
     return {"name": path, "size": info.size, "modified": info.mtime_ns}
 
 
-def bytes_of(path: str, start: int, end: int) -> bytes:
-    """The bytes of a file from one place to another, or to its end."""
+def read_bytes(path: str, start: int, end: int) -> bytes:
+    """The bytes of a file between two offsets, or up to its end."""
     with open_file(path) as file:
         return bytes(file.read_at(end - start, start))

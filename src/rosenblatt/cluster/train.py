@@ -15,26 +15,26 @@ from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.run import ClusterRun
 from rosenblatt.cluster.shards import Reading, detect_reading
 from rosenblatt.cluster.stores import is_remote
-from rosenblatt.data.arrow_tables import is_frame
-from rosenblatt.data.open import mentioned_names
-from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.arrow_tables import is_table_in_memory
+from rosenblatt.data.open import names_in_options
+from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators._interrupts import interrupts
+from rosenblatt.estimators._process import interrupts
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, finished, stopped
+from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
 from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
 
 _SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
-_TOLD = ("label", "text", "columns", "missing", "header")
+_COLUMN_OPTIONS = ("label", "text", "columns", "missing", "header")
 
 
 @dataclass(frozen=True)
 class Job:
-    """What :func:`rosenblatt.train` was told; see there."""
+    """The options of :func:`rosenblatt.train`; see there."""
 
     source: Any
     settings: Settings
@@ -50,11 +50,8 @@ class Job:
 
 
 def train_on_shards(job: Job) -> Model:
-    """Train on shards of files by the workers that are meant.
-
-    The model is the same, bit for bit, for any number and kind of workers.
-    """
-    if is_frame(job.source) or isinstance(job.source, Source):
+    """Train on shards of files; the model is the same bits for any number and kind of workers."""
+    if is_table_in_memory(job.source) or isinstance(job.source, Source):
         raise OptionError(
             "workers read shards of files; train on a table in memory without workers, or with "
             "rosenblatt.cluster.fit"
@@ -69,23 +66,23 @@ def train_on_shards(job: Job) -> Model:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
     with (
-        saved.held(job.resume) if saved is not None else nullcontext(),
+        saved.locked(job.resume) if saved is not None else nullcontext(),
         working_folder(saved) as folder,
         closing(engine_for(job.workers, folder)) as engine,
         interrupts(all_signals=saved is not None or job.out is not None) as asked,
     ):
-        return _trained(job, engine, saved, asked)
+        return _train(job, engine, saved, asked)
 
 
 @contextmanager
 def working_folder(saved: ClusterCheckpoint | None = None) -> Iterator[Path]:
-    """Where processes of this machine find what they share: a temporary folder, or a saved one."""
+    """The folder that processes of this machine share: that of a checkpoint, or a temporary one."""
     remove_leftovers()
     if saved is not None:
         try:
             yield saved.folder
         finally:
-            for left in saved.folder.glob("*.parcel"):
+            for left in saved.folder.glob("*.broadcast"):
                 left.unlink(missing_ok=True)
         return
     folder, lock = temporary_folder()
@@ -100,9 +97,9 @@ def open_shards(
     paths: Any, engine: Engine, reading: dict[str, Any], shards: int | None = None,
     features: Any = None,
 ) -> tuple[Manifest, Reading]:  # fmt: skip
-    """The shards of files, and how they are read."""
+    """Cut files into shards and detect how to read them."""
     r = reading
-    names = mentioned_names(r.get("label"), r.get("text"), r.get("columns"), features)
+    names = names_in_options(r.get("label"), r.get("text"), r.get("columns"), features)
     manifest = make_manifest(
         paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
         spread=engine.spread,
@@ -110,11 +107,13 @@ def open_shards(
     return manifest, detect_reading(manifest, features, **reading)
 
 
-def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
-    """Take a run to its end, or to where it is asked to stop; the model, which is saved."""
+def _train(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: list[int]) -> Model:
+    """Run to the end, or until a signal asks to stop; saves and returns the model."""
     features = None if job.start is None else job.start.features
     manifest, reading = open_shards(job.source, engine, job.reading, job.shards, features)
-    refuse_idle(manifest.format, {name: job.reading.get(name) for name in _TOLD})
+    refuse_unused_options(
+        manifest.format, {name: job.reading.get(name) for name in _COLUMN_OPTIONS}
+    )
     if reading.features.separator is not None:
         raise OptionError(_SEVERAL)
     if not reading.labelled:
@@ -131,7 +130,7 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
             )
     if job.out is not None:
         files = [*manifest.files, *(valid.files if valid else ())]
-        check_target(job.out, [f.path for f in files if not is_remote(f.path)], saved)
+        check_model_path(job.out, [f.path for f in files if not is_remote(f.path)], saved)
     run = ClusterRun(engine, manifest, reading, job.settings, valid=valid, start=job.start)
 
     def tick(done: int, tasks: int) -> None:
@@ -159,17 +158,17 @@ def _trained(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: l
 class ClusterCheckpoint(Checkpoint):
     """A folder that holds a run on shards.
 
-    What the first pass found is not saved: the rows are on the disk, and it is found again.
+    The result of the first pass is not saved but computed again from the rows on the disk.
     """
 
     format, version = "rosenblatt-cluster-checkpoint", 2
     unreadable = (
         "the checkpoint of a run with workers that this release can read; take another folder"
     )
-    rows_name = "shards"  # where processes of this machine keep them
+    rows_name = "shards"  # see Engine.row_cache
 
     def stopped(self, run: FileRun) -> str:
-        """What to say of a run that is asked to stop; it is saved at the ends of epochs."""
+        """The message for a run that was asked to stop; it was saved at the end of an epoch."""
         if not self.file.exists():
             return "stopped before the first epoch ended: nothing is saved"
         return f"stopped; go on with the same command and --resume ({self.file})"

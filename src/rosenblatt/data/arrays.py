@@ -120,7 +120,7 @@ def _table(
         raise DataError("expected at least one column of numbers beside the label", path=path)
 
     def converted(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
-        chunk, _ = piece()
+        chunk = piece()
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
         numbers = [_numbers(chunk, name) for name in others]

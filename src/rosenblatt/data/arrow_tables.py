@@ -1,7 +1,4 @@
-"""Arrow tables whose rows know their lines: from Parquet and Arrow files, and from memory.
-
-Rows whose values do not fit their columns are refused by name, or left out and counted.
-"""
+"""Chunks of Arrow tables whose rows know their lines: reading Parquet and Arrow, and checks."""
 
 from __future__ import annotations
 
@@ -27,29 +24,31 @@ from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.labels import indicator_columns, label_cells, wrong_rows
 from rosenblatt.errors import DataError, shown
 
-_BUFFER = 1 << 18
+_BUFFER_BYTES = 1 << 18
 
+# Row, column name or None, and message.
 Faults = list[tuple[int, str | None, str]]
 
 
 class Chunk(NamedTuple):
-    """Rows of a table, where they stand in the file, and how many were left out as bad."""
+    """Rows of a table with their file and lines; how many bad rows were skipped; bytes of input."""
 
     table: pa.Table
     path: str
     line_of: Callable[[int], int]
     bad: int = 0
+    size: int = 0
 
 
-def is_frame(given: Any) -> bool:
-    """Whether something is a table in memory: of pandas, polars or Arrow, or a dict of columns."""
+def is_table_in_memory(given: Any) -> bool:
+    """Whether an object is a table of pandas, polars or Arrow, or a dict of columns."""
     return (
         isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc")
     )
 
 
-def table_of(frame: Any) -> pa.Table:
-    """A table in memory as an Arrow table, without an index."""
+def to_arrow_table(frame: Any) -> pa.Table:
+    """A table in memory as an Arrow table; the index of a data frame is dropped."""
     try:
         if isinstance(frame, Mapping):
             return pa.table(dict(frame))
@@ -70,7 +69,7 @@ def read_columnar(
 ) -> Iterator[Chunk]:
     """Read a Parquet file, or some row groups of it, an Arrow file or an Arrow stream, in batches.
 
-    Lines are rows here, counted from 1. What is read is yet to be validated.
+    Lines are rows, counted from 1. The chunks are not validated.
     """
     done = 0
     if path == "-":
@@ -82,7 +81,7 @@ def read_columnar(
             else:
                 batches = _arrow(file, columns, rows)
             for batch in batches:
-                # Names are decoded here, where one that is not UTF-8 is a fault of the file.
+                # Decodes the names, which may not be UTF-8.
                 table = pa.Table.from_arrays(batch.columns, names=batch.schema.names)
                 yield Chunk(table, path, partial(add, done + 1))
                 done += batch.num_rows
@@ -91,9 +90,9 @@ def read_columnar(
 
 
 def validated(chunk: Chunk, format: str) -> Chunk:
-    """A chunk once it is known to be sound.
+    """Return the chunk, or raise DataError if it is malformed.
 
-    Arrow files are used as they stand there, and Parquet's reader takes any bytes for a string.
+    Arrow does not check the offsets in Arrow files, nor whether Parquet strings are UTF-8.
     """
     try:
         chunk.table.validate(full=True)
@@ -113,10 +112,9 @@ def _parquet(
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow import parquet
 
-    # Not a memory map: a file that another program cuts short would end the process. With a
-    # buffer, a column of a row group is read bit by bit, not all of it at once; but a store is
-    # asked as seldom as possible.
-    buffer = _BUFFER if groups is None else 0
+    # Not a memory map: if another program truncates the file, the process would be killed. With a
+    # buffer a column of a row group is not read at once; remote stores want few requests.
+    buffer = _BUFFER_BYTES if groups is None else 0
     with parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False) as opened:
         wanted = None if groups is None else [i for i in groups if i < opened.num_row_groups]
         yield from opened.iter_batches(rows, wanted, columns)
@@ -138,8 +136,8 @@ def _arrow(file: pa.NativeFile, columns: list[str] | None, rows: int) -> Iterato
             yield wanted.slice(start, rows)
 
 
-def without_nulls(schema: pa.Schema) -> pa.Schema:
-    """A schema of first rows, in which a column that is empty there may be filled later on."""
+def null_types_as_strings(schema: pa.Schema) -> pa.Schema:
+    """A schema with string columns in place of those that are empty in the first rows."""
     return pa.schema([f.with_type(pa.string()) if f.type == pa.null() else f for f in schema])
 
 
@@ -150,9 +148,9 @@ def check_chunk(
     skip: bool,
     missing: Words = MISSING_WORDS,
 ) -> Chunk:
-    """Refuse or leave out rows whose values do not fit: bad UTF-8, not a number, no label.
+    """Raise DataError for rows with bad UTF-8, bad numbers or dates, or no label, or skip them.
 
-    A label that is made of columns of 0 and 1 becomes a column of its own.
+    If there is a column of 0 and 1 per label, a column with the labels of each row is added.
     """
     faults: Faults = []
     for column in columns:
@@ -164,20 +162,21 @@ def check_chunk(
                 found = _shown(chunk, column.name, row)
                 faults.append((int(row), column.name, f"expected {what}, found {found}"))
         faults.extend(_bad_utf8(chunk, column.name))
-    parts = indicator_columns(label, chunk.table.column_names)
-    for name in parts:
+    indicators = indicator_columns(label, chunk.table.column_names)
+    for name in indicators:
         for row in wrong_rows(chunk.table[name]):
             faults.append((row, name, f"expected 0 or 1, found {_shown(chunk, name, row)}"))
-    if label is not None and not parts:
-        faults.extend([*_bad_utf8(chunk, label), *_missing(chunk, label)])
-    sound = without(faults, chunk, skip)
-    if not parts:
-        return sound
-    return sound._replace(table=sound.table.append_column(label, label_cells(sound.table, parts)))
+    if label is not None and not indicators:
+        faults.extend([*_bad_utf8(chunk, label), *_missing_labels(chunk, label)])
+    checked = drop_faults(faults, chunk, skip)
+    if not indicators:
+        return checked
+    labels = label_cells(checked.table, indicators)
+    return checked._replace(table=checked.table.append_column(label, labels))
 
 
 def weights_of(chunk: Chunk, name: str) -> np.ndarray:
-    """The weights of rows: numbers that are not negative."""
+    """The weights of rows; DataError if one is not a number or is negative."""
     weights, _ = to_numbers(chunk.table[name])
     wrong = np.flatnonzero(~(weights >= 0))
     if len(wrong):
@@ -188,7 +187,7 @@ def weights_of(chunk: Chunk, name: str) -> np.ndarray:
 
 
 def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
-    """Give columns the types that they have in a schema; refuse or leave out rows that cannot."""
+    """Cast to a schema; rows that do not fit raise DataError or, with `skip`, are dropped."""
     faults: Faults = []
     for field in schema:
         column = chunk.table[field.name]
@@ -197,7 +196,7 @@ def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
             for row in range(len(column)):
                 if not _fits(column[row : row + 1], field.type):
                     faults.append((row, field.name, message + _shown(chunk, field.name, row)))
-    kept = without(faults, chunk, skip)
+    kept = drop_faults(faults, chunk, skip)
     return kept._replace(table=kept.table.cast(schema))
 
 
@@ -209,21 +208,20 @@ def _fits(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
     return True
 
 
-def without(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
-    """Refuse or leave out the rows in which something is wrong."""
+def drop_faults(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
+    """Drop and count bad rows or, without `skip`, raise DataError for the first."""
     if not faults:
         return chunk
     if not skip:
         row, name, message = min(faults, key=lambda fault: (fault[0], fault[1] or ""))
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
-    wrong = {row for row, _, _ in faults}  # of a table without columns, which has no rows, too
+    wrong = {row for row, _, _ in faults}
     keep = np.isin(np.arange(chunk.table.num_rows), list(wrong), invert=True)
     kept = np.flatnonzero(keep)
-    return Chunk(
-        chunk.table.filter(pa.array(keep)),
-        chunk.path,
-        lambda row: chunk.line_of(int(kept[row])),
-        chunk.bad + len(wrong),
+    return chunk._replace(
+        table=chunk.table.filter(pa.array(keep)),
+        line_of=lambda row: chunk.line_of(int(kept[row])),
+        bad=chunk.bad + len(wrong),
     )
 
 
@@ -247,7 +245,7 @@ def _bad_utf8(chunk: Chunk, name: str) -> Faults:
     return []
 
 
-def _missing(chunk: Chunk, name: str) -> Faults:
+def _missing_labels(chunk: Chunk, name: str) -> Faults:
     labels = label_strings(chunk.table[name])
     if not labels.null_count:
         return []

@@ -1,4 +1,4 @@
-"""What the columns of a table are: text, category, number or date; detected from first rows."""
+"""The kinds of columns, text, category, number or date, detected from the first rows."""
 
 from __future__ import annotations
 
@@ -11,31 +11,27 @@ import pyarrow as pa
 
 from rosenblatt.data.cells import (
     MISSING_WORDS,
-    MOMENT,
     NUMBER,
+    TIME,
     Words,
+    cast_to_any,
     days_of,
-    fitting,
     is_date,
     is_stringlike,
-    plain_numbers,
     to_numbers,
     to_times,
     valid_strings,
 )
 from rosenblatt.errors import OptionError
 
-# So many values, and so many characters of each, tell text from categories.
-_ENOUGH = 300
-# Below this share of distinct values, a column repeats itself: its values are categories.
-_SELDOM_REPEATED = 0.3
-# So few values may be different from each other by chance.
-_FEW = 10
+_SAMPLE = 300  # values, and characters of each, that tell text from categories
+_DISTINCT_SHARE = 0.3  # a column with fewer distinct values holds categories
+_FEW = 10  # values may be distinct by chance
 _IS_GAP = np.array([re.match(rb"\W", bytes([code])) is not None for code in range(256)])
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 
-# Words that the name of a column of text is made of, as in "review_text" or "commentBody".
-_NAMES_OF_TEXT = frozenset(
+# Words in the names of text columns, such as "review_text" or "commentBody".
+_TEXT_NAMES = frozenset(
     re.findall(
         r"\w+",
         """text texts review reviews comment comments message messages body sentence sentences
@@ -43,21 +39,21 @@ _NAMES_OF_TEXT = frozenset(
         query tweet post utterance phrase word words token summary email mail snippet paragraph""",
     )
 )
-_NAMES_OF_CODES = frozenset(("zip", "zipcode", "postcode", "postal", "code", "id", "fips"))
+_CODE_NAMES = frozenset(("zip", "zipcode", "postcode", "postal", "code", "id", "fips"))
 
 KINDS = ("text", "category", "number", "date", "ignore")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table as the model sees it.
+    """A column of a table as a feature.
 
     Attributes
     ----------
     name : str
-        Its name, or its place counted from 1.
+        Its name, or its number counted from 1.
     kind : {"text", "category", "number", "date"}
-        Text is cut into words, a category is hashed as ``name=value``, a number is scaled; a date
+        Text is split into words, a category is hashed as ``name=value``, a number is scaled; a date
         is a number and the categories month, weekday and hour.
     mean, scale : float
         A number x, or a date in days since 1970, enters the model as ``(x - mean) / scale``.
@@ -75,13 +71,13 @@ def guess_columns(
     kinds: Mapping[str, str] | None = None,
     missing: Words = MISSING_WORDS,
 ) -> tuple[Column, ...]:
-    """Decide what each column is, from the first rows of a file.
+    """Detect the kind of each column from the first rows of a file.
 
-    A column of numbers is numbers, unless it is named as codes are (zip, id) and repeats itself;
-    dates are dates. Strings of more than two words on average, seldom repeated, are text; where
-    the name speaks of text, either will do. Other strings are categories. Lists and structures are
-    left out, and so are the label and what `kinds`, which holds what is known already, says to
-    ignore. A lone column of strings that seldom repeat is text.
+    Numbers are of kind number, unless the column is named like codes (zip, id) and values repeat.
+    Strings are text if they have more than two words on average and seldom repeat; one of the two
+    suffices if the name suggests text, or if they seldom repeat in the only column. Other strings
+    are categories. Lists and structs, the label, and columns to ignore are left out. `kinds` are
+    the kinds known already, by name.
 
     >>> table = pa.table({"age": ["39", "50", "?"], "job": ["tech", "sales", "tech"]})
     >>> guess_columns(table, label=None)[0]
@@ -103,8 +99,8 @@ def guess_columns(
     return tuple(_with_statistics(n, kind, table[n], missing) for n, kind in found.items())
 
 
-def name_suggests(name: str, words: frozenset[str] = _NAMES_OF_TEXT) -> bool:
-    """Whether a name holds one of these words, by default those of columns of text.
+def name_suggests(name: str, words: frozenset[str] = _TEXT_NAMES) -> bool:
+    """Whether a column name contains one of `words`, by default words for text.
 
     >>> [name_suggests(name) for name in ("review_text", "commentBody", "context", "age")]
     [True, True, False, False]
@@ -114,12 +110,12 @@ def name_suggests(name: str, words: frozenset[str] = _NAMES_OF_TEXT) -> bool:
 
 
 def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> bool:
-    """Whether many of the first values of a column of strings are different from each other."""
+    """Whether most of the first values of a column of strings are distinct."""
     if not is_stringlike(column.type):
         return False
-    present = valid_strings(column[:_ENOUGH], missing).drop_null().to_pylist()
-    # Not `pc.count_distinct`: its first call takes ten megabytes, whatever it counts.
-    return len(set(present)) > max(_FEW, _SELDOM_REPEATED * len(present))
+    present = valid_strings(column[:_SAMPLE], missing).drop_null().to_pylist()
+    # Not `pc.count_distinct`, whose first call allocates ten megabytes.
+    return len(set(present)) > max(_FEW, _DISTINCT_SHARE * len(present))
 
 
 def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
@@ -129,40 +125,50 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     if is_date(kind):
         return "date"
     is_typed = not (is_stringlike(kind) or pa.types.is_dictionary(kind))
-    if is_typed or plain_numbers(column) is not None:
+    if is_typed or _are_numbers(column):
         return "category" if _is_code(name, column, missing) else "number"
-    strings = valid_strings(column[:_ENOUGH], missing)
-    if fitting(strings, NUMBER) is not None:
+    strings = valid_strings(column[:_SAMPLE], missing)
+    if cast_to_any(strings, NUMBER) is not None:
         strings = valid_strings(column, missing)
         if len(strings) == strings.null_count:
             return "category"
-        if fitting(strings, NUMBER) is not None:
+        if cast_to_any(strings, NUMBER) is not None:
             return "category" if _is_code(name, column, missing) else "number"
     present = strings.drop_null()
     may_be_date = _DATE.match(present[0].as_py())
-    if may_be_date and fitting(valid_strings(column, missing), MOMENT) is not None:
+    if may_be_date and cast_to_any(valid_strings(column, missing), TIME) is not None:
         return "date"
     texts = present.to_pylist()
-    # A letter after each text: no gap between words reaches from one text into the next.
-    joined = "".join(text[:_ENOUGH] + "a" for text in texts).encode()
+    # The letter keeps the words of two texts apart from the gap between words.
+    joined = "".join(text[:_SAMPLE] + "a" for text in texts).encode()
     gap = _IS_GAP[np.frombuffer(joined, np.uint8)]
     words = 1 + int(np.count_nonzero(gap[:-1] & ~gap[1:])) / len(texts)
-    signs = (words > 2) + (len(set(texts)) > _SELDOM_REPEATED * len(texts))
+    signs = (words > 2) + (len(set(texts)) > _DISTINCT_SHARE * len(texts))
     return "text" if signs >= (1 if name_suggests(name) else 2) else "category"
 
 
-def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
-    """Whether numbers are codes: so named, whole and repeated."""
-    if not name_suggests(name, _NAMES_OF_CODES):
+def _are_numbers(column: pa.ChunkedArray) -> bool:
+    """Whether strings are all numbers, the first of them not missing: fast, for wide tables."""
+    try:
+        first = float(column[0].as_py())  # to cast a column of texts takes milliseconds to fail
+    except (ValueError, TypeError, IndexError):
         return False
-    numbers, _ = to_numbers(column[:_ENOUGH], missing)
+    is_known = not np.isnan(first) and pa.types.is_string(column.type)
+    return is_known and cast_to_any(column, NUMBER) is not None
+
+
+def _is_code(name: str, column: pa.ChunkedArray, missing: Words) -> bool:
+    """Whether numbers are codes: named like codes, whole, and repeated."""
+    if not name_suggests(name, _CODE_NAMES):
+        return False
+    numbers, _ = to_numbers(column[:_SAMPLE], missing)
     present = numbers[~np.isnan(numbers)]
     repeated = len(set(present.tolist())) <= 0.5 * len(present)
     return repeated and bool(np.all(present == np.floor(present)))
 
 
 def _with_statistics(name: str, kind: str, column: pa.ChunkedArray, missing: Words) -> Column:
-    """The column with mean and scale, where it has these."""
+    """The column, with mean and scale for numbers and dates."""
     if kind == "number":
         numbers, _ = to_numbers(column, missing)
     elif kind == "date":

@@ -9,19 +9,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import fit_types, without_nulls
+from rosenblatt.data.arrow_tables import fit_types, null_types_as_strings
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import plain_strings, to_numbers
 from rosenblatt.data.files import named_format
 from rosenblatt.data.open import open, reader_of
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.data.row_folder import write_cache
+from rosenblatt.data.row_cache import write_cache
 from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.sparse_writers import sparse_lines_of
 from rosenblatt.data.writers import compressed, output_format, writer
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.files import check_output, replacing
+from rosenblatt.files import atomic_write, check_output
 from rosenblatt.kernels.text import Ngrams
 
 _CELLS = ("csv", "tsv", "fasttext")
@@ -63,14 +63,14 @@ def convert(files: Iterable[str], out: str | os.PathLike[str], **reading: Any) -
     format, packing = output_format(out)
     check_output(Path(out), source.files)
     with (
-        replacing(out) as file,
+        atomic_write(out) as file,
         compressed(file, packing) as stream,
         writer(stream, format) as write,
     ):
         for chunk, kinds in source.chunks():
             words = source.features.missing_words
             typed = chunk._replace(table=_typed(chunk.table, kinds, source.format, words))
-            schema = schema or without_nulls(typed.table.schema)
+            schema = schema or null_types_as_strings(typed.table.schema)
             if format in _FLAT:
                 _must_be_flat(typed.table.schema, format, source.files[0])
             fitting = fit_types(typed, schema, skip) if format in _TYPED else typed
@@ -84,7 +84,7 @@ def _write_sparse(source: Source, out: Path, format: str) -> tuple[int, int]:
     _must_be_table(source)
     rows = bad = 0
     check_output(out, source.files)
-    with replacing(out) as file, compressed(file, output_format(out, "text")[1]) as stream:
+    with atomic_write(out) as file, compressed(file, output_format(out, "text")[1]) as stream:
         for chunk, _ in source.chunks():
             stream.write(sparse_lines_of(chunk, format, source.features))
             rows, bad = rows + chunk.table.num_rows, bad + chunk.bad

@@ -1,7 +1,7 @@
-"""CSV and TSV: how a file is written, and its blocks as tables.
+"""CSV and TSV: detection of the dialect, and blocks parsed to tables.
 
-Arrow reads a block. Only if it refuses is the block read again, slowly, by Python's csv module,
-which tells on which line each row begins and what is wrong with it.
+Arrow parses a block. If it fails, Python's csv module parses the block again to find line and
+column of what is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk, Faults, without
+from rosenblatt.data.arrow_tables import Chunk, Faults, drop_faults
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
 from rosenblatt.errors import DataError, NoRowsError
@@ -24,18 +24,15 @@ SAMPLE_BYTES = 1 << 16
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_ROWS = 50
-# So many bytes at a time, and what Arrow does with them stays in the processor's cache.
-_BITE = 1 << 19
-_BITE_PER_COLUMN = 1 << 10
 
-# Of the csv module, for all of the process: a value may be as long as a row.
+# A global setting of the csv module: a value may be as long as a row.
 csv.field_size_limit(2**31 - 1)
 
 
 class Dialect(NamedTuple):
-    """How a file of separated values is written; `start` is the byte after the header.
+    """How a CSV or TSV file is written; `start` is the byte after the header.
 
-    `is_certain` is false where the first row could as well be what it was not taken for.
+    `is_certain` is False if it is a guess whether the first row is a header.
     """
 
     delimiter: str
@@ -47,11 +44,11 @@ class Dialect(NamedTuple):
 
     @property
     def quoting(self) -> str:
-        """The delimiter where quotes mean something, else nothing."""
+        """The delimiter, or an empty string if quotes have no meaning."""
         return self.delimiter if self.quote else ""
 
     def rows(self, lines: io.StringIO) -> Any:
-        """A reader of the csv module for these lines."""
+        """The rows, by a reader of the csv module."""
         quoting: Any = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
         return csv.reader(lines, delimiter=self.delimiter, quoting=quoting)
 
@@ -65,14 +62,12 @@ def detect_dialect(
 ) -> Dialect:
     """Detect delimiter, quoting and column names from the beginning of a file.
 
-    TSV is separated by tabs, and quoted only if it looks like it. Whether the first row is a header
-    is detected unless `header` says it; a name that was `mentioned` by the user settles it.
-    Columns without a header are named by their place: "1", "2", ...
+    The delimiter of TSV is the tab, and whether it is quoted is detected. So is whether the first
+    row is a header, unless `header` tells; it is if it has a name `mentioned` in the user's
+    options. Columns without a header are named by number: "1", "2", ...
 
     >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult").names
     ('1', '2', '3')
-    >>> detect_dialect(b"job;pay\\ntech;high\\n", "csv", "jobs", mentioned=["pay"]).is_certain
-    True
     """
     if b"\0" in head:
         message = "expected a table in UTF-8, found a zero byte; is this a binary file?"
@@ -104,13 +99,13 @@ def _sample(text: str, dialect: Dialect) -> list[list[str]]:
 
 
 def _fit(text: str, delimiter: str) -> tuple[bool, int]:
-    """Whether a delimiter cuts all sampled rows into the same number of cells; how many."""
+    """Whether a delimiter splits sampled rows into equally many cells, and how many."""
     counts = [len(row) for row in _sample(text, Dialect(delimiter, True, (), False))] or [0]
     return counts[0] > 1 and len(set(counts[:-1] or counts)) == 1, counts[0]
 
 
 def _is_quoted(text: str, delimiter: str) -> bool:
-    """Whether the cells that open with a quote also close with one, with pairs in between."""
+    """Whether cells that begin with a quote end with one, and quotes inside are doubled."""
     lines = islice(io.StringIO(text, newline=None), _SAMPLE_ROWS)
     cells = [cell for line in lines for cell in line.rstrip("\n").split(delimiter)]
     opened = [cell for cell in cells if cell.startswith('"')]
@@ -123,10 +118,10 @@ def _is_quoted(text: str, delimiter: str) -> bool:
 def _is_header(
     first: list[str], rows: list[list[str]], mentioned: Collection[str] = ()
 ) -> tuple[bool, bool]:
-    """Whether the first row holds names, and whether that is certain.
+    """Whether the first row is a header, and whether that is certain.
 
-    A name that was mentioned, or "label", is one. Numbers are not names, and what stands above
-    numbers is one. Else it is taken for data if a value occurs again in its own column.
+    It is if it has a name `mentioned` in options, or "label", and if there is a column of numbers
+    below a cell that is none. It is data if it has a number, or a value that its column repeats.
 
     >>> _is_header(["a", "a", "label"], [["1", "2", "x"], ["3", "4", "y"]])
     (True, True)
@@ -152,7 +147,7 @@ def _is_header(
 
 
 def _header_size(text: str, dialect: Dialect) -> int:
-    """How many bytes the first row takes, with empty lines before it."""
+    """The bytes of the first row and of empty lines before it."""
     reader = dialect.rows(io.StringIO(text, newline=""))
     next(row for row in reader if row)
     lines = islice(io.StringIO(text, newline=""), reader.line_num)
@@ -175,23 +170,23 @@ def parse_csv(
     numbers: Collection[str] = (),
     missing: Words = MISSING_WORDS,
 ) -> Chunk:
-    """Read the wanted columns of a block of separated values, without a header.
+    """Parse the wanted columns of a block without a header.
 
-    Columns named in `numbers` come as numbers, missing ones as nulls, all others as strings; but
-    where something is wrong with the block, all come as strings: what does not fit shows there. A
-    row that is not UTF-8 or has too few or too many values is left out or raises a DataError.
+    Columns in `numbers` become float64, null where missing, all others strings. If Arrow cannot
+    parse the block, all become strings. A row that is not UTF-8 or has a wrong number of values
+    raises DataError or, with `skip`, is skipped.
     """
     types = {name: pa.float64() if name in numbers else pa.string() for name in columns}
-    table = _by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None
+    table = _parse_by_arrow(block, dialect, types, missing) if is_utf8(block.array) else None
     if table is None:
-        return _second_look(block, dialect, columns, skip)
+        return _parse_slowly(block, dialect, columns, skip)
     return Chunk(table, block.path, partial(_line_of, block, dialect))
 
 
-def _by_arrow(
+def _parse_by_arrow(
     block: Block, dialect: Dialect, types: dict[str, pa.DataType], missing: Words = MISSING_WORDS
 ) -> pa.Table | None:
-    """The table, if Arrow finds no fault with the rows; they are known to be UTF-8."""
+    """The table of a block that is known to be UTF-8, or None if Arrow fails."""
     from pyarrow import csv as arrow_csv
 
     parsing = arrow_csv.ParseOptions(
@@ -202,26 +197,22 @@ def _by_arrow(
     converting = arrow_csv.ConvertOptions(
         column_types=types,
         include_columns=list(types),
-        # Arrow compares a missing number before it takes the blanks around it away.
+        # Arrow compares with these before it trims blanks from numbers.
         null_values=[blank + word for blank in ("", " ") for word in missing],
         strings_can_be_null=False,
         check_utf8=False,
     )
-    # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger bites.
-    for bite in (max(_BITE, _BITE_PER_COLUMN * len(dialect.names)), len(block.array) + 1):
-        reading = arrow_csv.ReadOptions(
-            column_names=list(dialect.names), use_threads=False, block_size=bite
-        )
-        try:
-            return arrow_csv.read_csv(pa.py_buffer(block.array), reading, parsing, converting)
-        except pa.ArrowInvalid as error:
-            if "straddl" not in str(error):  # a row may be longer than a bite
-                return None
-    return None
+    reading = arrow_csv.ReadOptions(
+        column_names=list(dialect.names), use_threads=False, block_size=len(block.array) + 1
+    )
+    try:
+        return arrow_csv.read_csv(pa.py_buffer(block.array), reading, parsing, converting)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _rows(block: Block, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """The rows by the csv module, with their lines; bytes that are not UTF-8 are surrogates."""
+    """Lines and rows by the csv module; bytes that are not UTF-8 become surrogates."""
     text = block.data.decode(errors="surrogateescape")
     reader = dialect.rows(io.StringIO(text, newline=""))
     line = block.line
@@ -235,8 +226,8 @@ def _line_of(block: Block, dialect: Dialect, row: int) -> int:
     return next(islice(_rows(block, dialect), row, None))[0]
 
 
-def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
-    """Read a block in which something is wrong, row by row."""
+def _parse_slowly(block: Block, dialect: Dialect, columns: list[str], skip: bool) -> Chunk:
+    """Parse a block with errors row by row."""
     rows, lines = [], []
     faults: Faults = []
     for place, (line, row) in enumerate(_rows(block, dialect)):
@@ -247,11 +238,11 @@ def _second_look(block: Block, dialect: Dialect, columns: list[str], skip: bool)
     places = {name: j for j, name in enumerate(dialect.names)}
     arrays = [pa.array([row[places[name]] for row in rows], pa.string()) for name in columns]
     chunk = Chunk(pa.table(arrays, names=columns), block.path, lines.__getitem__)
-    return without(faults, chunk, skip)
+    return drop_faults(faults, chunk, skip)
 
 
 def _fault(row: list[str], names: tuple[str, ...]) -> tuple[str | None, str] | None:
-    """In which column something is wrong with a row, if that can be said, and what."""
+    """The column, or None, and the message if a row is bad."""
     if len(row) != len(names):
         return None, f"expected {len(names)} values, found {len(row)}"
     for name, cell in zip(names, row, strict=True):

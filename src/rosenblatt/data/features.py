@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.cells import (
+    DATE_PARTS,
     MISSING_WORDS,
-    PARTS,
     Words,
     as_strings,
     days_of,
@@ -25,7 +25,6 @@ from rosenblatt.data.cells import (
 )
 from rosenblatt.data.column_kinds import KINDS, Column
 from rosenblatt.data.sparse_lines import vw_names
-from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
     SEED,
@@ -99,24 +98,18 @@ class Features:
         """Whether there is one column of text and nothing else."""
         return self.is_text and len(self.columns) == 1
 
-    def rows(self, table: pa.Table, room: Room | None = None) -> Rows:
-        """The sparse rows of a table, put into `room` if that is given."""
-        return self.rows_and_missing(table, room)[0]
+    def rows(self, table: pa.Table) -> Rows:
+        """The sparse rows of a table."""
+        return self.rows_and_missing(table)[0]
 
     def missing(self, table: pa.Table) -> dict[str, int]:
         """How many values of each column of categories, numbers or dates are missing."""
         return self.rows_and_missing(table)[1]
 
-    def rows_and_missing(
-        self, table: pa.Table, room: Room | None = None
-    ) -> tuple[Rows, dict[str, int]]:
-        """What :meth:`rows` and :meth:`missing` tell."""
+    def rows_and_missing(self, table: pa.Table) -> tuple[Rows, dict[str, int]]:
+        """The results of :meth:`rows` and :meth:`missing`."""
         texts = self._of("text")
-        if len(texts) > 1:
-            room = None  # they are not yet where they stay
-        parts = [
-            hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c), room) for c in texts
-        ]
+        parts = [hash_chunks(_strings(table[c.name]), self.ngrams, self._seed(c)) for c in texts]
         missing: dict[str, int] = {}
         if len(texts) < len(self.columns):
             parts.append(self._cells(table, missing))
@@ -154,7 +147,7 @@ class Features:
                 found[column([f"{c.name}="], bits)] = c.name
                 found[column([f"{c.name}=?"], bits)] = f"{c.name}=?"
             if c.kind == "date":
-                for part, values in PARTS.items():
+                for part, values in DATE_PARTS.items():
                     at = _part_columns(c, part, bits).tolist()
                     named = [f"{c.name}:{part}={value}" for value in values]
                     found |= dict(zip(at, named, strict=True))
@@ -216,7 +209,7 @@ class Features:
         """
         columns = [c for c in self.columns if c.kind != "text"]
         n, bits, words = table.num_rows, self.ngrams.bits, self.missing_words
-        m = sum(1 + len(PARTS) if c.kind == "date" else 1 for c in columns)
+        m = sum(1 + len(DATE_PARTS) if c.kind == "date" else 1 for c in columns)
         unit = 1.0 / math.sqrt(m)
         indices = np.empty((n, m), dtype=np.uint32)
         values = np.full((n, m), unit, dtype=np.float32)
@@ -239,7 +232,7 @@ class Features:
                 with np.errstate(over="ignore"):  # training refuses what becomes infinite
                     values[:, j] = np.where(is_absent, unit, (numbers - c.mean) * (unit / c.scale))
                 if times is not None:
-                    for part in PARTS:
+                    for part in DATE_PARTS:
                         j += 1
                         indices[:, j] = _part_columns(c, part, bits)[part_of(times, part)]
                         values[is_absent, j] = 0.0
@@ -252,7 +245,7 @@ class Features:
 
 def _part_columns(c: Column, part: str, bits: int) -> np.ndarray:
     """The columns of the months, weekdays or hours of a date."""
-    names = [f"{c.name}:{part}={value}" for value in PARTS[part]]
+    names = [f"{c.name}:{part}={value}" for value in DATE_PARTS[part]]
     return np.array([column([name], bits) for name in names], dtype=np.uint32)
 
 

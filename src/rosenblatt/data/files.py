@@ -38,7 +38,7 @@ def check_format(format: str | None) -> None:
         raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
 
 
-def expand(
+def expand_paths(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     in_store: Callable[[str], list[str]] | None = None,
 ) -> list[str]:

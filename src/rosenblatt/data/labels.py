@@ -73,7 +73,7 @@ class LabelSets:
         return self._matrix
 
 
-def joined_name(label: Any) -> Any:
+def joined_label(label: Any) -> Any:
     """The name of several columns of labels together; a single one as it is."""
     if label is None or isinstance(label, str | int):
         return label

@@ -7,20 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rosenblatt.data.arrow_tables import is_frame, table_of
+from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import check_format, expand
-from rosenblatt.data.labels import SEPARATOR, joined_name
+from rosenblatt.data.files import check_format, expand_paths
+from rosenblatt.data.labels import SEPARATOR, joined_label
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.data.row_folder import CacheReader
+from rosenblatt.data.row_cache import CacheReader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.table_readers import (
     TableReader,
     TextFolderReader,
-    is_numpy_file,
     is_text_folder,
     read_numpy,
 )
@@ -108,7 +107,7 @@ def open(
     (['1', '5'], (Column(name='review', kind='text', mean=0.0, scale=1.0),))
     """
     words = missing_words(missing) if features is None else features.missing_words
-    names = mentioned_names(label, text, columns, features)
+    names = names_in_options(label, text, columns, features)
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
     if isinstance(reader, CacheReader):
         if features is not None and features != reader.features:
@@ -117,10 +116,10 @@ def open(
         return Source(reader, reader.features, True, known, False)
     if features is not None:
         reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
-        reader.several = features.separator is not None
+        reader.multilabel = features.separator is not None
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
     separator = _separator(reader, label_separator)
-    reader.several, chosen = separator is not None, ngrams or Ngrams()
+    reader.multilabel, chosen = separator is not None, ngrams or Ngrams()
     found = detect_features(reader, label, text, columns, chosen, words, expect_text)
     check_scales(found, reader.files[0] if reader.files else None)
     if found.separator is None:
@@ -154,13 +153,14 @@ def reader_of(
     name: str | None = None,
 ) -> Reader:
     """Files, a table in memory, or an open file that has a name, as pieces."""
-    if is_frame(paths):
-        return TableReader(table_of(paths))
+    if is_table_in_memory(paths):
+        return TableReader(to_arrow_table(paths))
     check_format(format)
     if name is not None and hasattr(paths, "read"):
         return Reader([name], format, header, skip, block_bytes, paths)
-    files = expand(paths)
-    if format in (None, "npz") and is_numpy_file(files[0], format):
+    files = expand_paths(paths)
+    suffix = Path(files[0]).suffix.lower()
+    if format == "npz" or (format is None and suffix in (".npy", ".npz")):
         return TableReader(read_numpy(files), files)
     is_folder = format is None and Path(files[0]).is_dir()
     if format == "cache" or (is_folder and not is_text_folder(files[0])):
@@ -175,11 +175,11 @@ def reader_of(
     )  # fmt: skip
 
 
-def mentioned_names(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
+def names_in_options(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
     """The names of columns that somebody has mentioned."""
     texts = [text] if isinstance(text, str) else text or ()
     known = () if features is None else (features.label, *(c.name for c in features.columns))
-    labels = [name for name in (joined_name(label), *known[:1]) if isinstance(name, str)]
+    labels = [name for name in (joined_label(label), *known[:1]) if isinstance(name, str)]
     parts = [part.strip() for name in labels for part in name.split(SEPARATOR)]
     named = [*labels, *parts, *texts, *(columns or ()), *known[1:]]
     return [name for name in named if isinstance(name, str)]

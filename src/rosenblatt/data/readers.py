@@ -1,4 +1,4 @@
-"""Files of one format as pieces: tables with their lines, or sparse rows that came as such."""
+"""The files of a source as chunks: tables whose rows know their lines, or sparse rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.arrow_tables import Chunk, read_columnar, validated, without_nulls
+from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar, validated
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
 from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
@@ -26,23 +27,28 @@ SPARSE = ("svmlight", "vw")
 COLUMNAR = ("parquet", "arrow")
 BATCH_ROWS = 8192
 _MANY_COLUMNS = 10_000
-_SEVERAL = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
+_SEVERAL_LABELS = re.compile(rb"__label__\S[^\n]*[ \t]__label__\S")
 
-Piece = Callable[[], tuple[Chunk | Lines, int]]
+# Reads a chunk when called, in any thread.
+Piece = Callable[[], Chunk | Lines]
 
 
 class Reader:
-    """The files of one source, all of one format, cut into pieces that threads can work on.
+    """The files of one source, all of one format.
 
-    Where a `stream` is read, the only file's name is what messages call it. Names of columns that
-    the user `mentioned` tell a header from data; `missing` words are missing values. Lines of
-    plain text are a column named `text`. A `live` standard input is read as its lines come.
+    `stream`, if given, is read instead of the only file, whose name is for messages. `mentioned`
+    are names of columns in the user's options: they tell a header from data. Cells equal to one of
+    the `missing` words are missing values. Lines of `live` standard input are read as they arrive.
     """
 
-    text = "text"
+    text_column = "text"  # the name of the column for lines of plain text
     bits = 31  # sparse formats have 2**bits columns
-    several = False  # whether lines of fastText may have several labels
-    schema: pa.Schema | None = None  # the columns of a table, where they are known already
+    multilabel = False  # whether lines of fastText may have several labels
+    schema: pa.Schema | None = None  # the columns of a table, if known without reading
+    _first_file: ByteSource | None = None  # opened to detect the format, not yet read
+    _head: pa.Table | None = None
+    # The part of which the head was read, and its chunks from the first on.
+    _begun: tuple[Any, Iterator[Any]] = None, iter(())
 
     def __init__(
         self,
@@ -58,125 +64,109 @@ class Reader:
     ) -> None:
         self.files, self.missing = files, missing
         self.parts: Sequence[Any] = files
-        self._first_part: Any = files[0]  # where the first rows are
+        self._first_part: Any = files[0]  # of which the head is read
         self._mentioned, self.header = mentioned, header
         self._skip, self._block_bytes, self._stream = skip, block_bytes, stream
-        self._first: ByteSource | None = ByteSource(files[0], stream, live)
-        self.format = format or detect_format(files[0], self._first.head)
-        self._head: Chunk | None = None
-        # The file that was opened to see its first rows is read on from there, once.
-        self._begun: _Begun | None = None
+        self._first_file = ByteSource(files[0], stream, live)
+        self.format = format or detect_format(files[0], self._first_file.head)
 
     def head(self) -> pa.Table:
-        """The first rows of the first file, with all columns; they stay to be read."""
+        """The first rows of the first file, with all columns; iteration still starts with them."""
         if self._head is None:
-            self._head = self._read_head() or Chunk(pa.table({}), self.files[0], int)
-        if self._head.table.num_rows == 0:
-            raise self._no_rows(self._head.bad)
-        return self._head.table
+            items = self._items(self._first_part, None)
+            first = next(items, None)
+            if first is None:
+                raise NoRowsError("the file has no rows", path=self.files[0])
+            chunk = first(None, True)
+            if chunk.table.num_rows == 0:
+                raise self._no_rows(first, chunk.bad)
+            if self.format in COLUMNAR:
+                refuse_duplicate_names(chunk.table.column_names, self.files[0])
+            if not chunk.bad or self._skip:
+                first = partial(_select, chunk, None)
+            self._head = chunk.table
+            self._begun = self._first_part, chain([first], items)
+        return self._head
 
     @property
     def column_names(self) -> list[str]:
-        """All columns."""
+        """The names of all columns."""
         return self.schema.names if self.schema else self.head().column_names
 
-    def _no_rows(self, bad: int) -> DataError:
-        """That there are none, or only bad ones, and what is wrong with the first."""
-        if not bad or self._begun is None:
+    def _no_rows(self, first: Any, bad: int) -> DataError:
+        """The error for a file without rows, or with bad rows only."""
+        if not bad:
             return NoRowsError("the file has no rows", path=self.files[0])
         try:
-            self._parse(self._begun.first, self._begun.dialect, None, False)
+            first(None, False)
         except DataError as error:
             if not self._skip:
                 return error
             message = f"no row can be read: {counted(bad, 'bad row')} left out. The first: {error}"
             return DataError(message, path=self.files[0])
-        raise AssertionError("rows that were left out as bad are bad")
-
-    def _read_head(self) -> Chunk | None:
-        part = self._first_part
-        if self.format in COLUMNAR:
-            batch = next(self._columnar(part, None), None)
-            if batch is not None:
-                must_differ(batch.table.column_names, batch.path)
-            return batch if batch is None else validated(batch, self.format)
-        dialect, blocks = self._open(part)
-        first = next(blocks, None)
-        if first is None:
-            return None
-        self._begun = _Begun(part, dialect, first, blocks)
-        found, _ = self._parse(first, dialect, None, True)
-        assert isinstance(found, Chunk), "sparse formats have no columns"
-        return found
+        raise AssertionError("bad rows raise if they are not skipped")
 
     def has_several_labels(self) -> bool:
-        """Whether a line among the first of a fastText file has several labels."""
-        if self.format != "fasttext" or self._first is None:
+        """Whether a line at the beginning of a fastText file has several labels."""
+        if self.format != "fasttext" or self._first_file is None:
             return False
-        return _SEVERAL.search(self._first.head(1 << 16)) is not None
+        return _SEVERAL_LABELS.search(self._first_file.head(1 << 16)) is not None
 
     def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
-        """Take lines for plain text where a model of one column of text is to read them.
+        """Read plain text, one row per line, for a model of one column of text.
 
-        Unless the format was given, or is told by the name of the file or by a header.
+        Unless the format is given, told by the file name, or there is a header with the column.
         """
-        self.text = columns[0] if columns else self.text
+        self.text_column = columns[0] if columns else self.text_column
         if format is None and is_one_text and self._may_be_text():
             self.format = "text"
 
     def _may_be_text(self) -> bool:
-        if self.format not in ("csv", "tsv") or named_format(self.files[0]) or self._first is None:
+        file = self._first_file
+        if self.format not in ("csv", "tsv") or named_format(self.files[0]) or file is None:
             return False
-        if not (sample := _sample(self._first)).strip():
+        if not (sample := _sample(file)).strip():
             return True
         dialect = detect_dialect(sample, self.format, self.files[0], None, self._mentioned)
         return not set(self._mentioned) & set(dialect.names) or dialect.names == ("1",)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Which files these are: their names, sizes and samples of what is in them."""
+        """Names, sizes and digests of samples, to recognise the files again."""
         return {"format": self.format, "files": [fingerprint(path) for path in self.files]}
 
     def last_changes(self) -> list[int | None]:
-        """When files were written that are too large for their fingerprints to cover them."""
+        """Per file :func:`last_change`."""
         return [last_change(path) for path in self.files]
 
     def first_lines(self) -> pa.Table:
-        """The first lines of the first file as they stand, in one column of bytes."""
+        """The first lines of the first file, unparsed, in one binary column."""
         block = next(self._open(self.parts[0])[1])
         return pa.table({"line": pa.array([line for _, line in block.filled_lines()], pa.binary())})
 
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        """All pieces in order, as functions that give a piece and its size in bytes.
+        """All chunks in order, each as a function that reads it.
 
-        All columns if `columns` is None; `numbers` are the columns of CSV and TSV that hold
-        numbers.
+        None means all columns; `numbers` are the columns of CSV and TSV that hold numbers.
         """
         for part in self.parts:
-            if self.format in COLUMNAR:
-                for chunk in self._columnar(part, columns):
-                    yield partial(_columnar, chunk, self.format)
-                continue
-            begun, self._begun = self._begun, None
-            if begun is not None and part == begun.part:
-                dialect, blocks = begun.dialect, begun.rest
-                yield self._first_piece(begun, columns)
-            else:
-                dialect, blocks = self._open(part)
-            for block in blocks:
-                yield partial(self._parse, block, dialect, columns, self._skip, numbers)
+            (begun, items), self._begun = self._begun, (None, iter(()))
+            if begun is None or part != begun or not self._has_read(columns):
+                items = self._items(part, columns)
+            for item in items:
+                yield partial(item, columns, self._skip, numbers)
 
-    def blocks(self) -> Iterator[Block]:
-        """The lines of all files, of a format of lines."""
-        for path in self.files:
-            yield from self._open(path)[1]
+    def _has_read(self, columns: list[str] | None) -> bool:
+        """Whether :meth:`head` has read the wanted columns and no others, or lines."""
+        if self.format not in COLUMNAR or columns is None or self._head is None:
+            return True
+        return set(columns) == set(self._head.column_names)
 
-    def _first_piece(self, begun: _Begun, columns: list[str] | None) -> Piece:
-        """The rows that were read to see what they are, unless bad ones were left out."""
-        head = self._head
-        if head is None or (head.bad and not self._skip):
-            return partial(self._parse, begun.first, begun.dialect, columns, self._skip)
-        table = head.table if columns is None else head.table.select(columns)
-        return partial(as_it_is, head._replace(table=table), len(begun.first.array))
+    def _items(self, part: Any, columns: list[str] | None) -> Iterator[Any]:
+        """The chunks of a part as functions of columns, skip and numbers."""
+        if self.format in COLUMNAR:
+            return (partial(_select, c, self.format) for c in self._columnar(part, columns))
+        dialect, blocks = self._open(part)
+        return (partial(self._parse, block, dialect) for block in blocks)
 
     def _parse(
         self,
@@ -185,41 +175,48 @@ class Reader:
         columns: list[str] | None,
         skip: bool,
         numbers: Collection[str] = (),
-    ) -> tuple[Chunk | Lines, int]:
-        size = len(block.array)
+    ) -> Chunk | Lines:
+        found: Chunk | Lines
         if dialect is not None:
             wanted = list(dialect.names) if columns is None else columns
-            return parse_csv(block, dialect, wanted, skip, numbers, self.missing), size
-        if self.format in SPARSE:
-            return read_sparse(block, self.format, self.bits, skip), size
-        if self.format == "fasttext":
-            return read_fasttext(block, skip, self.several), size
-        if self.format == "text":
-            return read_text(block, self.text), size
-        return parse_json(block, self._schema(columns), skip), size
+            found = parse_csv(block, dialect, wanted, skip, numbers, self.missing)
+        elif self.format in SPARSE:
+            found = read_sparse(block, self.format, self.bits, skip)
+        elif self.format == "fasttext":
+            found = read_fasttext(block, skip, self.multilabel)
+        elif self.format == "text":
+            found = read_text(block, self.text_column)
+        else:
+            found = parse_json(block, self._schema(columns), skip)
+        return found._replace(size=len(block.array))
 
     def _schema(self, columns: list[str] | None) -> pa.Schema | None:
-        """The columns of JSON lines as the first rows have them, where these have been read."""
+        """The columns of JSON lines as in the first rows; None before these are read."""
         found = self.schema
         if found is None:
             if self._head is None:
                 return None
-            found = without_nulls(self._head.table.schema)
+            found = null_types_as_strings(self._head.schema)
         return found if columns is None else pa.schema([found.field(name) for name in columns])
 
     def _columnar(self, path: str, columns: list[str] | None) -> Iterator[Chunk]:
         return read_columnar(path, self.format, columns, BATCH_ROWS)
 
+    def blocks(self) -> Iterator[Block]:
+        """The lines of all files, for formats of lines."""
+        for path in self.files:
+            yield from self._open(path)[1]
+
     def _open(self, path: str) -> tuple[Dialect | None, Iterator[Block]]:
-        """How a file is written, where that is a question, and its blocks, without a header."""
-        source = self._take(path)
+        """The dialect of CSV and TSV, else None, and the blocks of a file after its header."""
+        source = self._bytes(path)
         dialect = dialect_of(source, self.format, self.header, self._mentioned)
         if dialect is None:
             return None, self._blocks(source, None)
         names = list(dialect.names)
         if self._head is None:
             self.header = dialect.header
-        elif names != self._head.table.column_names:
+        elif names != self._head.column_names:
             message = f"the columns are {listed(names)}, not as in the first file"
             raise DataError(message, path=source.path, line=1)
         return dialect, self._blocks(source, dialect)
@@ -227,20 +224,20 @@ class Reader:
     def _blocks(self, source: ByteSource, dialect: Dialect | None) -> Iterator[Block]:
         start = dialect.start if dialect else 0
         size = self._block_bytes
-        if dialect and len(dialect.names) > _MANY_COLUMNS:  # let a block have some hundred rows
+        if dialect and len(dialect.names) > _MANY_COLUMNS:  # a block should have hundreds of rows
             size = max(size, 512 * len(dialect.names))
         for block in read_blocks(source, size, dialect.quoting if dialect else ""):
             rows = block.after(min(start, len(block.array))) if start else block
             start -= len(block.array) - len(rows.array)
-            # The second look, at all of them, is for a long blank beginning. A blank line of text
-            # is a row, so that there are as many predictions as lines.
+            # Blank blocks are skipped. In plain text a blank line is a row: there are as many
+            # predictions as lines.
             if self.format == "text" or rows.array[:1000].tobytes().strip() or rows.data.strip():
                 yield rows
 
-    def _take(self, path: str) -> ByteSource:
-        """The bytes of a file; the first was opened to detect its format."""
-        if self._first is not None and path == self.files[0]:
-            first, self._first = self._first, None
+    def _bytes(self, path: str) -> ByteSource:
+        """The bytes of a file; the first file is open already, as its format was detected."""
+        if self._first_file is not None and path == self.files[0]:
+            first, self._first_file = self._first_file, None
             return first
         if path == STDIN or self._stream is not None:
             name = "<stdin>" if path == STDIN else path
@@ -248,17 +245,21 @@ class Reader:
         return ByteSource(path)
 
 
-class _Begun(NamedTuple):
-    """A file, or a part of one, whose first block was read."""
+def _select(
+    chunk: Chunk,
+    format: str | None,
+    columns: list[str] | None,
+    skip: bool,
+    numbers: Collection[str] = (),
+) -> Chunk:
+    """A chunk with some of its columns; one from a columnar `format` is validated."""
+    table = chunk.table if columns is None else chunk.table.select(columns)
+    selected = chunk._replace(table=table)
+    return validated(selected._replace(size=table.nbytes), format) if format else selected
 
-    part: Any
-    dialect: Dialect | None
-    first: Block
-    rest: Iterator[Block]
 
-
-def must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
-    """Refuse two columns of one name."""
+def refuse_duplicate_names(names: list[str], path: str, is_detected: bool = False) -> None:
+    """Raise DataError if two columns have the same name; `is_detected` means the header is."""
     if len(set(names)) < len(names):
         twice = next(name for name, count in Counter(names).items() if count > 1)
         hint = "; if the first row is data, say --no-header (header=False)" if is_detected else ""
@@ -270,11 +271,14 @@ def must_differ(names: list[str], path: str, is_detected: bool = False) -> None:
 def dialect_of(
     source: ByteSource, format: str, header: bool | None, mentioned: Collection[str]
 ) -> Dialect | None:
-    """How a file is written, where that is a question; a line to standard error where in doubt."""
+    """The dialect of a CSV or TSV file, None for other formats.
+
+    Prints a note to standard error if it is uncertain whether the first row is a header.
+    """
     if format not in ("csv", "tsv"):
         return None
     dialect = detect_dialect(_sample(source), format, source.path, header, mentioned)
-    must_differ(list(dialect.names), source.path, header is None)
+    refuse_duplicate_names(list(dialect.names), source.path, header is None)
     if not dialect.is_certain and not os.environ.get("ROSENBLATT_QUIET"):
         what, option = ("the header", "--no-header") if dialect.header else ("data", "--header")
         print(
@@ -286,17 +290,8 @@ def dialect_of(
 
 
 def _sample(source: ByteSource) -> bytes:
-    """The beginning of a file, as much as shows how it is written: a few lines, one at least."""
+    """The beginning of a file, at least one whole line."""
     size = 2 * SAMPLE_BYTES
     while len(head := source.head(size)) == size and b"\n" not in head[SAMPLE_BYTES:]:
         size *= 2
     return head
-
-
-def as_it_is(chunk: Chunk, size: int) -> tuple[Chunk, int]:
-    """A piece that is read already."""
-    return chunk, size
-
-
-def _columnar(chunk: Chunk, format: str) -> tuple[Chunk, int]:
-    return validated(chunk, format), chunk.table.nbytes

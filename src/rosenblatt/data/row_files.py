@@ -1,65 +1,56 @@
-"""The files of a store of rows: written with running checksums, read back only if whole."""
+"""The files of a row store: one per array, appended with running checksums, verified when read."""
 
 from __future__ import annotations
 
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.files import naming, sync_folder
+from rosenblatt.files import naming_file, sync_folder
 
-# The part of a row that each belongs to, and what it is made of.
-WIDE: dict[str, tuple[int, np.dtype[Any]]] = {
+# The arrays of entries: which of the three parts of a row they belong to, and their type.
+ENTRY_ARRAYS: dict[str, tuple[int, np.dtype[Any]]] = {
     "near": (0, np.dtype(np.uint16)),
     "far": (1, np.dtype(np.uint32)),
     "columns": (2, np.dtype(np.uint32)),
     "values": (2, np.dtype(np.float32)),
 }
-OF_ROWS: dict[str, np.dtype[Any]] = {
+ROW_ARRAYS: dict[str, np.dtype[Any]] = {
     "lengths": np.dtype(np.uint32),  # of the three parts of a row
     "bases": np.dtype(np.float32),
     "codes": np.dtype(np.int32),
     "weights": np.dtype(np.float64),
 }
-KINDS = {name: kind for name, (_, kind) in WIDE.items()} | OF_ROWS
-_CHUNK = 1 << 20
+DTYPES = {name: dtype for name, (_, dtype) in ENTRY_ARRAYS.items()} | ROW_ARRAYS
+_NUMBERS_PER_READ = 1 << 20
 
 
 class RowFiles:
-    """One file per array in a folder, each written from front to back.
+    """The files in a folder, open for appending; `checksums` are of what they hold already."""
 
-    `checksums` are of what the files hold already; without them they begin empty. Files that only
-    this process reads need not be `sealed` by checksums.
-    """
-
-    def __init__(
-        self, folder: Path, checksums: dict[str, int] | None = None, sealed: bool = True
-    ) -> None:
-        self.folder, self.sealed = folder, sealed
-        self.checksums = dict(checksums or dict.fromkeys(KINDS, 0))
+    def __init__(self, folder: Path, checksums: dict[str, int] | None = None) -> None:
+        self.folder = folder
+        self.checksums = dict(checksums or dict.fromkeys(DTYPES, 0))
         mode = "wb" if checksums is None else "ab"
-        self._files: dict[str, BinaryIO] = {
-            name: (folder / name).open(mode)  # type: ignore[misc]
-            for name in KINDS
-        }
+        self._files: dict[str, Any] = {name: (folder / name).open(mode) for name in DTYPES}
 
     def write(self, name: str, array: np.ndarray) -> None:
-        """Append to a file; a full disk is an OSError that names it."""
-        content = np.ascontiguousarray(array, dtype=KINDS[name]).data
-        if self.sealed and content.nbytes:
-            self.checksums[name] = zlib.crc32(content, self.checksums[name])
-        with naming(self.folder / name):
+        """Append to a file; on a full disk the OSError names it."""
+        content = np.ascontiguousarray(array, dtype=DTYPES[name]).tobytes()
+        self.checksums[name] = zlib.crc32(content, self.checksums[name])
+        with naming_file(self.folder / name):
             self._files[name].write(content)
 
     def flush(self, sync: bool = False) -> None:
-        """Hand what was appended to the operating system, and on request to the disk."""
+        """Flush all files to the operating system, and with `sync` to the disk."""
         for name, file in self._files.items():
-            with naming(self.folder / name):
+            with naming_file(self.folder / name):
                 file.flush()
                 if sync:
                     os.fsync(file.fileno())
@@ -67,39 +58,33 @@ class RowFiles:
             sync_folder(self.folder)
 
     def close(self) -> None:
-        """Close all files; what a full disk does not take is lost, as it was said."""
-        for name, file in self._files.items():
-            try:
+        """Close all files; a full disk was reported by an earlier write or flush."""
+        for file in self._files.values():
+            with suppress(OSError):
                 file.close()
-            except OSError:
-                self.checksums[name] = -1
 
 
 def check_files(
-    folder: Path,
-    sizes: dict[str, int],
-    checksums: dict[str, int],
-    places: int,
-    classes: int,
+    folder: Path, sizes: dict[str, int], checksums: dict[str, int], places: int, classes: int
 ) -> None:
-    """Cut files back to known sizes, and refuse what was not written so or leads outside.
+    """Truncate files to known sizes, then verify checksums and ranges.
 
-    `sizes` are the numbers that each file is to hold; places and codes must be below `places` and
-    `classes`. A ModelFormatError names the file, what is wrong with it, and what to do.
+    `sizes` are numbers of array elements; places and codes must be below `places` and `classes`.
+    A ModelFormatError names the file, what is wrong with it, and what to do.
     """
-    for name, kind in KINDS.items():
-        path, size = folder / name, sizes[name] * kind.itemsize
+    for name, dtype in DTYPES.items():
+        path, size = folder / name, sizes[name] * dtype.itemsize
         try:
             found = path.stat().st_size
             if found < size:
                 raise ValueError(f"it has {found:,} bytes of {size:,}")
             if found > size:
                 os.truncate(path, size)
-            total = 0
-            for part in _parts(path, kind):
-                total = zlib.crc32(part.data, total)
+            checksum = 0
+            for part in _parts(path, dtype):
+                checksum = zlib.crc32(part.data, checksum)
                 _check_range(name, part, places, classes)
-            if total != checksums[name]:
+            if checksum != checksums[name]:
                 raise ValueError("it is not what was written (its checksum differs)")
         except (OSError, ValueError) as error:
             raise ModelFormatError(
@@ -107,10 +92,10 @@ def check_files(
             ) from None
 
 
-def _parts(path: Path, kind: np.dtype[Any]) -> Iterator[np.ndarray]:
-    """The numbers of a file, some at a time."""
+def _parts(path: Path, dtype: np.dtype[Any]) -> Iterator[np.ndarray]:
+    """The array in a file, part by part."""
     with path.open("rb") as file:
-        while len(part := np.fromfile(file, kind, _CHUNK)):
+        while len(part := np.fromfile(file, dtype, _NUMBERS_PER_READ)):
             yield part
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rosenblatt.data.cells import MISSING_WORDS
 from rosenblatt.data.column_kinds import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
-from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_name
+from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_label
 from rosenblatt.data.readers import SPARSE, Reader
 from rosenblatt.errors import DataError, OptionError, listed, shown
 from rosenblatt.kernels.text import Ngrams
@@ -39,7 +39,7 @@ def detect_features(
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
-    name = label_names(joined_name(label), names, path)
+    name = label_names(joined_label(label), names, path)
     parts = indicator_columns(name, names)
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = (
@@ -102,7 +102,7 @@ def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(["", *(str(word).strip() for word in words)]))
 
 
-def refuse_idle(format: str, given: Mapping[str, Any]) -> None:
+def refuse_unused_options(format: str, given: Mapping[str, Any]) -> None:
     """Refuse options that were given and have no meaning for files of a format."""
     what = {
         "svmlight": "svmlight files, which are not tables",

@@ -1,4 +1,4 @@
-"""Batches of sparse rows with their labels, from the pieces of a reader."""
+"""A source: files as batches of sparse rows with their labels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.errors import DataError, listed, shown
-from rosenblatt.kernels._memory import Room
 from rosenblatt.kernels.text import Rows
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 MOST_CLASSES = 1000
 TOO_MANY = (
@@ -38,7 +37,7 @@ TOO_MANY = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows: sparse features, labels as codes into ``Source.classes``, and the table itself.
+    """Some rows: sparse features, labels as codes into ``Source.classes``, and their table.
 
     Attributes
     ----------
@@ -51,7 +50,7 @@ class Batch:
     table : pyarrow.Table or None
         The columns that were read, for tables.
     size : int
-        About how many bytes of input the batch stands for.
+        The bytes of input, approximately.
     """
 
     rows: Rows
@@ -64,20 +63,21 @@ class Batch:
         return len(self.rows.indptr) - 1
 
 
-_UNNAMED = ("text", "fasttext", "svmlight", "vw")
+_WITHOUT_COLUMN_NAMES = ("text", "fasttext", "svmlight", "vw")
 
 
-class _Uncoded(NamedTuple):
-    """The labels of a batch as a thread leaves them: names, which are coded in order."""
+class _Hashed(NamedTuple):
+    """A batch as a worker thread makes it; its labels are names that are coded later, in order."""
 
-    found: Chunk | Lines
+    batch: Batch
+    chunk: Chunk | Lines
     names: list[str]
     codes: np.ndarray | None
     missing: Mapping[str, int]
 
 
 class Source:
-    """Batches of files; made by :func:`open`. Iterating again reads the files again.
+    """Batches of rows; made by :func:`open`. Iterating again reads the files again.
 
     Attributes
     ----------
@@ -88,14 +88,13 @@ class Source:
     features : Features
         How rows become features.
     classes : list of str
-        The labels, in the order in which batches brought them, sorted within a batch.
+        The labels in order of appearance, batch by batch, sorted within a batch.
     labelled : bool
         Whether the file has the label column.
     kept_columns : collection of str, or None
-        Columns of a table to have in ``Batch.table``, as they stand in the file, besides those
-        needed; None for all.
+        Further columns of a table for ``Batch.table``, as in the file; None for all.
     rows, bad : int
-        Rows read and rows left out by the latest pass.
+        Rows read and rows skipped by the latest pass.
     missing : Counter
         Missing values by column, of the latest pass.
     """
@@ -119,11 +118,11 @@ class Source:
         self.rows = self.bad = 0
         self.missing: Counter[str] = Counter()
         self._closed = classes is not None
-        # Whether the files hold the names of columns.
-        self.has_header = reader.format not in _UNNAMED and reader.header is not False
+        names_columns = reader.format not in _WITHOUT_COLUMN_NAMES
+        self.has_header = names_columns and reader.header is not False
 
-    def expect(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
-        """From now on take these classes, in this order, and no others."""
+    def fix_classes(self, classes: Iterable[str], label_sets: LabelSets | None = None) -> None:
+        """Fix the classes and their codes; other labels are errors from now on."""
         self.classes, self._closed = list(classes), True
         self.label_sets = self.label_sets if label_sets is None else label_sets
 
@@ -131,70 +130,54 @@ class Source:
         self.rows, self.bad, self.missing = 0, 0, Counter()
         return self.batches()
 
-    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
-        """The batches from number `start` on; the counts go on from where they are.
-
-        Rows that are only lent are good until the next batch is asked for, which may come to lie
-        in the same memory: memory that was touched before is the faster.
-        """
-        rooms: list[Room] = []
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on; counts are not reset."""
         pieces = islice(self._pieces(), start, None)
-        # Hashed rows are large: few of them are made at a time.
-        for whole, batch, room in in_order(pieces, partial(self._hashed, rooms), 2, 0):
-            yield replace(batch, labels=self._finish(whole, len(batch)))
-            del whole, batch
-            if lent:
-                rooms.append(room)
+        # Hashed rows are large: few batches are made ahead.
+        for hashed in in_order(pieces, self._hash, 2, 0):
+            yield replace(hashed.batch, labels=self._finish(hashed))
+            del hashed
 
-    def mapped(self, work: Callable[[Batch], Made]) -> Iterator[Made]:
-        """What `work` makes of each batch, without labels, in order; threads do the work.
-
-        The rows of a batch are only lent: they are good until `work` returns.
-        """
+    def map_batches(self, work: Callable[[Batch], Result]) -> Iterator[Result]:
+        """The results of `work` on each batch, without labels, in order, by several threads."""
         self.rows, self.bad, self.missing = 0, 0, Counter()
-        rooms: list[Room] = []
 
-        def worked(piece: Piece) -> tuple[_Uncoded, int, Made]:
-            whole, batch, room = self._hashed(rooms, piece)
-            made = work(batch)
-            rooms.append(room)
-            return whole, len(batch), made
+        def apply(piece: Piece) -> tuple[_Hashed, Result]:
+            hashed = self._hash(piece)
+            return hashed, work(hashed.batch)
 
-        for whole, rows, made in in_order(self._pieces(), worked):
-            self._finish(whole, rows)
-            yield made
+        for hashed, result in in_order(self._pieces(), apply):
+            self._finish(hashed)
+            yield result
 
     def _pieces(self) -> Iterator[Piece]:
-        # Labels that nobody asks for may be as many as they like.
         self._reader.bits = self.features.ngrams.bits
-        self._reader.several = self.features.separator is not None or not self.labelled
-        kept, numbers = self.kept_columns, self._numbers(self.features.columns)
-        typed = set() if kept is None else numbers.difference(kept)
-        return self._reader.pieces(self._wanted(), typed)
+        # Labels that are not used may be several per row.
+        self._reader.multilabel = self.features.separator is not None or not self.labelled
+        kept, numbers = self.kept_columns, _number_names(self.features.columns)
+        return self._reader.pieces(
+            self._wanted(), set() if kept is None else numbers.difference(kept)
+        )
 
-    def _hashed(self, rooms: list[Room], piece: Piece) -> tuple[_Uncoded, Batch, Room]:
-        """A piece as a batch whose labels are yet to be coded, in one of some rooms."""
-        try:
-            room = rooms.pop()
-        except IndexError:
-            room = Room()
-        found, size = piece()
+    def _hash(self, piece: Piece) -> _Hashed:
+        """Read and hash a chunk."""
+        found = piece()
         if isinstance(found, Lines):
             codes = self._codes_of(found) if self.labelled else None
-            batch = Batch(found.rows, None, found.weights, None, size)
-            return _Uncoded(found, found.names, codes, found.missing), batch, room
+            batch = Batch(found.rows, None, found.weights, None, found.size)
+            return _Hashed(batch, found, found.names, codes, found.missing)
         label, names, codes = self.features.label if self.labelled else None, [], None
-        chunk = self._checked(found, label)
+        chunk = self._check(found, label)
         if label is not None:
             coded = label_strings(chunk.table[label]).dictionary_encode()
             names, codes = coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
-        rows, missing = self.features.rows_and_missing(chunk.table, room)
+        rows, missing = self.features.rows_and_missing(chunk.table)
         weights = None if self._weight is None else weights_of(chunk, self._weight)
-        batch = Batch(rows, None, weights, chunk.table, size)
-        return _Uncoded(chunk, names, codes, missing), batch, room
+        batch = Batch(rows, None, weights, chunk.table, found.size)
+        return _Hashed(batch, chunk, names, codes, missing)
 
     def weigh_by(self, name: str) -> None:
-        """Take a column, which is then not a feature, for the weights of the rows."""
+        """Use a column for the weights of the rows; it is then not a feature."""
         if self.format == "cache":
             message = "a cache has no column of weights; train on the files"
             raise DataError(message, path=self.files[0])
@@ -211,26 +194,22 @@ class Source:
         self.features, self._weight = replace(self.features, columns=left), name
 
     def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
-        """The rows as they stand in the file, all columns, and what each column is."""
+        """The rows as in the file, with all columns, and the kinds of these by name."""
         columns, words = self._all_columns(None), self.features.missing_words
         kinds = {c.name: c.kind for c in columns}
-        pieces = self._reader.pieces(None, self._numbers(columns))
 
-        def checked(piece: Piece) -> Chunk:
-            found, _ = piece()
+        def check(piece: Piece) -> Chunk:
+            found = piece()
             assert not isinstance(found, Lines), "sparse formats have no columns"
             return check_chunk(found, columns, None, self._skip, words)
 
-        # Arrow unpacks Parquet by threads of its own, and little is left to be checked.
+        pieces = self._reader.pieces(None, _number_names(columns))
+        # Arrow decodes Parquet with threads of its own, and checks take little time.
         most = 1 if self.format == "parquet" else 8
-        return ((chunk, kinds) for chunk in in_order(pieces, checked, most))
-
-    @staticmethod
-    def _numbers(columns: Iterable[Column]) -> set[str]:
-        return {c.name for c in columns if c.kind == "number"}
+        return ((chunk, kinds) for chunk in in_order(pieces, check, most))
 
     def first_table(self) -> pa.Table | None:
-        """The first rows as batches have them, or their lines; None where there is neither."""
+        """The first rows as in batches, or the first lines of a Vowpal Wabbit file, or None."""
         if self.format == "cache":
             return self._reader.head()
         if self.features.origin != "table":
@@ -238,14 +217,14 @@ class Source:
             return self._reader.first_lines() if has_lines else None
         wanted = self._wanted() or self.column_names
         head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))
-        return self._checked(head, self.features.label if self.labelled else None).table
+        return self._check(head, self.features.label if self.labelled else None).table
 
     def first_rows(self) -> pa.Table | None:
-        """The first rows with all columns, as they stand; None where there are no columns."""
+        """The first rows with all columns, as in the file; None for sparse formats."""
         return self._reader.head() if self.features.origin == "table" else None
 
     def _wanted(self) -> list[str] | None:
-        """The columns to read, of a table; None for all."""
+        """The columns of a table to read; None for all."""
         if self.kept_columns is None or self.features.origin != "table":
             return None
         label = self._label_columns() if self.labelled else ()
@@ -254,66 +233,66 @@ class Source:
         return list(dict.fromkeys([*needed, *self.kept_columns]))
 
     def _named_labels(self) -> list[str]:
-        """The labels that columns are named by, where each label has one."""
+        """The names of the label columns, if there is one per label."""
         if not self.labelled or self.features.separator is None:
             return []
         return list(indicator_columns(self.features.label, self.column_names))
 
     def _label_columns(self) -> tuple[str, ...]:
-        """The column of the label, or those of several."""
+        """The label column, or the columns of 0 and 1, one per label."""
         label = self.features.label
         own = () if label is None else (label,)
         return indicator_columns(label, self.column_names) or own
 
     @property
     def column_names(self) -> list[str]:
-        """All columns of a table, whether they are features or not; none of hashed rows."""
+        """All columns of a table; empty for sparse formats and caches."""
         has_columns = self.features.origin == "table" and self.format != "cache"
         return self._reader.column_names if has_columns else []
 
     def number_columns(self) -> set[str]:
-        """The columns of a table that hold numbers, whether they are features or not."""
+        """The columns of a table that hold numbers, features or not."""
         if not self.column_names:
             return set()
-        return self._numbers(self._all_columns(self.features.label))
+        return _number_names(self._all_columns(self.features.label))
 
     def _all_columns(self, label: str | None) -> tuple[Column, ...]:
-        """What all columns of a table are, but for the label."""
+        """All columns of a table but the label, with their kinds."""
         known = self.features.columns
         others = self._reader.head().drop_columns([c.name for c in known])
         return known + guess_columns(others, label, missing=self.features.missing_words)
 
-    def _checked(self, found: Chunk, label: str | None) -> Chunk:
+    def _check(self, found: Chunk, label: str | None) -> Chunk:
         f = self.features
         return check_chunk(found, f.columns, label, self._skip, f.missing_words)
 
     def _codes_of(self, lines: Lines) -> np.ndarray | None:
-        """The labels of rows; None where some have none and a model is to predict them."""
+        """The codes of labels; None if some are missing and a model is to predict them."""
         unknown = np.flatnonzero(lines.codes < 0)
         if len(unknown) and not self._closed:
             line = lines.line_of(int(unknown[0]))
             raise DataError("the label is missing", path=lines.path, line=line)
         return None if len(unknown) else lines.codes
 
-    def _finish(self, uncoded: _Uncoded, rows: int) -> np.ndarray | None:
-        """Code the labels and count: in order, so that codes do not depend on timing."""
-        self.rows += rows
-        self.bad += uncoded.found.bad
-        self.missing.update(uncoded.missing)
-        if uncoded.codes is None:
+    def _finish(self, hashed: _Hashed) -> np.ndarray | None:
+        """Code the labels and count: in file order, so that codes do not depend on timing."""
+        self.rows += len(hashed.batch)
+        self.bad += hashed.chunk.bad
+        self.missing.update(hashed.missing)
+        if hashed.codes is None:
             return None
-        table = np.array(self._known(uncoded), dtype=np.int32)
-        return table[uncoded.codes] if len(table) else np.empty(0, np.int32)
+        table = np.array(self._class_codes(hashed), dtype=np.int32)
+        return table[hashed.codes] if len(table) else np.empty(0, np.int32)
 
-    def _known(self, uncoded: _Uncoded) -> list[int]:
-        """The code of each name in a batch; new names become classes."""
-        separator, names = self.features.separator, uncoded.names
+    def _class_codes(self, hashed: _Hashed) -> list[int]:
+        """The code of each label in a batch; new labels become classes."""
+        separator, names = self.features.separator, hashed.names
         cells = [[n] if separator is None else split_labels(n, separator) for n in names]
         known = {name: code for code, name in enumerate(self.classes)}
         for name in sorted_labels({name for labels in cells for name in labels} - known.keys()):
             if self._closed:
-                place = next(i for i, labels in enumerate(cells) if name in labels)
-                raise self._foreign(name, uncoded, place)
+                code = next(i for i, labels in enumerate(cells) if name in labels)
+                raise self._unknown_class(name, hashed, code)
             if len(self.classes) >= MOST_CLASSES:
                 raise DataError(TOO_MANY, path=self.files[0], column=self.features.label)
             known[name] = len(self.classes)
@@ -322,8 +301,12 @@ class Source:
             return [known[name] for name in names]
         return [self.label_sets.number(known[label] for label in labels) for labels in cells]
 
-    def _foreign(self, name: str, uncoded: _Uncoded, place: int) -> DataError:
-        row = int(np.flatnonzero(uncoded.codes == place)[0])
+    def _unknown_class(self, name: str, hashed: _Hashed, code: int) -> DataError:
+        row = int(np.flatnonzero(hashed.codes == code)[0])
         message = f"the label {shown(name)} is not a class of the model: {listed(self.classes)}"
-        line = uncoded.found.line_of(row)
-        return DataError(message, path=uncoded.found.path, line=line, column=self.features.label)
+        chunk, label = hashed.chunk, self.features.label
+        return DataError(message, path=chunk.path, line=chunk.line_of(row), column=label)
+
+
+def _number_names(columns: Iterable[Column]) -> set[str]:
+    return {c.name for c in columns if c.kind == "number"}

@@ -1,4 +1,4 @@
-"""Blocks of svmlight, Vowpal Wabbit and fastText lines, read by kernels."""
+"""Blocks of svmlight, Vowpal Wabbit, fastText and plain text lines, parsed by kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABEL_PREFIX = b"__label__"
 
 
 class Lines(NamedTuple):
-    """Rows that brought features of their own; a label is the place of its name, -1 for none."""
+    """Sparse rows of a file; codes are indices into the `names` of labels, -1 for no label."""
 
     rows: Rows
     names: list[str]
@@ -29,10 +29,11 @@ class Lines(NamedTuple):
     line_of: Callable[[int], int | None]
     bad: int
     missing: Mapping[str, int] = {}
+    size: int = 0
 
 
 def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
-    """Read a block of svmlight or Vowpal Wabbit lines."""
+    """Parse a block of svmlight or Vowpal Wabbit lines."""
     parse = parse_svmlight if format == "svmlight" else parse_vw
     parsed = parse(block.array, bits)
     wrong = np.flatnonzero(parsed.faults)
@@ -68,7 +69,7 @@ def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
 
 
 def vw_names(lines: Iterable[bytes]) -> list[bytes]:
-    """The features of Vowpal Wabbit lines by the names that are hashed, each once.
+    """The distinct features of Vowpal Wabbit lines, by the names that are hashed.
 
     >>> vw_names([b"1 2.0 'id|words:2 not:0.5 good", b"-1 | bad"])
     [b'words^not', b'words^good', b'bad']
@@ -85,12 +86,9 @@ def vw_names(lines: Iterable[bytes]) -> list[bytes]:
 
 
 def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
-    """Read a block of fastText lines as a table of the columns ``label`` and ``text``.
+    """Parse a block of fastText lines to a table with the columns ``label`` and ``text``.
 
-    A line may have `several` labels, which are then separated by blanks.
-
-    >>> read_fasttext(Block.of(b"__label__pos not bad\\n", "a.ft"), False).table.to_pylist()
-    [{'label': b'pos', 'text': b'             not bad\\n'}]
+    With `several`, a line may have several labels; the cell holds them separated by blanks.
     """
     data = block.array.copy()
     lines = block.line_at(len(data)) - block.line
@@ -119,7 +117,7 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
 
 
 def read_text(block: Block, name: str) -> Chunk:
-    """Read a block of plain text, in which every line is a row, as a table of one column."""
+    """Parse a block of plain text to a table of one column, a row per line."""
     ends = np.flatnonzero(block.array == ord("\n")) + 1
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
     table = pa.table({name: _binary(offsets, block.array)})

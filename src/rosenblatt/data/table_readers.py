@@ -1,4 +1,4 @@
-"""Tables that are not lines of a file: in memory, in NumPy's files, in folders of text files."""
+"""Tables that are not lines of a file: in memory, NumPy files, folders of text files."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
-from rosenblatt.data.readers import BATCH_ROWS, Piece, Reader, as_it_is, must_differ
+from rosenblatt.data.readers import BATCH_ROWS, Piece, Reader, refuse_duplicate_names
 from rosenblatt.errors import DataError, shown
 
-_PIECE = 4 << 20  # bytes of text that make a piece
+_PIECE_BYTES = 4 << 20  # of text files
 
 
 class TableReader(Reader):
-    """A table in memory, in the place of files."""
+    """A table in memory, or one read from NumPy `files`."""
 
     def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
         self.files, self.format = files or ["<table>"], "npz" if files else "table"
         self.header = True
         self._table = table
-        must_differ(table.column_names, self.files[0])
+        refuse_duplicate_names(table.column_names, self.files[0])
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells the table from others: a digest of its first and last rows, or its files'."""
+        """A digest of the first and last rows of the table, or the fingerprint of its files."""
         if self.format != "table":
             return super().fingerprint()
         table, digest = self._table, hashlib.sha256()
@@ -48,24 +48,19 @@ class TableReader(Reader):
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
         """Slices of the table."""
         table = self._table if columns is None else self._table.select(columns)
-        # Not `nbytes`, which older Arrows do not know of all types, such as those of polars.
+        # Not `nbytes`, which older versions of Arrow lack for some types, such as those of polars.
         size = table.get_total_buffer_size()
         for start in range(0, table.num_rows, BATCH_ROWS):
             part = table.slice(start, BATCH_ROWS)
-            chunk = Chunk(part, self.files[0], partial(add, start + 1))
-            yield partial(as_it_is, chunk, size * part.num_rows // table.num_rows)
-
-
-def is_numpy_file(path: str, format: str | None = None) -> bool:
-    """Whether a file is one of NumPy's, by its name or by what is said."""
-    return format == "npz" if format is not None else Path(path).suffix.lower() in (".npy", ".npz")
+            share = size * part.num_rows // table.num_rows
+            yield partial(Chunk, part, self.files[0], partial(add, start + 1), 0, share)
 
 
 def read_numpy(files: list[str]) -> pa.Table:
-    """The arrays of files, one below the other, as one table.
+    """The arrays of .npy and .npz files as one table, the rows of the files in order.
 
-    A vector of an .npz file is a column of its name, and a matrix `X` the columns ``X1``, ``X2``,
-    ...; the columns of an .npy file are called by their places. Objects are never unpickled.
+    A vector of an .npz file is a column of its name, a matrix `X` the columns ``X1``, ``X2``, ...;
+    the columns of an .npy file are named by number. Objects are never unpickled.
     """
     tables = [_table(path) for path in files]
     for path, table in zip(files, tables, strict=True):
@@ -90,9 +85,9 @@ def _table(path: str) -> pa.Table:
     columns: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.ndim == 2:
-            columns |= {f"{name}{j + 1}": _column(array[:, j]) for j in range(array.shape[1])}
+            columns |= {f"{name}{j}": column for j, column in enumerate(array.T, start=1)}
         elif array.ndim == 1:
-            columns[name or "1"] = _column(array)
+            columns[name or "1"] = array
         else:
             message = f"{name or 'the array'} has {array.ndim} dimensions; 1 or 2 are expected"
             raise DataError(message, path=path)
@@ -100,15 +95,11 @@ def _table(path: str) -> pa.Table:
     if len(lengths) != 1:
         counts = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
         raise DataError(f"the arrays differ in length: {counts or 'there are none'}", path=path)
-    return pa.table(columns)
-
-
-def _column(array: np.ndarray) -> pa.Array:
-    return pa.array(np.ascontiguousarray(array))
+    return pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
 
 
 def is_text_folder(path: str) -> bool:
-    """Whether a folder holds folders, and is not one of hashed rows."""
+    """Whether a folder has folders in it and is not a cache of hashed rows."""
     folder = Path(path)
     return (
         folder.is_dir()
@@ -118,10 +109,9 @@ def is_text_folder(path: str) -> bool:
 
 
 class TextFolderReader(Reader):
-    """The text files of a folder: each folder in it is a class, each file below that a row.
+    """A folder with a folder per class, in which every text file is a row.
 
-    The rows come in an order that depends on their names alone and mixes the classes, as rows are
-    learned from in their order.
+    As rows are learned in order, they are sorted by a hash of their names, which mixes the classes.
     """
 
     def __init__(self, folder: str, skip: bool) -> None:
@@ -140,32 +130,30 @@ class TextFolderReader(Reader):
             raise DataError("there are no text files in its folders", path=folder)
 
     def head(self) -> pa.Table:
-        """The first rows."""
-        chunk, _ = next(self.pieces(None))()
+        """The rows of the first files."""
+        chunk = next(self.pieces(None))()
         assert isinstance(chunk, Chunk)
         if chunk.table.num_rows == 0:
             raise DataError("no file can be read as UTF-8", path=self.files[0])
         return chunk.table
 
     def fingerprint(self) -> dict[str, Any]:
-        """Which files these are: a digest of their names and sizes."""
+        """A digest of the names and sizes of the text files."""
         digest, root = hashlib.sha256(), Path(self.files[0])
         for name, _ in self._rows:
             digest.update(f"{name} {(root / name).stat().st_size}\n".encode())
         return {"format": "folder", "rows": len(self._rows), "sample": digest.hexdigest()}
 
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        """Some files at a time."""
+        """Some megabytes of files per piece."""
         root, start, size = Path(self.files[0]), 0, 0
         for end, (name, _) in enumerate(self._rows, start=1):
             size += (root / name).stat().st_size
-            if size >= _PIECE or end == len(self._rows):
+            if size >= _PIECE_BYTES or end == len(self._rows):
                 yield partial(self._read, start, end, columns, size)
                 start, size = end, 0
 
-    def _read(
-        self, start: int, end: int, columns: list[str] | None, size: int
-    ) -> tuple[Chunk, int]:
+    def _read(self, start: int, end: int, columns: list[str] | None, size: int) -> Chunk:
         labels, texts, bad = [], [], 0
         for name, label in self._rows[start:end]:
             path = Path(self.files[0]) / name
@@ -179,7 +167,6 @@ class TextFolderReader(Reader):
                 bad += 1
             except OSError as error:
                 raise DataError(f"cannot be read: {error.strerror}", path=path) from None
-        texts_column = pa.array(texts, pa.large_string())
-        table = pa.table({"label": pa.array(labels, pa.string()), "text": texts_column})
+        table = pa.table({"label": labels, "text": pa.array(texts, pa.large_string())})
         chosen = table if columns is None else table.select(columns)
-        return Chunk(chosen, self.files[0], partial(add, start + 1), bad), size
+        return Chunk(chosen, self.files[0], partial(add, start + 1), bad, size)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.arrow_tables import without_nulls
+from rosenblatt.data.arrow_tables import null_types_as_strings
 from rosenblatt.data.cells import MISSING_WORDS, make_strings, one_array, string_buffers
 from rosenblatt.errors import DataError, OptionError
 
@@ -96,7 +96,7 @@ def writer(file: Any, format: str, header: bool = True) -> Iterator[Callable[[pa
             file.write(lines_of(table, format))
             return
         if opened is None:
-            schema = without_nulls(table.schema)
+            schema = null_types_as_strings(table.schema)
             opened = stack.enter_context(_open_columnar(file, format, schema))
         try:
             opened.write_table(table.cast(schema))

@@ -1,8 +1,7 @@
-"""What every estimator does before and after a run: check, draw an order, say what came of it."""
+"""Checks and steps that all estimators share: parameters, weights, the order, the attributes."""
 
 from __future__ import annotations
 
-import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 _COUNT = Interval(Integral, 1, None, closed="left")
 AUTO = StrOptions({"auto"})
 
-# What parameters may be, by name; an estimator where one means something else says so itself.
+# Allowed values of all parameters; an estimator overrides those that mean something else there.
 CONSTRAINTS: dict[str, list[Any]] = {
     "eta0": [POSITIVE],
     "learning_rate": [StrOptions({"constant", "inverse", "sqrt"}), callable],
@@ -72,7 +71,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 @contextmanager
 def untouched_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Give the estimator back as it was if the block fails or is interrupted."""
+    """Restore the attributes of the estimator if the block fails or is interrupted."""
     before = dict(estimator.__dict__)
     try:
         yield
@@ -82,28 +81,15 @@ def untouched_on_failure(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the block is done, where the system can."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def seed_of(random_state: Any, random: np.random.RandomState) -> int:
-    """The seed of the orders: the number that was given, or one that is drawn."""
+    """The seed of the orders: `random_state` if it is an integer, else one that is drawn."""
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(random.randint(2**31))
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """One non-negative finite weight per row, or a single one for all."""
+    """One finite weight per row, none negative; ``ONE`` if there are no weights."""
     if sample_weight is None:
         return ONE
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -122,40 +108,39 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights
 
 
-def class_factors(class_weight: Any, classes: np.ndarray, y: Any = None) -> np.ndarray:
-    """The weights of classes, relative to the largest, so that none is above 1.
+def weighted_by_class(
+    weights: np.ndarray, class_weight: Any, classes: np.ndarray, codes: np.ndarray, y: Any = None
+) -> np.ndarray:
+    """The weights of rows times those of their classes, relative to the largest of these, or 1.
 
     A row of a larger weight is corrected only until it is past the threshold, which would leave
-    little of the difference between the classes. Without `y`, classes may have yet to come up.
+    little of the difference between the classes. `y` are all labels; without it, as in online
+    learning, some of the classes that `class_weight` names may not be known yet.
     """
-    if class_weight == "balanced":
-        by_class, present = np.zeros(len(classes)), np.isin(classes, y)
-        by_class[present] = compute_class_weight("balanced", classes=classes[present], y=y)
-        return by_class / by_class.max()
-    largest = max([1.0, *map(float, class_weight.values())])
-    if y is None:
-        return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()]) / largest
-    return compute_class_weight(class_weight, classes=classes, y=y) / largest
-
-
-def weighted_by_class(
-    weights: np.ndarray, class_weight: Any, classes: np.ndarray, codes: np.ndarray
-) -> np.ndarray:
-    """The weights of rows times those of their classes, which may be given for some only."""
     if class_weight is None:
         return weights
-    return np.broadcast_to(weights, codes.shape) * class_factors(class_weight, classes)[codes]
+    if class_weight == "balanced":
+        factors, present = np.zeros(len(classes)), np.isin(classes, y)
+        factors[present] = compute_class_weight("balanced", classes=classes[present], y=y)
+        largest = factors.max()
+    else:
+        if any(not weight >= 0 for weight in class_weight.values()):
+            raise ValueError(f"class_weight must not be negative, got {class_weight}.")
+        largest = max([1.0, *map(float, class_weight.values())])
+        if y is None:
+            factors = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+        else:
+            factors = compute_class_weight(class_weight, classes=classes, y=y)
+    return np.broadcast_to(weights, codes.shape) * (factors / largest)[codes]
 
 
-def initial_weights(
-    name: str, given: Any, shape: tuple[int, ...], dtype: Any, n_problems: int
-) -> np.ndarray:
-    """The weights or biases to start at, as (problems, ...), checked."""
+def initial_weights(name: str, given: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """A checked copy of the weights (problems, features) or biases (problems,) to start from."""
     if given is None:
         return np.zeros(shape, dtype)
     check_sparse(given)
     array = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=dtype)
-    if array.shape != shape and (n_problems > 1 or array.size != np.prod(shape)):
+    if array.shape != shape and (shape[0] > 1 or array.size != np.prod(shape)):
         raise ValueError(f"{name} has shape {array.shape}; these data need {shape}.")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity.")
@@ -165,29 +150,29 @@ def initial_weights(
 def order_of(
     shuffle: Any, examples: Examples, keys: np.ndarray | None = None
 ) -> tuple[np.ndarray, str, np.ndarray]:
-    """The rows to visit, how to draw an epoch from them, and the weights that go with it.
+    """The rows to visit, how an epoch's order is drawn (`Drawn.draw`), and the weights of all rows.
 
-    `keys` tell rows apart, if they are known already.
+    `keys` are hashes of the rows, if known, by which equal rows are merged.
     """
     n, omega = len(examples), examples.omega
     if shuffle is True:
-        order, omega = distinct(_device.hosted(examples), keys)
-        return order, "permutation", omega
-    chosen = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or chosen.size == 0:
+        rows, omega = distinct(_device.examples_on_host(examples), keys)
+        return rows, "permutation", omega
+    rows = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
         raise ValueError(
             "shuffle must be True, False, 'after_first', 'random' or an array of row numbers."
         )
-    if chosen.min() < 0 or chosen.max() >= n:
+    if rows.min() < 0 or rows.max() >= n:
         raise ValueError(f"shuffle holds row numbers outside 0 .. {n - 1}.")
-    chosen = chosen.astype(np.uint64)
+    rows = rows.astype(np.uint64)
     if omega.size > 1:
-        chosen = chosen[omega[chosen] > 0]
-    return chosen, shuffle if isinstance(shuffle, str) else "fixed", omega
+        rows = rows[omega[rows] > 0]
+    return rows, shuffle if isinstance(shuffle, str) else "fixed", omega
 
 
 def check_named(classes: Any, known: np.ndarray) -> None:
-    """Only the first call to partial_fit may name classes that are not known yet."""
+    """Refuse `classes` in a later call to partial_fit that were not named in the first one."""
     if classes is not None and not np.isin(classes, known).all():
         raise ValueError(
             f"classes={np.asarray(classes)} is not what the first call to partial_fit "
@@ -196,7 +181,7 @@ def check_named(classes: Any, known: np.ndarray) -> None:
 
 
 def describe_run(model: Any, progress: Progress) -> None:
-    """The attributes that tell of a run."""
+    """Set the attributes about a run: history_, stop_reason_ and so on."""
     model.history_ = History(progress.history, progress.row_updates)
     model.stop_reason_ = progress.stop_reason
     model.n_iter_, model.n_updates_ = progress.epoch, progress.updates
@@ -205,7 +190,7 @@ def describe_run(model: Any, progress: Progress) -> None:
 
 
 def warn_of_budget(model: Any) -> None:
-    """Say that a fit was ended by the budget, unless no other end was asked for."""
+    """Warn if max_iter ended a fit, unless tol=None asked for just that."""
     if model.stop_reason_ == "budget" and model.tol is not None and model.n_iter_ == model.max_iter:
         warnings.warn(
             f"The {model.max_iter} epochs of max_iter ended the fit before a stopping rule did; "

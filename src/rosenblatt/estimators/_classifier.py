@@ -1,4 +1,4 @@
-"""What all classifiers share: parameters of a run, its progress, predictions, probabilities."""
+"""The base of all classifiers: parameters, predictions, probabilities, stopping rules."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.training import Epoch, Plan
 
-MOST_RECENT = 10_000  # rows whose scores are remembered
+MOST_RECENT = 10_000  # scores that a calibration is fitted to
 _SIMPLE = {bool, int, float, str, type(None)}
-_valid_settings: set[Any] = set()  # of parameters that passed all checks
+_valid_settings: set[Any] = set()  # settings of parameters that passed all checks
 
 
 def learns_online(estimator: Any) -> bool:
-    """Learning row by row has no use for what looks at all examples together."""
-    together = (
-        ("keep", "best"), ("update", "batch"), ("class_weight", "balanced"),
-        ("feature_rates", "idf"),
-    )  # fmt: skip
-    for name, value in together:
+    """Whether there is a `partial_fit`: not for options that need all examples at once."""
+    need_all = {
+        "keep": "best", "update": "batch", "class_weight": "balanced", "feature_rates": "idf",
+    }  # fmt: skip
+    for name, value in need_all.items():
         given = getattr(estimator, name, None)
         if isinstance(given, str) and given == value:
             raise AttributeError(
@@ -50,16 +49,15 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class Parametrized:
-    """A class whose annotated fields are its parameters, which the constructor stores and no more.
+    """A class whose annotated fields are its parameters; the constructor only stores them.
 
-    It looks like a dataclass and is none: Dask, for one, would take a fitted model for the same as
-    any other of the same parameters.
+    Not a dataclass: Dask, for one, would hash a fitted model by its parameters alone.
     """
 
     _fields: ClassVar[dict[str, tuple[Any, Any]]] = {}
 
     def __init_subclass__(cls, kw_only: bool = True) -> None:
-        """Make a constructor of a class's own and the inherited parameters."""
+        """Make the constructor from the inherited parameters and the class's own."""
         super().__init_subclass__()
         own = {
             name: (kind, field(default=cls.__dict__[name], kw_only=kw_only))
@@ -75,11 +73,7 @@ class Parametrized:
 
 
 class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
-    """What all classifiers share.
-
-    `predict_proba` is calibrated by the scores of held-out rows, and of rows before `partial_fit`
-    learns from them.
-    """
+    """The base of all classifiers; a subclass scores checked rows (`_scores_of`)."""
 
     multiclass: str = "ovr"
     shuffle: Any = True
@@ -97,6 +91,24 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = checks.CONSTRAINTS
 
+    def decision_function(self, X):
+        """The scores of each row: ``w·x + b``, with the weights that `keep` chooses.
+
+        For ``multiclass="ovo"`` votes, plus a tie-break in (-1/3, 1/3). For ``keep="vote"`` votes
+        from -1 (all against) to +1, or with ``multiclass="joint"`` each class's share of them.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
+
+        Returns
+        -------
+        scores : array (n,) for two classes, else (n, n_classes)
+            One column per label, where rows have several. On the CUDA device, if X lies there.
+        """
+        check_is_fitted(self)
+        return _device.like_input(self._scores_of(self._checked_rows(X)), X)
+
     def predict(self, X):
         """The class of each row, or which labels it has.
 
@@ -110,26 +122,26 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
             Where X lies on a CUDA device, there too, unless the labels are not numbers: there are
             no device arrays of strings.
         """
-        scores = self.decision_function(X)
-        several = getattr(self, "multiclass_", None) == "labels"
-        if _device.is_on_cuda(X):
-            return _device.predicted(None if several else self.classes_, scores, X)
-        if several:
-            return (scores > 0).astype(np.int64)
-        return self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
+        check_is_fitted(self)
+        scores = self._scores_of(self._checked_rows(X))
+        if getattr(self, "multiclass_", None) == "labels":
+            return _device.like_input((scores > 0).astype(np.int64), X)
+        codes = scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)
+        labels = self.classes_[_device.to_host(codes)]
+        return _device.like_input(labels, X) if labels.dtype.kind in "iufb" else labels
 
     def score(self, X, y, sample_weight=None) -> float:
-        """The share of rows, by weight, whose label, or all of whose labels, is predicted right."""
+        """The weighted share of rows whose label, or whole set of labels, is predicted right."""
         labels = _device.to_host(self.predict(X))
         return float(accuracy_score(_device.to_host(y), labels, sample_weight=sample_weight))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """The probability of each class, as the scores of held-out rows tell.
+        """The probability of each class, calibrated on the scores of held-out rows.
 
         These are the rows that `fit` held out (`X_val`, or `validation_fraction` of the rows), and
         after them the rows given to `partial_fit`, scored before they were learned from; the
-        10,000 most recent count.
+        10,000 most recent are used.
 
         Parameters
         ----------
@@ -153,11 +165,11 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         scores = _device.to_host(self.decision_function(X))
-        return _device.given_back(self.calibration_.probabilities(scores), X)
+        return _device.like_input(self.calibration_.probabilities(scores), X)
 
     @property
     def calibration_(self):
-        """From scores to probabilities; there where `calibrate` is set and rows were held out."""
+        """The map from scores to probabilities, if `calibrate` is set and rows were held out."""
         if getattr(self, "_recent", None) is None:
             raise AttributeError("There are no scores of held-out rows to calibrate by.")
         from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
@@ -173,14 +185,9 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
             )
         return self._calibration
 
-    def _calibrate_by(self, scores, codes):
-        """Forget what was, and calibrate by these scores of held-out rows."""
-        self._recent = self._calibration = None
-        self._add_scores(scores, codes)
-
-    def _add_scores(self, scores, codes):
-        """Take more scores, of rows that had not been learned from, into account."""
-        before = getattr(self, "_recent", None)
+    def _calibrate_on(self, scores, codes, *, anew: bool) -> None:
+        """Calibrate on scores of rows not learned from, `anew` or together with earlier ones."""
+        before = None if anew else getattr(self, "_recent", None)
         if before is not None and before[0].shape[1:] == scores.shape[1:]:
             scores, codes = np.concatenate([before[0], scores]), np.concatenate([before[1], codes])
         self._recent = (
@@ -190,7 +197,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         self._calibration = None
 
     def _scores_before(self, X: Any) -> np.ndarray | None:
-        """The scores of rows that are about to be learned from, where that is of use."""
+        """The scores of rows before they are learned from; None if nothing is calibrated."""
         if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
             return None
         return np.asarray(_device.to_host(self.decision_function(X)))
@@ -198,11 +205,11 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Looked up once per class, and not in the constructor each time."""
+        """The parameters; cached per class, as scikit-learn inspects the constructor each time."""
         return super()._get_param_names()
 
     def _check_parameters(self) -> None:
-        """Check the parameters; simple values that have passed before pass at once."""
+        """Check the parameters; settings that passed before are cached."""
         values = [getattr(self, name) for name in self._get_param_names()]
         kinds = [type(value) for value in values]
         key = (type(self), *values, *kinds) if _SIMPLE.issuperset(kinds) else None
@@ -216,7 +223,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
             _valid_settings.add(key)
 
     def _check_options(self) -> None:
-        """Refuse what scikit-learn's constraints cannot: options that contradict each other."""
+        """Refuse options that contradict each other."""
         if self.mistake == "sign" and self.threshold not in (0, "auto"):
             raise ValueError(
                 f"threshold={self.threshold} has no meaning with mistake='sign', which asks only "
@@ -230,7 +237,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         return () if given is None else (given,) if callable(given) else tuple(given)
 
     def _held_out(self, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
-        """The rows held out, if any, and the weights of the rows with theirs set to zero."""
+        """The rows to hold out, or None, and the weights of all rows with theirs set to zero."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val belong together: give both or neither.")
         if X_val is not None or not (self.early_stopping or self.calibrate is not None):
@@ -240,8 +247,8 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         remaining[out] = 0.0
         return out, remaining
 
-    def _plan(self, validate=None, **more: Any) -> Plan:
-        """What a run is to do."""
+    def _plan(self, validate: Any = None) -> Plan:
+        """The plan of a run."""
         tol, patience = self.tol, self.n_iter_no_change
         return Plan(
             max_epochs=self.max_iter,
@@ -251,7 +258,6 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
             early_stopping=self.early_stopping,
             validate=validate,
             callbacks=self._callbacks(),
-            **more,
         )
 
 
@@ -259,7 +265,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
 def progress_bar(
     name: str, epochs: int, verbose: int
 ) -> Iterator[tuple[Callable[[Epoch], None], ...]]:
-    """The callbacks that draw a bar with updates and validation error; none when not verbose."""
+    """Show a progress bar if `verbose`; the callbacks that a run must call to move it."""
     if not verbose:
         yield ()
         return
@@ -267,16 +273,16 @@ def progress_bar(
 
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"),
-        TimeElapsedColumn(), TextColumn("{task.fields[said]}"),
+        TimeElapsedColumn(), TextColumn("{task.fields[status]}"),
     )  # fmt: skip
     with Progress(*columns) as bar:
-        task = bar.add_task(name, total=epochs, said="")
+        task = bar.add_task(name, total=epochs, status="")
 
         def show(epoch: Epoch) -> None:
-            said = f"{epoch.updates:,} updates"
+            status = f"{epoch.updates:,} updates"
             if not math.isnan(epoch.validation_error):
-                said += f", validation error {epoch.validation_error:.2%}"
-            bar.update(task, completed=epoch.epoch, said=said)
+                status += f", validation error {epoch.validation_error:.2%}"
+            bar.update(task, completed=epoch.epoch, status=status)
 
         yield (show,)
         bar.update(task, total=bar.tasks[0].completed)

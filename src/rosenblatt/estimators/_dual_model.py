@@ -1,4 +1,4 @@
-"""A model in the dual form: a log of updates, the support rows it speaks of, what they predict."""
+"""Models in the dual form: a log of updates, their support rows, and the scores they give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS, checked_data
-from rosenblatt.estimators._kernel_functions import FixedKernel
+from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators._units import threshold_of
 from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
@@ -38,29 +38,12 @@ class HeldRows(NamedTuple):
 
 
 class DualModel(Classifier):
-    """What a kernel perceptron is once it is trained."""
+    """The trained model of a kernel perceptron."""
 
-    _fixed: FixedKernel
-
-    def decision_function(self, X):
-        """The scores: of the last or averaged weights, or votes from -1 (all against) to +1.
-
-        With ``multiclass="joint"`` each weight matrix votes for one class: the votes are shares.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame (n, d); (n, n_fit) if precomputed
-
-        Returns
-        -------
-        scores : array (n,) for two classes, else (n, n_classes)
-        """
-        check_is_fitted(self)
-        scores = self._scores_of(self._checked(X, reset=False))
-        return _device.like(scores, X) if _device.is_on_cuda(X) else scores
+    _kernel: ModelKernel
 
     def _scores_of(self, X: Any) -> Any:
-        """What :meth:`decision_function` gives for rows that are checked already."""
+        """The scores of checked rows, see :meth:`decision_function`."""
         support = self.support_ if self.kernel == "precomputed" else self.support_vectors_
         scores = self._scores(X, *self.state_.at_best(), support)
         if self.multiclass == "ovo" and len(self.classes_) > 2:
@@ -68,9 +51,7 @@ class DualModel(Classifier):
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def rewound(self, steps: float) -> Self:
-        """The model as it stood after that many steps (examples looked at).
-
-        The log of updates holds every model there was on the way.
+        """The model as it was after that many steps (examples looked at), by the log of updates.
 
         Parameters
         ----------
@@ -105,18 +86,17 @@ class DualModel(Classifier):
         model.support_ = self.support_[rows]
         if self.kernel != "precomputed":
             model.support_vectors_ = self.support_vectors_[rows]
-        model._describe(
-            state,
-            Progress(
-                epoch=self._progress.epoch, steps=float(steps), visits=round(steps),
-                updates=int(state.updates.sum()),
-            ),
-        )  # fmt: skip
+        epoch, updates = self._progress.epoch, int(state.updates.sum())
+        progress = Progress(epoch=epoch, steps=float(steps), visits=round(steps), updates=updates)
+        model._describe(state, progress)
         return model
 
+    def _checked_rows(self, X: Any) -> Any:
+        return self._checked(X, reset=False)
+
     def _checked(self, X, y="no_validation", *, reset) -> Any:
-        """X, and y where there is one, as the rest wants them."""
-        dtype = FLOATS if reset else self._fixed.dtype
+        """X, or X and y, checked."""
+        dtype = FLOATS if reset else self._kernel.dtype
         csr = "csr" if self.kernel != "precomputed" else False
         checked = checked_data(self, X, y, accept_sparse=csr, dtype=dtype, reset=reset)
         X = checked[0] if isinstance(checked, tuple) else checked
@@ -125,20 +105,20 @@ class DualModel(Classifier):
         return checked
 
     def _online_rows(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The rows, labels and weights, checked; the first ones decide the kernel."""
+        """The checked rows, labels and weights; those of the first call decide the kernel."""
         self._check_parameters()
-        first = not hasattr(self, "state_")
-        if not first:
-            self._fixed.check_same(self)
-        X, y = self._checked(_device.rows_to_host(self, X), y, reset=first)
+        is_first = not hasattr(self, "state_")
+        if not is_first:
+            self._kernel.check_same(self)
+        X, y = self._checked(_device.rows_to_host(self, X), y, reset=is_first)
         check_classification_targets(y)
         weights = checks.check_weights(sample_weight, len(y))
-        if first:
+        if is_first:
             self.classes_ = np.unique(y[:0] if classes is None else classes)
-            self._fixed = FixedKernel.by_rows(self, X, weights)
-            X = X.astype(self._fixed.dtype, copy=False)
+            self._kernel = ModelKernel.by_rows(self, X, weights)
+            X = X.astype(self._kernel.dtype, copy=False)
             random = check_random_state(self.random_state)
-            self._begin(checks.seed_of(self.random_state, random))
+            self._reset(checks.seed_of(self.random_state, random))
         else:
             checks.check_named(classes, self.classes_)
         return X, y, weights
@@ -147,15 +127,15 @@ class DualModel(Classifier):
         threshold, n_classes = 0.0, len(self.classes_)
         if self.mistake == "margin":
             joint = self.multiclass == "joint" and n_classes > 2
-            threshold = threshold_of(self.threshold, self._fixed.unit, 0.0, 1.0, joint)
+            threshold = threshold_of(self.threshold, self._kernel.unit, 0.0, 1.0, joint)
         thresholds = rules.thresholds(self.mistake, threshold)
         return Problems(n_classes, self.multiclass, thresholds)
 
     def _scores(self, X, log, clock, support) -> np.ndarray:
-        """Scores by what is kept; support is the rows, or their numbers if precomputed."""
-        joint, function = self._problems().joint, self._fixed.function
+        """The scores (rows, problems) by a log; `support` holds row numbers if precomputed."""
+        joint, function = self._problems().joint, self._kernel.function
         if _device.is_on_cuda(X):
-            return _device.dual_scores(self._fixed, X, support, log, clock, self.keep, joint)
+            return _device.dual_scores(self._kernel, X, support, log, clock, self.keep, joint)
 
         def entries(rows: slice) -> np.ndarray:
             K = X[rows][:, support] if function is None else function(X[rows], support)
@@ -165,34 +145,36 @@ class DualModel(Classifier):
         return scores_by(entries, n, log, clock, self.keep, n_support, self.cache_size, joint)
 
     def _held_rows(self, X, targets, omega, X_val, y_val, random) -> tuple[Any, np.ndarray]:
-        """The rows to validate on, if any, and the weights of the rows to learn from."""
+        """The rows to validate on, or None, and the weights of all rows with theirs set to zero."""
         out, remaining = self._held_out(targets, omega, X_val, y_val, random)
         if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-            return HeldRows(X_val, targets.alike(y_val).codes, np.ones(len(y_val))), remaining
+            return HeldRows(
+                X_val, targets.of_validation(y_val).codes, np.ones(len(y_val))
+            ), remaining
         if out is None:
             return None, remaining
         weights = np.broadcast_to(omega, targets.codes.shape)[out]
         return HeldRows(X[out], targets.codes[out], weights), remaining
 
     def _validation_error(self, held: HeldRows, learner: Any, averaged: bool) -> float:
-        """The share of the held-out rows, by weight, that a learner gets wrong."""
+        """The weighted share of the held-out rows that a learner predicts wrong."""
         support, log = learner.log.by_row()
         rows = support if self.kernel == "precomputed" else learner.gram.X[support]
         scores = self._scores(learner.gram.take(held.X), log, learner.clock, rows)
         guesses = learner.problems.decide(_device.to_host(scores))
         return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
 
-    def _begin(self, seed: int) -> None:
-        """Have nothing learned."""
+    def _reset(self, seed: int) -> None:
+        """Forget all updates."""
         self.state_, self._progress = DualState.zero(len(self._problems()), seed), Progress()
         self.support_, self._rows_seen = np.empty(0, np.int64), 0
         self.__dict__.pop("support_vectors_", None)
         if self.kernel != "precomputed":
-            self.support_vectors_ = np.empty((0, self.n_features_in_), self._fixed.dtype)
+            self.support_vectors_ = np.empty((0, self.n_features_in_), self._kernel.dtype)
 
     def _learner(self, X, codes, omega, epochs, device="cpu") -> tuple[Any, Examples]:
-        """A learner that goes on from here; its rows are the support rows and those at hand."""
+        """A learner in the present state, and its examples: the support rows, then X."""
         if self.kernel == "precomputed" and self.support_.size:
             raise ValueError("warm_start needs the rows themselves, not their Gram matrix.")
         if self.keep == "vote" and np.max(omega, initial=0.0) > MOST_COPIES:
@@ -206,36 +188,36 @@ class DualModel(Classifier):
             X = sparse.vstack([self.support_vectors_, X], format="csr", dtype=X.dtype)
         elif n:
             X = np.concatenate([self.support_vectors_, X])
-        if n:  # the support rows weigh nothing
+        if n:  # the support rows are not visited again
             omega = np.concatenate([np.zeros(n), np.broadcast_to(omega, codes.shape)])
             codes = np.concatenate([np.zeros(n, codes.dtype), codes])
         problems, examples = self._problems(), examples_of(X, codes, omega)
         learner: Any
-        if device == "cuda" or (device == "auto" and _device.dual_pays(self, X)):
-            return _device.dual_learner(self._fixed, X, problems, self.state_), examples
-        gram = GramBlocks(self._fixed.function, X, self.cache_size)
+        if device == "cuda":
+            return _device.dual_on_device(self._kernel, X, problems, self.state_), examples
+        gram = GramBlocks(self._kernel.function, X, self.cache_size)
         if self.max_support is not None:
             learner = Budget(problems, gram, self.max_support, self.forget, self.state_)
         else:
             learner = Dual(problems, gram, self.state_, epochs=epochs)
-            if epochs > 1:  # each entry is needed again
-                gram.make_all(None if callable(self.kernel) else self._fixed.function_by)
+            if epochs > 1:  # each entry is used again
+                gram.make_all(None if callable(self.kernel) else self._kernel.function_by)
         return learner, examples
 
     def _take(
         self, learner: Dual | Budget, n_rows: int, progress: Progress, kept: Moment | None = None
     ) -> None:
-        """Take over what was learned from that many rows, and those it is made of."""
-        state, here = learner.state(), np.arange(n_rows) + self._rows_seen
+        """Set the state, support rows and attributes after learning from `n_rows` rows."""
+        state, numbers = learner.state(), np.arange(n_rows) + self._rows_seen
         used, log = state.log.by_row()
-        self.support_ = np.concatenate([self.support_, here])[used]
+        self.support_ = np.concatenate([self.support_, numbers])[used]
         if self.kernel != "precomputed":
             self.support_vectors_ = learner.gram.given(used)
         self._rows_seen += n_rows
         self._describe(replace(state, log=log, kept=kept), progress)
 
     def _describe(self, state: DualState, progress: Progress) -> None:
-        """The attributes that follow from what was learned and how."""
+        """Set the attributes that follow from the state and the progress."""
         self.state_, self._progress = state, progress
         checks.describe_run(self, progress)
         self.dual_coef_ = coefficients(*state.at_best(), self.keep, self.support_.size)

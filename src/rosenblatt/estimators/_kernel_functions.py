@@ -14,49 +14,54 @@ from sklearn.utils.extmath import safe_sparse_dot
 Kernel = Callable[[Any, Any], np.ndarray]
 
 EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
-_DIAGONAL_ROWS = 32  # rows whose entries with each other are made to have those on the diagonal
 SAFE_EXPONENT = 64.0  # exponents made of terms up to this are good to 1e-4 in single precision
+_DIAGONAL_ROWS = 32  # rows of a block of Gram entries of which the diagonal is taken
 
 
 @dataclass(frozen=True)
-class FixedKernel:
+class ModelKernel:
     """The kernel of a model, with what its first rows decided."""
 
-    options: dict[str, Any]  # the parameters that it is made of
-    gamma: float
-    dtype: Any  # the precision of its entries
-    unit: float = 1.0  # the mean entry of a row with itself: what an update adds to its own score
+    options: dict[str, Any]  # the parameters kernel, gamma, coef0 and degree
+    gamma: float  # the number that "scale" and "auto" stand for
+    dtype: Any  # of Gram entries
+    unit: float = 1.0  # the mean of K(x, x): what an update adds to its own score
 
     @classmethod
-    def of(cls, model: Any, gamma: float, dtype: Any) -> FixedKernel:
+    def of(cls, model: Any, gamma: float, dtype: Any) -> ModelKernel:
         """The kernel that the parameters of a model ask for."""
         names = ("kernel", "gamma", "coef0", "degree")
         return cls({name: getattr(model, name) for name in names}, gamma, np.dtype(dtype))
 
     @classmethod
-    def by_rows(cls, model: Any, X: Any, weights: np.ndarray) -> FixedKernel:
+    def by_rows(cls, model: Any, X: Any, weights: np.ndarray) -> ModelKernel:
         """The same, with all else decided by rows and their weights."""
         gamma = gamma_of(model.gamma, X, weights)
         dtype = working_dtype(X, model.kernel, gamma, model.coef0, model.degree)
-        found = cls.of(model, gamma, dtype)
+        kernel = cls.of(model, gamma, dtype)
         if model.threshold != "auto" or model.kernel == "rbf":
-            return found
-        return replace(found, unit=_mean_of_diagonal(found.function, X.astype(dtype, copy=False)))
+            return kernel
+        return replace(kernel, unit=_mean_diagonal(kernel.function, X.astype(dtype, copy=False)))
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether rows hold Gram entries."""
+        return isinstance(self.options["kernel"], str) and self.options["kernel"] == "precomputed"
 
     @property
     def function(self) -> Kernel | None:
         """The function of two matrices; None if precomputed."""
-        return None if self.options["kernel"] == "precomputed" else self.function_by(_linear)
+        return None if self.is_precomputed else self.function_by(_linear)
 
     def function_by(self, product: Kernel) -> Kernel:
-        """The function of two matrices, given what multiplies one with the other transposed."""
+        """The function of two matrices, given one that computes ``A·Bᵀ``."""
         options = self.options
         return kernel_of(
             options["kernel"], self.gamma, options["coef0"], options["degree"], product
         )
 
     def check_same(self, model: Any) -> None:
-        """Refuse to go on if the parameters have changed since."""
+        """Refuse to continue if the parameters of the kernel were changed."""
         changed = [name for name, was in self.options.items() if getattr(model, name) != was]
         if changed:
             was = ", ".join(f"{name}={self.options[name]!r}" for name in changed)
@@ -67,28 +72,28 @@ class FixedKernel:
             )
 
 
-def _mean_of_diagonal(function: Kernel | None, X: Any) -> float:
-    """The mean entry of a row with itself; 1 where that is not positive.
-
-    >>> _mean_of_diagonal(_linear, np.array([[3.0, 4.0], [1.0, 0.0]]))
-    13.0
-    """
+def _mean_diagonal(function: Kernel | None, X: Any) -> float:
+    """The mean of K(x, x) over the rows; 1 if that is not positive."""
     if function is None:
         diagonal = np.asarray(X.diagonal(), dtype=np.float64)
     else:
-        some = range(0, X.shape[0], _DIAGONAL_ROWS)
-        blocks = [function(X[i : i + _DIAGONAL_ROWS], X[i : i + _DIAGONAL_ROWS]) for i in some]
-        diagonal = np.concatenate([np.diag(block) for block in blocks]).astype(np.float64)
+        blocks = (X[i : i + _DIAGONAL_ROWS] for i in range(0, X.shape[0], _DIAGONAL_ROWS))
+        diagonals = [np.diag(function(block, block)) for block in blocks]
+        diagonal = np.concatenate(diagonals).astype(np.float64)
     mean = float(diagonal.mean())
     return mean if 0 < mean < np.inf else 1.0
 
 
-def kernel_of(
-    kernel: Any, gamma: float, coef0: float, degree: float, product: Kernel | None = None
-) -> Kernel:
-    """The function of two matrices that makes a block of Gram entries.
+def _linear(A: Any, B: Any) -> np.ndarray:
+    return safe_sparse_dot(A, B.T, dense_output=True)
 
-    `product` multiplies one matrix with the other transposed.
+
+def kernel_of(
+    kernel: Any, gamma: float, coef0: float, degree: float, product: Kernel = _linear
+) -> Kernel:
+    """The function of two matrices that computes a block of Gram entries.
+
+    `product` computes ``A·Bᵀ``.
 
     >>> kernel_of("poly", gamma=1.0, coef0=1.0, degree=2)(np.eye(2), np.eye(2))
     array([[4., 1.],
@@ -96,14 +101,13 @@ def kernel_of(
     """
     if callable(kernel):
         return partial(_checked, kernel)
-    product = _linear if product is None else product
     if kernel == "linear":
         return product
     if kernel == "rbf":
         return partial(_gaussian, product=product, gamma=gamma)
 
     def entries(A: Any, B: Any) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):  # training says it, with advice
+        with np.errstate(over="ignore", invalid="ignore"):  # training reports it, with advice
             K = product(A, B)
             if gamma != 1:  # a pass over all entries
                 K *= K.dtype.type(gamma)
@@ -114,12 +118,9 @@ def kernel_of(
 
 
 def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
-    """The number behind ``"scale"`` and ``"auto"``, as :class:`sklearn.svm.SVC` has it.
+    """The number that ``"scale"`` and ``"auto"`` stand for, as in :class:`sklearn.svm.SVC`.
 
-    A row of weight 2 counts as two rows, here as everywhere.
-
-    >>> gamma_of("scale", np.array([[0.0, 2.0], [0.0, 2.0]]), np.ones(1))
-    0.5
+    A row of weight 2 counts as two rows.
     """
     if gamma == "auto":
         return 1.0 / X.shape[1]
@@ -139,10 +140,10 @@ def gamma_of(gamma: Any, X: Any, weights: np.ndarray) -> float:
 
 
 def working_dtype(X: Any, kernel: Any, gamma: float, coef0: float, degree: float) -> np.dtype:
-    """Single precision for single-precision data, unless that would spoil whole numbers.
+    """The precision of X, but double where single precision would round a kernel of whole numbers.
 
-    A linear or polynomial kernel of whole numbers is exact in single precision up to 2²⁴. Where it
-    may be larger (Cauchy-Schwarz: ``|x·y| <= R²``), double precision keeps it exact up to 2⁵³.
+    A linear or polynomial kernel of whole numbers is exact in single precision up to 2²⁴, in double
+    precision up to 2⁵³. Entries are bounded by Cauchy-Schwarz: ``|x·y| <= R²``.
 
     >>> pixels = np.full((2, 784), 255, np.float32)
     >>> working_dtype(pixels, "poly", 1.0, 1.0, 2), working_dtype(pixels / 255, "poly", 1.0, 1.0, 2)
@@ -161,12 +162,8 @@ def working_dtype(X: Any, kernel: Any, gamma: float, coef0: float, degree: float
     return np.dtype(np.float32 if largest <= EXACT_SINGLE else np.float64)
 
 
-def _linear(A: Any, B: Any) -> np.ndarray:
-    return safe_sparse_dot(A, B.T, dense_output=True)
-
-
 def _power(K: np.ndarray, degree: float) -> np.ndarray:
-    """K to the power `degree`, in place where that can be; whole ones by multiplication: exact."""
+    """K to the power `degree`, in place if possible; exact for whole numbers."""
     if not float(degree).is_integer():
         return np.power(K, K.dtype.type(degree), out=K)
     if degree == 0:
@@ -182,8 +179,7 @@ def _power(K: np.ndarray, degree: float) -> np.ndarray:
 def _gaussian(A: Any, B: Any, product: Kernel, gamma: float) -> np.ndarray:
     """``exp(-gamma·‖a - b‖²)`` by one product, ``‖a‖² - 2a·b + ‖b‖²``.
 
-    Rows far from the origin for their distances from each other would lose these in single
-    precision: then double precision is used.
+    In double precision if rows are so far from the origin that single precision would cancel.
     """
     a, b = _squared_lengths(A), _squared_lengths(B)
     longest = max([float(some.max()) for some in (a, b) if some.size], default=0.0)
@@ -194,7 +190,7 @@ def _gaussian(A: Any, B: Any, product: Kernel, gamma: float) -> np.ndarray:
     K *= K.dtype.type(-2.0)
     K += a[:, None]
     K += b
-    np.maximum(K, 0.0, out=K)  # equal rows may have come out a little apart
+    np.maximum(K, 0.0, out=K)  # rounding may make distances of equal rows negative
     K *= K.dtype.type(-gamma)
     return np.exp(K, out=K)
 
@@ -206,7 +202,7 @@ def _squared_lengths(A: Any) -> np.ndarray:
 
 
 def _checked(function: Any, A: Any, B: Any) -> np.ndarray:
-    """A callable's block, where it is one: anything may come back from a user's function."""
+    """The Gram entries that a user's function returns, checked."""
     K = function(A, B)
     K = np.asarray(K.toarray() if sparse.issparse(K) else K)
     if K.shape != (A.shape[0], B.shape[0]):
@@ -218,7 +214,7 @@ def _checked(function: Any, A: Any, B: Any) -> np.ndarray:
         raise TypeError(
             f"The kernel returned entries of type {K.dtype}; they must be real numbers."
         )
-    K = K.astype(A.dtype)  # a copy: the function may have returned what it keeps
+    K = K.astype(A.dtype)  # a copy: the function may keep what it returned
     if not np.isfinite(K).all():
         raise ValueError("The kernel returned NaN or infinity.")
     return K

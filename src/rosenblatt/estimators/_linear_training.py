@@ -1,47 +1,51 @@
-"""Training of linear classifiers at once."""
+"""fit and partial_fit of linear classifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt import training
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
-from rosenblatt.estimators._classifier import progress_bar
-from rosenblatt.estimators._input import checked_data, surveyed
-from rosenblatt.estimators._online_training import OnlineTraining
-from rosenblatt.estimators._targets import Targets, check_label_options
-from rosenblatt.estimators._threads import threads_of
-from rosenblatt.learners.examples import Examples, examples_of
-from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
+from rosenblatt.estimators._classifier import learns_online, progress_bar
+from rosenblatt.estimators._input import FLOATS, checked_data, refuse_bad_numbers
+from rosenblatt.estimators._linear_model import LinearModel
+from rosenblatt.estimators._process import threads_of, uninterrupted
+from rosenblatt.estimators._targets import (
+    Targets,
+    arrivals,
+    check_multilabel_options,
+    check_same_labels,
+    with_new_classes,
+)
+from rosenblatt.estimators._units import MeanSquare
+from rosenblatt.learners.examples import ONE, Examples, examples_of
+from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import n_problems
-from rosenblatt.learners.rates import idf_rates
+from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.training import Drawn, Plan, Progress
 
-_CACHED_WEIGHTS = 1 << 21  # weights that the caches of a processor hold
-
-
-def _falling(eta0: float, power: float, t: int) -> float:
-    return eta0 / t**power
+_CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches
 
 
 def _error_on(examples: Examples, rows: np.ndarray) -> Callable[[Any, bool], float]:
-    """The error of a learner on some examples, which are held out."""
+    """The function that validates a learner on some rows of the examples."""
     order = rows.astype(np.uint64)
     return lambda learner, averaged: learner.error(examples, order, averaged)
 
 
 @dataclass
 class Run:
-    """What a fit has to do: `training.run` of these; a learner of the same rule may do it."""
+    """The arguments of `training.run` for a fit; the learner may be replaced by an equal one."""
 
     learner: Any
     data: Any
@@ -49,14 +53,8 @@ class Run:
     progress: Progress
 
 
-class LinearTraining(OnlineTraining):
-    """fit and partial_fit of a linear classifier; what it learns by is its parameters."""
-
-    keep: str = "last"
-    fit_intercept: bool = True
-    intercept_scaling: Any = 1.0
-    feature_rates: Any = None
-    n_jobs: int | None = None
+class LinearTraining(LinearModel):
+    """fit and partial_fit of a linear classifier."""
 
     def fit(
         self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
@@ -71,7 +69,7 @@ class LinearTraining(OnlineTraining):
             dense or sparse: each column is a problem of two classes, and all are trained in one
             run.
         coef_init, intercept_init : arrays, default=None
-            Where to start; zero unless given.
+            Initial weights; zero by default.
         sample_weight : array (n,), default=None
             How many copies of itself each row stands for; need not be whole.
         X_val, y_val : default=None
@@ -90,8 +88,8 @@ class LinearTraining(OnlineTraining):
         array(['yes'], dtype='<U3')
         """
         with self._fitting(X, y, coef_init, intercept_init, sample_weight, X_val, y_val) as run:
-            if _device.chosen_device(self, run.data.examples, len(self.classes_)) == "cuda":
-                run.learner = _device.moved_to_cuda(run.learner)
+            if _device.linear_device(self, run.data.examples, len(self.classes_)) == "cuda":
+                run.learner = _device.linear_on_device(run.learner)
             with progress_bar(type(self).__name__, self.max_iter, self.verbose) as bar:
                 plan = replace(run.plan, callbacks=(*bar, *run.plan.callbacks))
                 for _ in training.run(run.learner, run.data, plan, run.progress):
@@ -103,57 +101,72 @@ class LinearTraining(OnlineTraining):
     def _fitting(
         self, X, y, coef_init=None, intercept_init=None, sample_weight=None, X_val=None, y_val=None
     ) -> Iterator[Run]:
-        """Check the input and draw up a run; the block trains, then what it learned is shown."""
+        """Check the input and prepare the run that the block must do; then set the attributes."""
         with checks.untouched_on_failure(self):
             self._check_parameters()
-            goes_on = self.warm_start and hasattr(self, "_shown")
-            start = (self.coef_, self.intercept_) if goes_on else (coef_init, intercept_init)
-            X, y = checked_data(self, X, y, finite=False, indices=False, several=True)
+            continues = self.warm_start and hasattr(self, "_shown")
+            start = (self.coef_, self.intercept_) if continues else (coef_init, intercept_init)
+            X, y = checked_data(self, X, y, finite=False, indices=False, multilabel=True)
             targets = Targets.of(y)
-            self.classes_ = targets.classes
-            if targets.sets is not None:
-                check_label_options(self)
+            self.classes_, multilabel = targets.classes, targets.sets is not None
+            if multilabel:
+                check_multilabel_options(self)
             omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
             out, omega_in = self._held_out(targets, omega, X_val, y_val, random)
             if X_val is not None:
                 X_val, y_val = checked_data(
-                    self, X_val, y_val, dtype=X.dtype, reset=False, several=True
+                    self, X_val, y_val, dtype=X.dtype, reset=False, multilabel=True
                 )
-                held = targets.alike(y_val)
+                held = targets.of_validation(y_val)
             examples = examples_of(X, targets.codes, omega_in, targets.sets)
-            given = checks.check_weights(sample_weight, len(y))
-            rows = float(np.broadcast_to(given, len(y)).sum())
-            found = surveyed(self, examples, X, rows, threads_of(self.n_jobs))
+            copies = np.broadcast_to(checks.check_weights(sample_weight, len(y)), len(y))
+            self._settle_multiclass(float(copies.sum()), multilabel)
+            found = self._survey(examples, X)
             order, draw, merged = checks.order_of(self.shuffle, examples, found.keys)
             examples = replace(self._packed(examples), omega=merged, screened=found.screened)
             validate = None
-            if X_val is not None:  # there is room for features that only these have
+            if X_val is not None:  # its rows may have columns that X does not have
                 others = examples.alike(X_val, held.codes, held.sets)
                 validate = _error_on(others, np.arange(len(others)))
                 examples = replace(examples, n_features=others.n_features, columns=others.columns)
             elif out is not None:
-                validate = _error_on(examples.reweighted(omega), np.sort(out))
-            self._settle_units(examples, rows, found.squares)
+                validate = _error_on(examples.reweighted(omega), out)
+            self._settle_units(examples, found.squares)
             learner = self._new_learner(examples, len(self.classes_))
             base = self._start(learner, examples, *start)
-            plan = self._plan(validate)
             data = Drawn(examples, order, draw, checks.seed_of(self.random_state, random))
-            run = Run(learner, data, plan, Progress())
+            run = Run(learner, data, self._plan(validate), Progress())
             yield run
-            self._show(run.learner, examples, base, plan, run.progress)
-            if self.calibrate is not None and out is not None:
-                out = np.sort(out)
-                self._calibrate_by(self._scores_of(_device.to_host(X)[out]), targets.truth(out))
-            elif self.calibrate is not None:
-                self._calibrate_by(self._scores_of(_device.to_host(X_val)), held.truth())
+            self._show(run, base)
+            if self.calibrate is not None:
+                rows = X_val if out is None else X[out]
+                truth = held.truth() if out is None else targets.truth(out)
+                self._calibrate_on(_device.to_host(self._scores_of(rows)), truth, anew=True)
 
     def _screens(self) -> bool:
-        """Whether the learner can pass over rows by a copy of them in 8 bits."""
-        return bool(self.update == "online")
+        """Whether the learner can skip rows by their copies in 8 bits."""
+        return False
+
+    def _survey(self, examples: Examples, X: Any) -> Survey:
+        """One look at all rows before training; NaN and infinity are refused."""
+        if _device.is_on_cuda(X):  # checked there
+            return Survey(True)
+        n_classes, pairwise = len(self.classes_), self.multiclass_ == "ovo"
+        copies = self._screens() and (pairwise or n_problems(n_classes, self.multiclass_) == 1)
+        found = survey(
+            examples,
+            keys=self.shuffle is True,
+            copies=copies and is_worth_a_copy(examples, self.max_iter, max(1, n_classes - 1)),
+            squares=self._has_auto() and self.feature_rates is None,
+            threads=threads_of(self.n_jobs),
+        )
+        if not found.is_finite:
+            refuse_bad_numbers(self, X)
+        return found
 
     def _packed(self, examples: Examples) -> Examples:
-        """The rows of fit; packed where there are many weights, for the caches or the rows.
+        """The rows of fit, packed if there are more weights than cached or stored numbers.
 
         Packing takes the time of several epochs and saves a part of each. An order of the caller's
         own may be that of a file, whose rows are packed: then the sums are made as there.
@@ -163,60 +176,15 @@ class LinearTraining(OnlineTraining):
         pays = (many or self.shuffle is not True) and not self._is_full()
         return examples.packed() if pays else examples
 
-    def _new_learner(self, examples: Examples, n_classes: int) -> Any:
-        """A learner on the processor that knows nothing yet."""
-        threads, multiclass = threads_of(self.n_jobs), self.multiclass_
-        one_book = self.max_updates is not None or self.keep == "best"
-        (thresholds, padding), rule = self._rule(n_classes), self._member_rule()
-        if rule is None and threads > 1 and n_classes > 2 and multiclass == "ovr" and one_book:
-            name = "keep='best'" if self.keep == "best" else "max_updates"
-            raise ValueError(
-                f"{name} counts over all classes together, which cannot be spread over "
-                f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
-            )
-        shared: dict[str, Any] = {
-            "multiclass": multiclass,
-            "padding": padding,
-            "averaging": self._averages(),
-            "rates": self._rates(examples),
-            "dtype": examples.dtype,
-            "dense": examples.is_dense,
-            "threads": threads,
-        }
-        if rule is not None:
-            from rosenblatt.learners.family import Family, FullFamily
-
-            kind = FullFamily if self._is_full() else Family
-            return kind(rule, n_classes, examples.n_features, **shared)
-        if examples.stored * n_classes < WORTH_STARTING:
-            shared["threads"] = 1
-        shared |= {"thresholds": thresholds, "batch": self.update == "batch"}
-        return Linear(n_classes, examples.n_features, **shared)
-
-    def _member_rule(self) -> Any:
-        """The named tuple of a member of the family and its parameters; None for the perceptron."""
-        raise NotImplementedError
-
-    def _is_full(self) -> bool:
-        """Whether a whole covariance matrix is kept."""
-        return getattr(self, "covariance", "diagonal") == "full"
-
-    def _rates(self, examples: Examples) -> np.ndarray:
-        if self.feature_rates is None:
-            return ONE_RATE
-        if isinstance(self.feature_rates, str):
-            return idf_rates(_device.hosted(examples))
-        rates = self._given_rates()
-        return rates if examples.columns is None else np.append(rates[examples.columns], 1.0)
-
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
-        """Give the learner the weights to start at; they are returned, if there are any."""
+        """Set the learner's initial weights; return them for all columns, or None if all zero."""
         if not self.fit_intercept and intercept is not None and np.any(intercept):
             raise ValueError("intercept_init needs fit_intercept=True.")
         n = n_problems(len(self.classes_), self.multiclass_)
-        shape = (n, self.n_features_in_)
-        weights = checks.initial_weights("coef_init", coef, shape, examples.dtype, n)
-        bias = checks.initial_weights("intercept_init", intercept, shape[:1], np.float64, n)
+        weights = checks.initial_weights(
+            "coef_init", coef, (n, self.n_features_in_), examples.dtype
+        )
+        bias = checks.initial_weights("intercept_init", intercept, (n,), np.float64)
         if coef is None and intercept is None:
             return None
         own = weights if examples.columns is None else weights[:, examples.columns]
@@ -224,29 +192,166 @@ class LinearTraining(OnlineTraining):
         learner.restore(replace(zero, weights=own, bias=bias))
         return weights
 
-    def _plan(self, validate=None, **more) -> Plan:
-        eta: float | Callable[[int], float] = float(self.eta0)
-        if callable(self.learning_rate):
-            eta = self.learning_rate
-        elif self.learning_rate != "constant":
-            eta = partial(_falling, self.eta0, {"inverse": 1, "sqrt": 0.5}[self.learning_rate])
-        return super()._plan(validate, eta=eta, keep=self.keep, **more)
-
-    def _show(self, learner, examples, base, plan, progress) -> None:
-        """Keep the learner, and the weights that the plan wants in the end."""
+    def _show(self, run: Run, base: np.ndarray | None) -> None:
+        """Set the attributes after a run; `base` are the initial weights."""
+        learner, progress = run.learner, run.progress
         learner.settle()
-        weights, bias = training.kept_weights(learner, plan, progress)
-        self._learner, self._places, self._base = learner.on_host(), examples.columns, base
+        weights, bias = training.kept_weights(learner, run.plan, progress)
+        self._learner, self._places, self._base = learner.on_host(), run.data.examples.columns, base
         self._learner.unmark()
         self._progress = progress
-        self._shown = Weights(self._in_columns(weights), bias)
+        self._shown = Weights(np.ascontiguousarray(self._in_columns(weights)), bias)
         checks.describe_run(self, progress)
         progress.kept, progress.cycle, progress.history = None, None, []
         if self.keep == "last" and not self.early_stopping and self._places is None:
-            self._shown = None  # the weights in use are those to predict with
+            self._shown = None  # those of the learner
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self.multiclass in ("auto", "ovr")
-        return tags
+    @available_if(learns_online)
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
+        """Learn from the rows once, in the given order.
+
+        Any split of the data into calls gives the same weights, bit for bit, and averages continue
+        across calls. The cost of a call is that of its rows, however many features there are. New
+        labels may appear in any call; as in online learning, a class is known from its first row
+        on, unless `classes` named it in the first call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        classes : array, default=None
+            Labels known in advance; only the first call looks at them. Of an indicator matrix one
+            entry per column.
+
+        Returns
+        -------
+        self : the fitted model
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> model = Perceptron.textbook().partial_fit([[2.0, 1.0]], [1], classes=[0, 1])
+        >>> model.partial_fit([[-1.0, 1.0], [5.0, 5.0]], [0, 2]).coef_
+        array([[-3.,  0.],
+               [-2., -5.],
+               [ 5.,  5.]])
+        """
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _learn(self, X, y, classes=None, sample_weight=None, predict_first=False) -> np.ndarray:
+        """Learn online; with `predict_first`, return the class numbers predicted before learning.
+
+        The number is -1 where no class was known, and for rows of weight zero.
+        """
+        with checks.untouched_on_failure(self):
+            scores_before = self._scores_before(X)
+            examples, y, weights = self._online_examples(X, y, classes, sample_weight)
+            multilabel, progress = y.ndim == 2, self._progress
+            if multilabel and predict_first:
+                raise ValueError(
+                    "Predictions before each label are for one label per row, but y is an "
+                    "indicator matrix: use partial_fit."
+                )
+            whole = [(0, len(y), self.classes_)]
+            parts = whole if multilabel else arrivals(y, self.classes_)
+            predicted = np.full(len(y), -1)
+            with uninterrupted():
+                for start, end, known in parts:
+                    codes = np.searchsorted(parts[-1][2], known)  # in the end
+                    has_new = known is not self.classes_  # the first row has the new class
+                    if predict_first and has_new:
+                        first = self._predicted_code(examples, start, known)
+                    self._learn_classes(examples, known)
+                    some, order = self._part(examples, y, weights, start, end)
+                    for rows, square in self._square.visits(some, order, self._learner.rates):
+                        self._use(square)
+                        if len(known) < 2:  # nothing to learn yet
+                            weight, guesses = some.weight_of(rows), 0
+                            self._learner.idle(weight)
+                            progress.steps += weight
+                            progress.visits += rows.size
+                        else:
+                            etas = self._plan().etas(progress.visits + 1, rows.size)
+                            tally = self._learner.walk(
+                                some, rows, etas, predict_first=predict_first
+                            )
+                            self._learner.settle()  # the caller may change the rows after this
+                            progress.count(tally)
+                            guesses = tally.predictions
+                        if predict_first:
+                            predicted[rows] = codes[guesses]
+                    if predict_first and has_new:
+                        predicted[start] = codes[first] if first >= 0 else -1
+            self._describe_online()
+            if scores_before is not None:
+                truth = y if multilabel else np.searchsorted(self.classes_, y)
+                self._calibrate_on(scores_before, truth, anew=False)
+        return predicted
+
+    def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The checked rows, labels and weights; the first call makes the learner."""
+        self._check_parameters()
+        is_first = not hasattr(self, "_learner")
+        dtype, X = FLOATS if is_first else self._learner.dtype, _device.rows_to_host(self, X)
+        X, y = checked_data(self, X, y, dtype=dtype, reset=is_first, indices=False, multilabel=True)
+        multilabel = y.ndim == 2
+        if y.dtype.kind in "fcO":
+            check_classification_targets(y)
+        if multilabel and classes is not None and len(classes) != y.shape[1]:
+            raise ValueError(
+                f"classes names {len(classes)} labels, but y has {y.shape[1]} columns."
+            )
+        weights = checks.check_weights(sample_weight, len(y))
+        examples = examples_of(X, np.zeros(len(y), np.int32))
+        if not is_first:
+            check_same_labels(y, self.classes_, self.multiclass_ == "labels")
+            if not multilabel:
+                checks.check_named(classes, self.classes_)
+            self._unpack(examples.is_dense)
+            return examples, y, weights
+        if multilabel:
+            check_multilabel_options(self)
+        named = np.unique(y[:0] if classes is None else classes)
+        self.classes_ = np.arange(y.shape[1]) if multilabel else named
+        self._settle_multiclass(0.0, multilabel)
+        self._square = MeanSquare(rows=0 if self._has_auto() else None)
+        self._learner = self._new_learner(examples, len(self.classes_))
+        self._progress, self._places = Progress(), None
+        return examples, y, weights
+
+    def _predicted_code(self, examples: Examples, row: int, known: np.ndarray) -> int:
+        """The number, among `known`, of the class predicted for a row; -1 if there is none yet."""
+        code, n_classes = 0, len(self.classes_)
+        if n_classes > 1:
+            scores = self._learner.scores(examples, np.array([row], np.uint64))
+            code = int(self._learner.problems.decide(scores)[0])
+        return int(np.searchsorted(known, self.classes_[code])) if n_classes else -1
+
+    def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
+        """Add the classes that are not known yet to the learner, with zero weights."""
+        if len(known) > len(self.classes_):
+            state = with_new_classes(self._learner.state(), self.classes_, known, self.multiclass_)
+            self._learner = self._new_learner(examples, len(known))
+            self._learner.restore(state)
+            self.classes_ = known
+
+    def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
+        """The examples with class numbers from `start` to `end`, and these rows in order."""
+        codes, omega, sets = np.zeros(len(y), np.int32), weights, None
+        if y.ndim == 2:
+            _, codes, sets = Targets.of(y)
+        else:
+            codes[start:end] = np.searchsorted(self.classes_, y[start:end])
+            omega = checks.weighted_by_class(weights, self.class_weight, self.classes_, codes)
+        order = np.arange(start, end, dtype=np.uint64)
+        if omega is not ONE:
+            order = order[np.broadcast_to(omega, len(y))[start:end] > 0]
+        return examples.relabelled(codes, omega, sets), order
+
+    def _describe_online(self) -> None:
+        """Set the attributes after online learning, which has no epochs and does not end."""
+        progress, self._shown = self._progress, None
+        progress.history, progress.row_updates, progress.stop_reason = [], None, None
+        checks.describe_run(self, progress)
+        self.n_iter_ = 1

@@ -1,4 +1,4 @@
-"""Fitted estimators as arrays and plain data, and back; nothing in a file can run."""
+"""Fitted estimators to arrays and JSON data, and back; files hold no code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 from rosenblatt import __version__, estimators
 from rosenblatt.estimators._checks import describe_run
 from rosenblatt.estimators._classifier import MOST_RECENT, Classifier
-from rosenblatt.estimators._kernel_functions import FixedKernel
+from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.estimators.rule_names import NAMES
 from rosenblatt.learners.examples import examples_of
@@ -25,10 +25,10 @@ Arrays = dict[str, np.ndarray]
 About = dict[str, Any]
 
 VERSION = 2
-# The estimators that are written so; a file without a name is of the first.
+# The estimators of the first format; a file that names none is of the first of them.
 LINEAR = tuple(dict.fromkeys(estimator for estimator, _ in NAMES.values()))
 KERNEL = "KernelPerceptron"
-FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # is it a kernel's
+FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}  # by is_kernel
 _COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
 _LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
 _LOG = ("problems", "rows", "taus", "times")
@@ -37,7 +37,7 @@ _CSR = ("data", "indices", "indptr")
 
 
 def to_file(model: Classifier) -> tuple[Arrays, About]:
-    """The arrays and the plain data of a fitted model."""
+    """The arrays and the JSON data of a fitted model."""
     name = type(model).__name__
     if not hasattr(model, "_progress"):
         raise ValueError(f"The {name} is not fitted; there is nothing to save yet.")
@@ -62,7 +62,7 @@ def to_file(model: Classifier) -> tuple[Arrays, About]:
 
 
 def from_file(arrays: Arrays, about: About) -> Classifier:
-    """The model that :func:`to_file` described; whatever does not fit is a ValueError."""
+    """The model that :func:`to_file` wrote; a ValueError if the file is inconsistent."""
     is_kernel = about["format"] == FORMATS[True]
     if about["version"] not in ((VERSION,) if is_kernel else (1, VERSION)):
         raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
@@ -81,8 +81,8 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         if len(model.feature_names_in_) != model.n_features_in_:
             raise ValueError("there are not as many feature names as features")
     counts = about["progress" if is_kernel else "state"]
-    told = [name for name in _COUNTS if name != "run" or not is_kernel]
-    progress = Progress(**{name: counts[name] for name in told})
+    names = [name for name in _COUNTS if name != "run" or not is_kernel]
+    progress = Progress(**{name: counts[name] for name in names})
     progress.history = [_epoch_from(epoch) for epoch in about["history"]]
     if is_kernel:
         _restore_dual(model, arrays, about)
@@ -93,12 +93,12 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         describe_run(model, progress)
         model.n_iter_ = int(about["n_iter"])
         progress.history = []
-    _give_recent(model, arrays)
+    _restore_recent(model, arrays)
     return model
 
 
 def _plain_parameters(model: Classifier) -> dict[str, Any]:
-    """The parameters of an estimator as plain data; callbacks and generators stay behind."""
+    """The parameters of an estimator as JSON data, without callbacks and random generators."""
     parameters: dict[str, Any] = model.get_params()
     if callable(parameters.get("learning_rate")):
         raise ValueError(
@@ -135,21 +135,21 @@ def _epoch_from(plain: dict[str, Any]) -> Epoch:
     return Epoch(**plain)
 
 
-def _give_recent(model: Any, arrays: Arrays) -> None:
-    """Give a model the scores that it is calibrated by."""
+def _restore_recent(model: Any, arrays: Arrays) -> None:
+    """Set the scores that a model is calibrated on."""
     model._recent = model._calibration = None
     if "recent.scores" not in arrays:
         return
     scores, codes, k = arrays["recent.scores"], arrays["recent.codes"], len(model.classes_)
-    several = getattr(model, "multiclass_", None) == "labels"
+    multilabel = getattr(model, "multiclass_", None) == "labels"
     fits = (
-        scores.shape == (len(codes), *(() if k == 2 and not several else (k,)))
+        scores.shape == (len(codes), *(() if k == 2 and not multilabel else (k,)))
         and scores.dtype == np.float64
         and codes.dtype == np.int64
-        and codes.shape == (scores.shape if several else (len(codes),))
+        and codes.shape == (scores.shape if multilabel else (len(codes),))
         and 0 < len(codes) <= MOST_RECENT
         and np.isfinite(scores).all()
-        and 0 <= codes.min() <= codes.max() < (2 if several else k)
+        and 0 <= codes.min() <= codes.max() < (2 if multilabel else k)
     )
     if not fits:
         raise ValueError("the scores to calibrate by do not fit the classes")
@@ -188,7 +188,7 @@ def _restore_linear(model: Any, arrays: Arrays, about: About) -> None:
 
 
 def _multiclass_from(about: About, model: Any) -> str:
-    """How classes are told apart; files of before the option "auto" have the parameter only."""
+    """The value of `multiclass_`; files from before the option "auto" have the parameter only."""
     found = about.get("multiclass", model.multiclass)
     given = ("auto", "ovr" if found == "labels" else found)
     if found not in ("ovr", "ovo", "joint", "labels") or model.multiclass not in given:
@@ -212,9 +212,9 @@ def _dual_arrays(model: Any) -> tuple[Arrays, About]:
         arrays["vectors"] = vectors
     about = {
         "n_features": model.n_features_in_,
-        "gamma": float(model._fixed.gamma),
-        "unit": float(model._fixed.unit),
-        "precision": model._fixed.dtype.name,
+        "gamma": float(model._kernel.gamma),
+        "unit": float(model._kernel.unit),
+        "precision": model._kernel.dtype.name,
         "rows_seen": model._rows_seen,
         "marked": state.marked,
         "kept": None if state.kept is None else state.kept.lines,
@@ -226,9 +226,9 @@ def _dual_arrays(model: Any) -> tuple[Arrays, About]:
 def _restore_dual(model: Any, arrays: Arrays, about: About) -> None:
     if about["precision"] not in ("float32", "float64"):
         raise ValueError(f"{about['precision']!r} is not a precision of this package")
-    fixed = FixedKernel.of(model, float(about["gamma"]), about["precision"])
-    model._fixed = replace(fixed, unit=float(about.get("unit", 1.0)))
-    if not 0 < model._fixed.unit < np.inf:
+    fixed = ModelKernel.of(model, float(about["gamma"]), about["precision"])
+    model._kernel = replace(fixed, unit=float(about.get("unit", 1.0)))
+    if not 0 < model._kernel.unit < np.inf:
         raise ValueError(f"{about['unit']!r} is not a mean of Gram entries")
     model._rows_seen, model.support_ = int(about["rows_seen"]), arrays["support"]
     expect("support", model.support_, np.int64, (len(model.support_),))
@@ -240,7 +240,7 @@ def _restore_dual(model: Any, arrays: Arrays, about: About) -> None:
         vectors = sparse.csr_array(tuple(arrays[f"vectors.{name}"] for name in _CSR), shape=shape)
         vectors.check_format(full_check=True)
         values = vectors.data
-    expect("vectors", values, model._fixed.dtype, values.shape)
+    expect("vectors", values, model._kernel.dtype, values.shape)
     if vectors.shape != shape:
         raise ValueError("the support vectors do not fit the support")
     model.support_vectors_ = vectors

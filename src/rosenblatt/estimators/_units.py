@@ -1,9 +1,9 @@
-"""What ``"auto"`` stands for: threshold and padding in units of the data, and the multiclass rule.
+"""What ``"auto"`` means: threshold and padding in units of the data, and the multiclass scheme.
 
-An update by a row x moves its own margin by ``η·(‖x‖² + c²)``. In units of that mean gain the best
-threshold is much the same for all data: docs/guide/settings.md has the study. Multiplying X by a
-number multiplies the gain, and with it the threshold, by its square: predictions stay as they are,
-to the last bit if the number is a power of two.
+An update by a row x moves its own margin by ``η·(‖x‖² + c²)``. In units of the mean of that gain,
+the best threshold is much the same for all data: docs/guide/settings.md has the study. Multiplying
+X by a number multiplies the threshold by its square, and predictions do not change (to the last
+bit if the number is a power of two).
 """
 
 from __future__ import annotations
@@ -20,32 +20,29 @@ from rosenblatt.estimators import _device
 from rosenblatt.kernels.measures import squared_lengths
 from rosenblatt.learners.examples import Examples
 
-GAINS = 2.0  # the threshold: how many updates by a typical row it takes to satisfy it
+GAINS = 2.0  # the threshold: how many updates by a typical row it takes to pass it
 PADDING = 0.5  # the padding constant, as a share of the root mean square length of the rows
-MOST_PAIRWISE = 16  # classes that are told apart pair by pair
-ROWS_THAT_DECIDE = 256  # of those that come one by one
+MOST_PAIRWISE = 16  # classes up to which "auto" is one against one
+ROWS_THAT_DECIDE = 256  # in online learning, the rows that the mean is taken over
 _BITS = 8
 
 
 @dataclass(frozen=True)
 class MeanSquare:
-    """The mean squared length of rows, rounded so that the order of adding up cannot be seen."""
+    """The mean squared length of rows, rounded so that it does not depend on their order."""
 
     value: float = 1.0
-    total: float = 0.0  # what it is made of while rows come one by one
-    rows: int | None = None  # None once the mean is settled
+    total: float = 0.0  # the sum so far, in online learning
+    rows: int | None = None  # the rows summed so far; None once the mean is final
 
     @classmethod
     def of(
         cls, examples: Examples, rates: np.ndarray, lengths: np.ndarray | None = None
     ) -> MeanSquare:
-        """That of all rows of positive weight, a row of weight 2 counting twice.
-
-        `lengths` are the squared lengths of all rows, if they are known.
-        """
+        """The weighted mean over all rows; `lengths` are their squared lengths, if known."""
         if lengths is None:
             everything = np.arange(len(examples), dtype=np.uint64)
-            lengths = lengths_of(examples, everything, rates)
+            lengths = _squared_lengths(examples, everything, rates)
         omega = examples.omega
         if omega.size == 1:
             return cls(_rounded(float(lengths.mean())))
@@ -55,18 +52,19 @@ class MeanSquare:
     def visits(
         self, examples: Examples, order: np.ndarray, rates: np.ndarray
     ) -> Iterator[tuple[np.ndarray, MeanSquare]]:
-        """The rows of an order in stretches, with the mean to learn by from each.
+        """The order in parts, each with the mean to learn by.
 
-        Row 1, 2, 4, ..., 256 renews the mean, which is that of all rows up to it: a function of the
-        rows in their order, however they are divided into calls.
+        Rows 1, 2, 4, ..., 256 update the mean to that of all rows so far: it depends on the rows in
+        their order, and not on how they are divided into calls.
         """
         if self.rows is None or not len(order):
             yield order, self
             return
         first, value = self.rows, self.value
-        lengths = lengths_of(examples, order[: ROWS_THAT_DECIDE - first], rates)
+        lengths = _squared_lengths(examples, order[: ROWS_THAT_DECIDE - first], rates)
         totals = np.add.accumulate(np.append(self.total, lengths)).tolist()
-        for start, end in stretches(first, len(order)):
+        cuts = [(1 << k) - 1 - first for k in range(ROWS_THAT_DECIDE.bit_length())]
+        for start, end in pairwise([0, *(cut for cut in cuts if 0 < cut < len(order)), len(order)]):
             row = first + start + 1
             if row & (row - 1) == 0:
                 value = _rounded(totals[start + 1] / row)
@@ -74,17 +72,11 @@ class MeanSquare:
             yield order[start:end], MeanSquare(value, totals[min(end, len(lengths))], rows)
 
 
-def lengths_of(examples: Examples, order: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The squared lengths of some rows, each feature times its rate.
-
-    >>> from rosenblatt.learners.examples import examples_of
-    >>> rows = examples_of(np.array([[3.0, 4.0], [1.0, 0.0]]), np.array([0, 1]))
-    >>> lengths_of(rows, np.arange(2, dtype=np.uint64), np.ones(1, np.float32))
-    array([25.,  1.])
-    """
+def _squared_lengths(examples: Examples, order: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The squared lengths of some rows, each feature times its rate."""
     X = getattr(examples.rows, "X", None)
     if _device.is_on_cuda(X):
-        return _device.device_lengths(X, rates)[order.astype(np.intp)]
+        return _device.squared_lengths_on_device(X, rates)[order.astype(np.intp)]
     lengths = np.empty(len(order))
     squared_lengths(examples.rows, order, rates, lengths)
     return lengths
@@ -93,10 +85,8 @@ def lengths_of(examples: Examples, order: np.ndarray, rates: np.ndarray) -> np.n
 def _rounded(number: float) -> float:
     """A positive number to eight binary digits; 1 instead of zero.
 
-    >>> _rounded(1000.0), _rounded(4000.0), _rounded(0.0)
-    (1000.0, 4000.0, 1.0)
-    >>> _rounded(1001.0)
-    1000.0
+    >>> _rounded(1000.0), _rounded(1001.0), _rounded(0.0)
+    (1000.0, 1000.0, 1.0)
     """
     if not math.isfinite(number):
         raise ValueError(
@@ -110,7 +100,7 @@ def _rounded(number: float) -> float:
 
 
 def padding_of(given: Any, square: float) -> float:
-    """The padding constant c."""
+    """The padding constant c, where rows have this mean squared length."""
     return float(given) if given != "auto" else _rounded(PADDING * math.sqrt(square))
 
 
@@ -122,35 +112,15 @@ def threshold_of(given: Any, square: float, padding: float, eta: float, joint: b
 
 
 def multiclass_of(
-    given: str, n_classes: int, rows: float, n_features: int, several: bool = False
+    given: str, n_classes: int, rows: float, n_features: int, multilabel: bool = False
 ) -> str:
-    """How several classes are told apart: pair by pair if they are few and rows are many.
+    """The value of `multiclass_`; "auto" is "ovo" if classes are few and rows many, else "joint".
 
     A pair learns from its own rows only, two in k: it needs at least as many of them as features.
-    Where a row may have several of the classes, each is a problem of its own (``"labels"``).
-
-    >>> multiclass_of("auto", 3, rows=150, n_features=4)
-    'ovo'
-    >>> multiclass_of("auto", 20, rows=11_314, n_features=62_061)
-    'joint'
     """
-    if several:
+    if multilabel:
         return "labels"
     if given != "auto":
         return given
-    in_pairs = 2 < n_classes <= MOST_PAIRWISE and n_features <= 2 * rows / n_classes
-    return "ovo" if in_pairs else "joint"
-
-
-def stretches(first: int, count: int) -> list[tuple[int, int]]:
-    """Where visits, after `first` of them, are cut: rows 1, 2, 4, ..., 256 each change the mean.
-
-    >>> stretches(0, 9)
-    [(0, 1), (1, 3), (3, 7), (7, 9)]
-    >>> stretches(5, 4)
-    [(0, 2), (2, 4)]
-    >>> stretches(255, 1000), stretches(256, 10)
-    ([(0, 1000)], [(0, 10)])
-    """
-    cuts = [(1 << k) - 1 - first for k in range(ROWS_THAT_DECIDE.bit_length())]
-    return list(pairwise([0, *(cut for cut in cuts if 0 < cut < count), count]))
+    by_pairs = 2 < n_classes <= MOST_PAIRWISE and n_features <= 2 * rows / n_classes
+    return "ovo" if by_pairs else "joint"

@@ -1,9 +1,8 @@
-"""A training run on disk: saved between two steps, continued as if nothing had happened.
+"""Checkpoints of training runs: a resumed run ends in the same model, bit for bit.
 
-The rows lie in a folder beside the checkpoint file, which knows how much of them there was. The
-file is replaced as a whole, so that a kill or a full disk at any moment leaves the one before.
-Both carry checksums: what is damaged is refused, so that a resumed run ends in the same model or
-not at all.
+The rows are in a folder beside the checkpoint file, which says how many of them belong to it. The
+file is replaced atomically, so that a kill or a full disk leaves the previous one. Both have
+checksums, and damage is refused.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
-from rosenblatt.files import claim, remove_leftovers
+from rosenblatt.files import acquire_lock, remove_leftovers
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State, Weights
-from rosenblatt.models.files import damage_is_named
+from rosenblatt.models.files import reporting_damage
 from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
@@ -41,7 +40,7 @@ _PLAIN = [f.name for f in fields(Progress) if f.type in ("int", "float", "str | 
 
 
 class Checkpoint:
-    """A folder that holds a run: written `seconds` after the last time, or so many `rows` after."""
+    """A folder with a saved run, which is saved again after `seconds`, or after `rows` visits."""
 
     format, version = "rosenblatt-checkpoint", 5
     unreadable = "a checkpoint that this release can read"
@@ -49,21 +48,18 @@ class Checkpoint:
 
     def __init__(self, folder: Path, seconds: float = 60.0, rows: int | None = None) -> None:
         self.folder, self.seconds, self.rows = Path(folder), seconds, rows
-        self.file, self.row_folder = self.folder / "checkpoint", self.folder / self.rows_name
-        self.lock = self.folder / "lock"  # what a run holds while it uses the folder
+        self.file, self.row_cache = self.folder / "checkpoint", self.folder / self.rows_name
+        self.lock = self.folder / "lock"  # held by the run that uses the folder
         self._last, self._visits = monotonic(), 0
 
     @contextmanager
-    def held(self, resume: bool) -> Iterator[None]:
-        """Keep other runs out of the folder, and remove what killed ones left unfinished.
+    def locked(self, resume: bool) -> Iterator[None]:
+        """Lock the folder, and remove temporary files of killed runs.
 
-        Raises
-        ------
-        DataError
-            If another run is using the folder, or one is saved there that is not to go on.
+        Raises DataError if another run uses the folder, or a saved run is not to be resumed.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = claim(self.lock)
+        lock = acquire_lock(self.lock)
         if lock is None:
             raise DataError(
                 "another run uses this checkpoint folder; wait for it, or take another folder",
@@ -80,7 +76,7 @@ class Checkpoint:
                 self.lock.unlink(missing_ok=True)
 
     def step(self, run: FileRun) -> None:
-        """Save the run if it is time to."""
+        """Save the run if it is due."""
         visits = len(run.rows.store) + sum(progress.visits for progress in run.runs)
         enough = self.rows is not None and abs(visits - self._visits) >= self.rows
         if enough or monotonic() - self._last >= self.seconds:
@@ -88,7 +84,7 @@ class Checkpoint:
             self._visits = visits
 
     def save(self, run: FileRun) -> None:
-        """Write the run down; the rows first, then what refers to them."""
+        """Save the run: the rows first, then the file that refers to them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays, own = self._contents(run)
         if run.progress.kept is not None:
@@ -105,12 +101,12 @@ class Checkpoint:
         self._last = monotonic()
 
     def stopped(self, run: FileRun) -> str:
-        """Save a run that is asked to stop; what to say of it."""
+        """Save an interrupted run; returns the message for the user."""
         self.save(run)
         return f"stopped; go on with the same command and --resume ({self.file})"
 
     def _contents(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arrays of a run and what goes with them, once the rows are on the disk."""
+        """The arrays and the plain data of a run, once its rows are on disk."""
         source, rows = run.source, run.rows
         rows.store.flush(sync=True)
         state = run.learner.state()
@@ -133,33 +129,25 @@ class Checkpoint:
         return arrays, about
 
     def resume(self, run: FileRun) -> bool:
-        """Put a fresh run where the saved one was; False if there is none yet.
+        """Begin a run, and restore the saved one, if any; returns whether there was one.
 
-        Raises
-        ------
-        ModelFormatError
-            If the file is damaged, or of a run with other data or other settings.
+        Raises ModelFormatError if the file is damaged, or of a run with other data or settings.
         """
-        found = self._read(run)
-        run.begin()
-        if found is not None:
-            with damage_is_named(str(self.file)):
-                self._restore(run, *found)
-        return found is not None
-
-    def _read(self, run: FileRun) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What was saved, if it is of this run."""
         if not self.file.exists():
-            return None
+            run.begin()
+            return False
         arrays, about = tensorfile.read(self.file, sealed=True)
         if about.get("format") != self.format or about.get("version") != self.version:
             raise ModelFormatError(f"{self.file} is not {self.unreadable}")
-        with damage_is_named(str(self.file)):
+        with reporting_damage(str(self.file)):
             self._must_match(run, about)
-        return arrays, about
+        run.begin()
+        with reporting_damage(str(self.file)):
+            self._restore(run, arrays, about)
+        return True
 
     def _restore(self, run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
-        """Put a run where a saved one was, once all of it is known to fit together."""
+        """Restore a run, once all parts are known to fit together."""
         source, rows, bits = run.source, run.rows, run.source.features.ngrams.bits
         columns = unpack_columns(arrays, bits)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
@@ -169,7 +157,7 @@ class Checkpoint:
         rows.store.close()
         sets = _label_sets(about["label_sets"], len(classes))
         n_codes = len(sets) if several else len(classes)
-        rows.store = Store.restored(self.row_folder, about["store"], len(columns), max(1, n_codes))
+        rows.store = Store.restored(self.row_cache, about["store"], len(columns), max(1, n_codes))
         rows.numbering = Numbering(1 << bits, columns)
         if "scales" in arrays:
             known = min(len(arrays["scales"]), len(columns))
@@ -195,7 +183,7 @@ class Checkpoint:
 
     @staticmethod
     def _restore_progress(run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
-        """Tell a run where its phases stood, and what held-out rows decided."""
+        """Restore the progress of all phases, and what held-out rows decided."""
         run.runs = [_progress_from(plain) for plain in about["runs"]]
         run.held_out = HeldOut.from_json(about["held_out"])
         if len(run.runs) not in (1, 2):
@@ -205,9 +193,9 @@ class Checkpoint:
             run.progress.kept = Kept(weights, *about["runs"][-1]["kept"])
 
     def remove(self) -> None:
-        """Remove what was saved: the run is over. The model is on the disk by now."""
+        """Remove the saved run, once the model is saved."""
         self.file.unlink(missing_ok=True)
-        shutil.rmtree(self.row_folder, ignore_errors=True)
+        shutil.rmtree(self.row_cache, ignore_errors=True)
 
     def _must_match(self, run: FileRun, about: dict[str, Any]) -> None:
         self._must_have_same_data(run, about)
@@ -230,7 +218,7 @@ class Checkpoint:
 
 
 def _label_sets(members: Any, n_classes: int) -> LabelSets:
-    """The sets of labels that a checkpoint names, checked."""
+    """The label sets of a checkpoint, checked."""
     for codes in members:
         if not all(type(code) is int and 0 <= code < n_classes for code in codes):
             raise ValueError("a set of labels names a label that is not there")
@@ -241,7 +229,7 @@ def _label_sets(members: Any, n_classes: int) -> LabelSets:
 
 
 def _state_of(arrays: dict[str, Any], problems: int, features: int) -> State:
-    """What a learner of so many problems and, at most, features has learned."""
+    """The checked state of a learner; it may have fewer features than there are by now."""
     state = state_from(arrays, "learner.", problems)
     n = state.weights.shape[1]
     if n > features:
@@ -255,7 +243,7 @@ def _state_of(arrays: dict[str, Any], problems: int, features: int) -> State:
 
 
 def _plain_progress(progress: Progress) -> dict[str, Any]:
-    """Where a run stands, as plain data."""
+    """The progress of a phase as plain data, without weights."""
     kept = progress.kept
     return {name: getattr(progress, name) for name in _PLAIN} | {
         "counts": asdict(progress.counts),
@@ -265,7 +253,7 @@ def _plain_progress(progress: Progress) -> dict[str, Any]:
 
 
 def _progress_from(plain: dict[str, Any]) -> Progress:
-    """Where a run stands, from what :func:`_plain_progress` told; without weights."""
+    """The inverse of :func:`_plain_progress`."""
     return Progress(
         **{name: plain[name] for name in _PLAIN},
         counts=Counts(**plain["counts"]),

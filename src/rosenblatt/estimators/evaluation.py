@@ -1,4 +1,4 @@
-"""How well a model does on a file whose labels are known."""
+"""Evaluate a model on a file with labels."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ RANKS = (1, 3, 5)
 _MOST_SCORES = 1 << 26
 
 
-class _Counted:
-    """What follows from how often a class was predicted rightly, was predicted, and was there."""
+class _ClassCounts:
+    """Measures from the number of rows per class: predicted rightly, predicted, and true."""
 
     classes: tuple[str, ...]
     hits: Any
-    said: Any
+    predicted: Any
     true: Any
 
     @property
     def macro_f1(self) -> float:
         """The mean F1 of the classes that have rows or were predicted."""
-        met = self.said + self.true > 0
-        f1 = 2 * self.hits[met] / (self.said + self.true)[met]
-        return float(f1.mean()) if met.any() else 0.0
+        total = self.predicted + self.true
+        f1 = 2 * self.hits[total > 0] / total[total > 0]
+        return float(f1.mean()) if f1.size else 0.0
 
     def by_class(self) -> dict[str, dict[str, float]]:
-        """Precision, recall, F1 and the number of rows, for each class."""
+        """Precision, recall, F1 and number of rows of each class."""
         return {
             name: {
-                "precision": float(self.hits[c] / max(1, self.said[c])),
+                "precision": float(self.hits[c] / max(1, self.predicted[c])),
                 "recall": float(self.hits[c] / max(1, self.true[c])),
-                "f1": float(2 * self.hits[c] / max(1, self.said[c] + self.true[c])),
+                "f1": float(2 * self.hits[c] / max(1, self.predicted[c] + self.true[c])),
                 "rows": int(self.true[c]),
             }
             for c, name in enumerate(self.classes)
@@ -46,8 +46,8 @@ class _Counted:
 
 
 @dataclass(frozen=True)
-class Evaluation(_Counted):
-    """The confusion matrix of a model on a file, and what follows from it.
+class Evaluation(_ClassCounts):
+    """The confusion matrix of a model on a file, and measures from it.
 
     >>> result = Evaluation(("neg", "pos"), np.array([[40, 10], [5, 45]]))
     >>> result.accuracy, [round(end, 3) for end in result.interval()]
@@ -57,31 +57,30 @@ class Evaluation(_Counted):
     """
 
     classes: tuple[str, ...]
-    confusion: np.ndarray  # rows of each true class (first) that were taken for each class (second)
-    # For curves, if they were to be kept: the scores of each row, one for two classes and else one
-    # a class, and its true class number.
+    confusion: np.ndarray  # rows per true class (first) and predicted class (second)
+    # For curves, if kept: the scores (rows,) or (rows, classes), and the true class numbers.
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
     truth: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
-    bad: int = 0  # rows that were left out
-    trained_on: list[str] = field(default_factory=list)  # files judged that the model learned from
+    bad: int = 0  # rows that were skipped
+    trained_on: list[str] = field(default_factory=list)  # evaluated files used in training
     reliability: Reliability | None = None  # of the probabilities, if the model has them
 
     hits = property(lambda self: np.diag(self.confusion))
-    said = property(lambda self: self.confusion.sum(axis=0))
+    predicted = property(lambda self: self.confusion.sum(axis=0))
     true = property(lambda self: self.confusion.sum(axis=1))
 
     @property
     def rows(self) -> int:
-        """How many rows were judged."""
+        """The number of rows."""
         return int(self.confusion.sum())
 
     @property
     def accuracy(self) -> float:
-        """The share of rows whose class was predicted."""
+        """The share of rows that were predicted right."""
         return float(np.trace(self.confusion) / max(1, self.rows))
 
     def interval(self, z: float = 1.959964) -> tuple[float, float]:
-        """Wilson's interval for the accuracy on rows of the same kind, of 95 % by default."""
+        """Wilson's confidence interval of the accuracy, 95 % by default."""
         n, p = max(1, self.rows), self.accuracy
         middle = (p + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
@@ -93,7 +92,7 @@ class Evaluation(_Counted):
         return mean_area(self.scores, self.truth) if len(self.truth) else None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The measures as plain data."""
         calibration = None
         if self.reliability is not None:
             calibration = {
@@ -116,8 +115,8 @@ class Evaluation(_Counted):
 
 
 @dataclass(frozen=True)
-class LabelEvaluation(_Counted):
-    """Counts of labels that were right, where a row may have several, and what follows from them.
+class LabelEvaluation(_ClassCounts):
+    """Counts of predicted labels on multilabel rows, and measures from them.
 
     >>> counts = np.array([[3, 1], [4, 2], [4, 1]])
     >>> result = LabelEvaluation(("a", "b"), 5, *counts, {1: (0.8, 0.8)}, 0, [])
@@ -128,21 +127,20 @@ class LabelEvaluation(_Counted):
     classes: tuple[str, ...]
     rows: int
     hits: np.ndarray
-    said: np.ndarray
+    predicted: np.ndarray
     true: np.ndarray
-    # Precision and recall of the K labels of the largest scores, by K: the share of these that are
-    # right, and the share of all labels that is among them (as fastText counts them).
+    # Precision and recall at K: of the K labels with the largest scores, as fastText counts them.
     at_rank: dict[int, tuple[float, float]]
     bad: int
     trained_on: list[str]
 
     @property
     def micro_f1(self) -> float:
-        """The F1 of all labels of all rows together."""
-        return float(2 * self.hits.sum() / max(1, self.said.sum() + self.true.sum()))
+        """The F1 over all labels of all rows."""
+        return float(2 * self.hits.sum() / max(1, self.predicted.sum() + self.true.sum()))
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The measures as plain data."""
         ranks = {
             f"{what}_at_{k}": values[i]
             for k, values in self.at_rank.items()
@@ -160,10 +158,10 @@ class LabelEvaluation(_Counted):
 
 
 def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluation:
-    """Judge a model on a source that was opened with its features and classes.
+    """Evaluate a model on a source that was opened with its features and classes.
 
-    Scores are kept for the area under the ROC curve: they take memory for every row and class, and
-    are dropped when there are more than 2^26, unless they are asked for.
+    Scores are kept for the area under the ROC curve; more than 2^26 are dropped unless
+    `keep_scores`.
     """
     k, kept = len(model.classes), 0
     confusion = np.zeros((k, k), dtype=np.int64)
@@ -188,30 +186,27 @@ def evaluate(model: Model, source: Source, keep_scores: bool = False) -> Evaluat
 
 
 def evaluate_labels(model: Model, source: Source) -> LabelEvaluation:
-    """Judge a model of several labels on a source that was opened with its features and classes."""
+    """Evaluate a multilabel model on a source opened with its features and classes."""
     k, n = len(model.classes), 0
     counts = np.zeros((3, k), dtype=np.int64)
     right = {rank: 0 for rank in RANKS if rank <= k}
     for rows, truth in labelled(model, source):
         scores = model.scores(rows)
-        said = model.decide_labels(scores)
-        counts += np.stack([(said & truth).sum(axis=0), said.sum(axis=0), truth.sum(axis=0)])
+        found = model.decide_labels(scores)
+        counts += np.stack([(found & truth).sum(axis=0), found.sum(axis=0), truth.sum(axis=0)])
         best = np.argsort(-scores, axis=1, kind="stable")
         for rank in right:
             right[rank] += int(np.take_along_axis(truth, best[:, :rank], axis=1).sum())
         n += len(truth)
     total = max(1, int(counts[2].sum()))
     at_rank = {rank: (hits / (rank * n), hits / total) for rank, hits in right.items()}
-    hits, said, true = counts
+    hits, predicted, true = counts
     trained_on = seen_in_training(model, source)
-    return LabelEvaluation(model.classes, n, hits, said, true, at_rank, source.bad, trained_on)
+    return LabelEvaluation(model.classes, n, hits, predicted, true, at_rank, source.bad, trained_on)
 
 
 def seen_in_training(model: Model, source: Source) -> list[str]:
-    """The files of a source that the model was trained on, by their fingerprints.
-
-    A copy has the fingerprint of its original, by any name; a file that was changed, sorted or
-    packed anew has another one.
+    """The files of a source that the model was trained on, by fingerprints of their content.
 
     >>> from rosenblatt import data, train
     >>> frame = {"label": ["a", "b"] * 20, "x": [1.0, 2.0] * 20}

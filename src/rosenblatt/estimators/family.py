@@ -1,4 +1,4 @@
-"""The family of the perceptron as scikit-learn classifiers: each adds its rule to one base."""
+"""The members of the perceptron's family as scikit-learn classifiers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,10 @@ from rosenblatt.rules import gradient, passive_aggressive, projected, second_ord
 
 
 class FamilyClassifier(LinearTraining):
-    """A linear classifier that learns by a rule of the family.
+    """The base of the family: a subclass has its own parameters and rule (`_member_rule`).
 
-    A subclass has its own parameters and says which (`_member_rule`). The parameters that all
-    share, and the attributes of a fitted model, are those of :class:`rosenblatt.Perceptron`.
+    The other parameters and the attributes are those of :class:`rosenblatt.Perceptron`.
     """
-
-    def _screens(self) -> bool:
-        return False
 
     @property
     def variances_(self) -> np.ndarray:
@@ -42,9 +38,9 @@ class PassiveAggressive(FamilyClassifier, kw_only=False):
     Parameters
     ----------
     C : float, default=1.0
-        Aggressiveness: the largest step of variant I; what a squared loss weighs in variant II.
+        Aggressiveness: the largest step of variant I; the weight of the squared loss in variant II.
     variant : {"", "I", "II"}, default="I"
-        "" repairs every margin in full, whatever it takes.
+        "" has no limit: every margin is raised to 1.
     **others : as for :class:`Perceptron` (`multiclass`, `keep`, `shuffle`, `max_iter`, `tol` ...)
 
     Notes
@@ -72,15 +68,15 @@ class PassiveAggressive(FamilyClassifier, kw_only=False):
 
 
 class AROW(FamilyClassifier, kw_only=False):
-    """Adaptive regularisation of weights: variances shrink where weights are known.
+    """Adaptive regularisation of weights: variances shrink as features are seen.
 
-    It takes noise in the labels well: an example is never learned in full. A good first choice for
+    It is robust to wrong labels: an example is never fitted in full. A good first choice for
     one pass over many sparse features.
 
     Parameters
     ----------
     r : float, default=1.0
-        The larger, the less a single example is believed.
+        The larger, the smaller the influence of a single example.
     covariance : {"diagonal", "full"}, default="diagonal"
         A variance for each weight, or a matrix for all of them (2,048 features at most).
     **others : as for :class:`Perceptron` (`multiclass`, `keep`, `shuffle`, `max_iter`, `tol` ...)
@@ -114,7 +110,7 @@ class AROW(FamilyClassifier, kw_only=False):
 
 
 class NAROW(FamilyClassifier, kw_only=False):
-    """Narrow AROW: only variances above a bound are shrunk.
+    """Narrow AROW: only examples of large variance cause updates.
 
     Parameters
     ----------
@@ -139,9 +135,9 @@ class NAROW(FamilyClassifier, kw_only=False):
 
 
 class ConfidenceWeighted(FamilyClassifier, kw_only=False):
-    """Confidence-weighted learning: after each step an example is right with a probability.
+    """Confidence-weighted learning: each example is fitted until it is right with a probability.
 
-    Every example is learned in full, so that wrong labels hurt: see :class:`SCW` and
+    Every example is fitted in full, so that wrong labels do harm: see :class:`SCW` and
     :class:`AROW`.
 
     Parameters
@@ -167,12 +163,12 @@ class ConfidenceWeighted(FamilyClassifier, kw_only=False):
 
 
 class SCW(FamilyClassifier, kw_only=False):
-    """Soft confidence-weighted learning: as :class:`ConfidenceWeighted`, at most so much.
+    """Soft confidence-weighted learning: :class:`ConfidenceWeighted` with limited steps.
 
     Parameters
     ----------
     C : float, default=1.0
-        What a loss weighs against the change that would undo it.
+        The weight of the loss against the change of the weights.
     confidence : float, default=0.9
         The probability with which an example should be right, above 0.5 and below 1.
     variant : {"I", "II"}, default="I"
@@ -201,12 +197,12 @@ class SCW(FamilyClassifier, kw_only=False):
 
 
 class NormalHerd(FamilyClassifier, kw_only=False):
-    """Gaussian herding: a velocity field moves a herd of weight vectors past an example.
+    """Gaussian herding: a linear map moves a normal distribution of weights past an example.
 
     Parameters
     ----------
     C : float, default=1.0
-        What a loss weighs.
+        The weight of the loss.
     covariance : {"diagonal", "full"}, default="diagonal"
         As for :class:`AROW`.
     **others : as for :class:`Perceptron`
@@ -233,10 +229,9 @@ class SecondOrderPerceptron(FamilyClassifier, kw_only=False):
     Parameters
     ----------
     whiten : {"mistakes", "all"}, default="mistakes"
-        Which examples the covariance takes in. The paper proves its bound for the mistakes.
+        Which examples the covariance is updated by. The paper proves its bound for the mistakes.
     covariance : {"full", "diagonal"}, default="full"
-        The paper keeps the whole matrix; it is for 2,048 features at most. The diagonal is an
-        approximation for more.
+        The paper keeps the full matrix (2,048 features at most); the diagonal approximates it.
     **others : as for :class:`Perceptron`
 
     Examples
@@ -261,7 +256,7 @@ class ALMA(FamilyClassifier, kw_only=False):
     alpha : float, default=0.9
         The margin found is at least 1 - alpha times the largest, if a line separates the classes.
     B : float or None, default=None
-        What γ_k = B/sqrt(k) begins with; None is the paper's sqrt(8)/alpha. Others use 1/alpha.
+        The B of γ_k = B/sqrt(k); None is the paper's sqrt(8)/alpha. Others use 1/alpha.
     C : float, default=sqrt(2)
         The size of the steps.
     normalize : bool, default=True
@@ -292,7 +287,7 @@ class ALMA(FamilyClassifier, kw_only=False):
 
 
 class ROMMA(FamilyClassifier, kw_only=False):
-    """The relaxed online maximum margin algorithm: the shortest weights by two constraints.
+    """The relaxed online maximum margin algorithm: the shortest weights under two constraints.
 
     Parameters
     ----------
@@ -317,7 +312,7 @@ class ROMMA(FamilyClassifier, kw_only=False):
 
 
 class OnlineGradient(FamilyClassifier, kw_only=False):
-    """Gradient steps on the loss of one example after the other.
+    """Stochastic gradient steps on the loss of each example.
 
     Parameters
     ----------
@@ -335,13 +330,13 @@ class OnlineGradient(FamilyClassifier, kw_only=False):
     l1_ratio : float, default=0.15
         The share of L1 in ``"elasticnet"``.
     delta : float, default=1.0
-        AdaGrad's δ, FTRL's β: what is added to the root of the sum of squared gradients.
+        AdaGrad's δ, FTRL's β: added to the root of the sum of squared gradients.
     **others : as for :class:`Perceptron`
 
     Notes
     -----
-    Penalties do not touch the intercept. They are applied to a weight when it is next used, which
-    comes to the same; an average takes it as it was when last used.
+    Penalties do not touch the intercept. They are applied lazily, when a weight is next used, with
+    the same result; an average takes the weight as it was when last used.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The options of :func:`rosenblatt.train`: how it reads, and settings that it refuses."""
+"""The options of :func:`rosenblatt.train`: how to read, and checks of the settings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from rosenblatt import data
 from rosenblatt.data import Source
 from rosenblatt.data.files import STDIN
-from rosenblatt.data.labels import joined_name
-from rosenblatt.data.schema import refuse_idle
+from rosenblatt.data.labels import joined_label
+from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_run import Settings
 from rosenblatt.estimators.held_out import Target
@@ -20,12 +20,12 @@ from rosenblatt.models.calibration import METHODS
 from rosenblatt.models.model import Model
 
 _OF_NGRAMS = ("ngrams", "analyzer", "bits")
-# What the features of a source or a model hold; the other options say how a file is taken apart.
+# Options that the features of a source or a model decide; the others are about parsing files.
 _OF_FEATURES = ("label", "text", "columns", *_OF_NGRAMS, "missing", "label_separator")
 
 
 def check_settings(settings: Settings, has_valid: bool, has_checkpoint: bool, resume: bool) -> None:
-    """Refuse settings that have no meaning, or contradict each other."""
+    """Refuse settings that are invalid or contradict each other."""
     s = settings
     if resume and not has_checkpoint:
         raise OptionError("resume needs checkpoint, the folder that the run was saved in")
@@ -54,7 +54,7 @@ def check_settings(settings: Settings, has_valid: bool, has_checkpoint: bool, re
 
 
 def checked_class_weights(given: str | Mapping[str, float] | None) -> str | dict[str, float] | None:
-    """Weights of classes, checked."""
+    """Class weights, checked and as floats."""
     if given is None or given == "balanced":
         return given
     if not isinstance(given, Mapping):
@@ -67,7 +67,7 @@ def checked_class_weights(given: str | Mapping[str, float] | None) -> str | dict
 
 
 def check_several_labels(source: Source, settings: Settings, tunes: bool) -> None:
-    """Refuse what has a meaning only where each row has one label."""
+    """Refuse settings that need exactly one label per row, if rows may have several."""
     if source.features.separator is None:
         return
     idle = {
@@ -82,7 +82,7 @@ def check_several_labels(source: Source, settings: Settings, tunes: bool) -> Non
 
 
 def check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
-    """Refuse to tune where that has no meaning."""
+    """Refuse to tune where that is impossible."""
     if goes_on:
         raise OptionError("tune begins anew: the model to go on from has its settings")
     if is_saved:
@@ -93,7 +93,7 @@ def check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """What :func:`rosenblatt.train` is told about reading; see there.
+    """The options of :func:`rosenblatt.train` about reading; see there.
 
     >>> frame = {"label": ["a", "b"], "text": ["so good", "so bad"]}
     >>> Reading(ngrams=3).open(frame).features.ngrams.high
@@ -113,10 +113,10 @@ class Reading:
     skip_bad_rows: bool = False
 
     def open(self, files: Any, start: Model | None = None, first: Source | None = None) -> Source:
-        """A source; one for validation reads as `first` does, one to go on as `start` does."""
+        """Open a source; with the features of `start`, or of `first` for validation files."""
         if isinstance(files, Source):
             if first is None:
-                refuse_idle("opened", vars(self))
+                refuse_unused_options("opened", vars(self))
             return files
         if start is not None:
             self._check_start(start)
@@ -125,18 +125,18 @@ class Reading:
         if first is not None:
             return data.open(files, features=first.features, **self._of_files())
         source = data.open(files, **self.options())
-        refuse_idle(source.format, vars(self))
+        refuse_unused_options(source.format, vars(self))
         return source
 
     def open_again(self, files: Any, source: Source, ngrams: Ngrams) -> Source:
-        """The files of a source with other n-grams."""
+        """Open the files of a source again, with other n-grams."""
         if isinstance(files, Source):
             raise OptionError("tune opens the files itself: give their names, not an open source")
         features = replace(source.features, ngrams=ngrams)
         return data.open(files, features=features, **self._of_files())
 
     def options(self, start: Model | None = None) -> dict[str, Any]:
-        """The options of :func:`rosenblatt.data.open`; without n-grams for a model to go on."""
+        """The options of :func:`rosenblatt.data.open`; without n-grams if a model decides them."""
         given = {name: value for name, value in vars(self).items() if name not in _OF_NGRAMS}
         if start is not None:
             self._check_start(start)
@@ -146,19 +146,19 @@ class Reading:
 
     @property
     def has_ngrams(self) -> bool:
-        """Whether something was asked for about n-grams."""
+        """Whether any option about n-grams was given."""
         return any(getattr(self, name) is not None for name in _OF_NGRAMS)
 
     def _check_start(self, start: Model) -> None:
-        """Refuse options that the model to go on from decides about."""
+        """Refuse options that the start model decides."""
         given = [name for name in _OF_FEATURES if getattr(self, name) is not None]
-        if joined_name(self.label) == start.features.label and "label" in given:
+        if joined_label(self.label) == start.features.label and "label" in given:
             given.remove("label")
         if given:
             raise OptionError(f"the model to go on from decides about {', '.join(given)}")
 
     def _of_files(self) -> dict[str, Any]:
-        """The options that do not speak of features."""
+        """The options about parsing files."""
         return {name: value for name, value in vars(self).items() if name not in _OF_FEATURES}
 
     def _hashing(self) -> Ngrams:

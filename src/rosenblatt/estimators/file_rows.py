@@ -1,4 +1,4 @@
-"""The rows of a source: read, kept and learned from in the first epoch, visited again in others."""
+"""The rows of a training run over files: read and stored in the first epoch, then shuffled."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _NO_ROWS = np.empty(0, np.uint64)
 
 
 class FileRows:
-    """Where a run over files gets its rows from (:class:`rosenblatt.training.order.Data`).
+    """The data of a run over files (:class:`rosenblatt.training.order.Data`).
 
-    The first epoch visits the rows in the order of the files while these are read, and keeps them,
-    packed, in a :class:`~rosenblatt.data.store.Store`. Later epochs visit the kept rows in an order
-    that depends on the seed and the epoch alone. When a class turns up that the learner does not
-    know, learning begins again with the rows kept so far: a model is the same as if all classes had
-    been known from the first row on.
+    The first epoch visits the rows in the order of the files while these are read, and stores them,
+    packed, in a :class:`~rosenblatt.data.store.Store`. Later epochs visit the stored rows in an
+    order that depends only on the seed and the epoch. When a new class turns up, training restarts
+    with the rows stored so far, so that the model is the same as if all classes had been known from
+    the first row on.
     """
 
     repeats, visits_all = False, True
@@ -42,13 +42,13 @@ class FileRows:
     def __init__(
         self,
         source: Source,
-        settings: Any,  # of the run
-        learner: Any,  # Linear or Family; it is told of new features and classes
-        progress: Progress,  # of the run that visits the rows; it begins again with the learner
+        settings: Any,
+        learner: Any,  # Linear or Family; gets new features and classes
+        progress: Progress,  # restarts with the learner
         *,
-        valid: Source | None = None,  # rows for validation, instead of held-out ones
-        start: Model | None = None,  # a model that the learner goes on from
-        folder: Path | None = None,  # keep all rows on disk, here
+        valid: Source | None = None,  # validation rows, instead of held-out ones
+        start: Model | None = None,  # initial weights
+        folder: Path | None = None,  # store all rows on disk, here
     ) -> None:
         self.source, self.valid = source, valid
         self.learner, self.progress = learner, progress
@@ -57,17 +57,17 @@ class FileRows:
         self.numbering = Numbering(1 << source.features.ngrams.bits, columns)
         self.held_out, self.seed = settings.held_out(valid is not None), settings.seed
         self.batches = self.bytes = self.restarts = 0
-        # The scales behind the learner's feature rates; without a model to go on from, sources of
-        # nothing but text get rates from their first 4,096 rows.
+        # The scales behind the learner's feature rates. Without a start model, sources of nothing
+        # but text get rates from their first 4,096 rows.
         self.rarity = rarity_of_model(start)
         self._gets_rates = start is None and source.features.is_text
-        self._handed = 0  # rows that the run got, or that were held out
+        self._handed = 0  # rows that were visited or held out in the first epoch
         self._validation: Store | None = None
-        # Weights of classes multiply those of rows. Balanced ones wait for the last row.
+        # Class weights multiply the weights of rows. Balanced ones are known after the last row.
         self._class_weight, self._factors = settings.class_weight, np.empty(0)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Examples, np.ndarray]]:
-        """Examples and the order in which to visit them, after so many visits of an epoch."""
+        """Examples and the order in which to visit them, from a position in the epoch on."""
         if epoch == 1:
             yield from self._read(position)
             return
@@ -78,45 +78,45 @@ class FileRows:
             position = max(0, position - len(order))
 
     def examples(self) -> Examples:
-        """All rows kept so far."""
+        """All rows stored so far."""
         return self._weighted(self._examples(*self.store.arrays()))
 
     def _examples(self, rows: Packed, codes: np.ndarray, omega: np.ndarray) -> Examples:
-        """Rows with the features and sets of labels that are known by now."""
+        """Packed rows as examples, with all features and label sets known by now."""
         source, numbering, sets = self.source, self.numbering, None
         if source.features.separator is not None:
             sets = source.label_sets.matrix(known_classes(source))
         return Examples(rows, codes, omega, len(numbering), numbering.columns, sets=sets)
 
     def _weighted(self, examples: Examples) -> Examples:
-        """Examples with the weights of their classes."""
+        """Examples whose weights are multiplied by their class weights."""
         if self._class_weight is None or not self._factors.size:
             return examples
         by_class = self._factors[examples.codes]
         return examples.reweighted(np.ascontiguousarray(examples.omega * by_class))
 
     def _everything(self) -> np.ndarray:
-        """The rows kept so far that are visited."""
+        """The numbers of the stored rows that are visited."""
         return self._visited(np.arange(len(self.store), dtype=np.uint64))
 
     def close(self) -> None:
-        """Let go of the rows; temporary files disappear."""
+        """Free the rows and remove temporary files."""
         for store in (self.store, self._validation):
             if store is not None:
                 store.close()
 
     @property
     def fit_in_memory(self) -> bool:
-        """Whether an epoch can visit all rows in any order at full speed."""
+        """Whether all rows fit in memory, so that an epoch can visit them in any order."""
         return self.store.size <= self.store.memory
 
     def validation_error(self, learner: Any, averaged: bool) -> float:
-        """The share of wrong predictions on held-out rows; NaN if there are none."""
+        """The share of wrong predictions on validation rows; NaN if there are none."""
         examples, rows = self.validation_examples(learner)
         return learner.error(self._weighted(examples), rows, averaged) if len(rows) else math.nan
 
     def validation_examples(self, learner: Any) -> tuple[Examples, np.ndarray]:
-        """Examples, by their own weights, and which of them are for validation."""
+        """Examples without class weights, and the numbers of the validation rows."""
         if self.valid is None:
             return self._examples(*self.store.arrays()), self.held_out_rows()
         store = self._validation_rows(self.valid)
@@ -124,18 +124,18 @@ class FileRows:
         return self._examples(*store.arrays()), np.arange(len(store), dtype=np.uint64)
 
     def held_out_rows(self) -> np.ndarray:
-        """The rows that are held out of those kept so far."""
+        """The numbers of the stored rows that are held out."""
         held = is_held_out(0, len(self.store), self.held_out, self.seed)
         return np.flatnonzero(held).astype(np.uint64)
 
     def near_rows(self) -> int:
-        """How many rows it takes to meet a place that is not near, or how many there are."""
+        """The number of leading rows whose features are all near, plus one."""
         return near_rows(self.store.arrays()[0])
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
-        """The first epoch: read, keep, and hand out what is kept in the order of the files."""
+        """The first epoch: read and store batches, and visit their rows in order."""
         self._handed = int(self._everything()[position - 1]) + 1 if position else 0
-        for batch in self.source.batches(self.batches, lent=True):
+        for batch in self.source.batches(self.batches):
             before, examples = len(self.store), self._keep(batch, self.store)
             self.batches += 1
             self.bytes += batch.size
@@ -143,7 +143,7 @@ class FileRows:
                 yield examples, _NO_ROWS
                 continue
             examples = self._weighted(examples)
-            if self._handed == before:  # as a rule: the rows are still in memory
+            if self._handed == before:  # the usual case: the rows are still in memory
                 self._handed += len(batch)
                 order = self._visited(np.arange(before, self._handed, dtype=np.uint64))
                 yield examples, order - np.uint64(before)
@@ -157,10 +157,10 @@ class FileRows:
         yield from self._hand_out()
 
     def _is_ready(self, ended: bool = False) -> bool:
-        """Give the learner its rates, features and classes; False if it has to wait for more rows.
+        """Give the learner its rates, features and classes; False if more rows are needed for that.
 
-        Rates wait for rows enough to tell frequencies; balanced weights of classes, and a learner
-        that began again too often, wait for the end of the files.
+        Rates need a sample of rows. Balanced class weights, and a learner that restarted too often,
+        wait for the end of the files.
         """
         if not self._has_class_weights(ended):
             return False
@@ -182,7 +182,7 @@ class FileRows:
         return True
 
     def _has_class_weights(self, ended: bool) -> bool:
-        """Give the classes their weights, if they have any; False if that is too early."""
+        """Set the class weights, if any; False if they are not known yet."""
         given, classes = self._class_weight, self.source.classes
         if given == "balanced":
             if ended:
@@ -201,7 +201,7 @@ class FileRows:
         return True
 
     def _hand_out(self) -> Iterator[tuple[Examples, np.ndarray]]:
-        """The kept rows that the run did not get yet."""
+        """The stored rows that were not visited yet."""
         first, end = self._handed, len(self.store)
         self._handed = end
         if first == end:
@@ -213,7 +213,7 @@ class FileRows:
                 self._settle()
 
     def _settle(self) -> None:
-        """Settle the learner's average before rows leave memory."""
+        """Update the learner's average before rows leave memory."""
         if self.store.on_disk:
             self.learner.settle()
 
@@ -225,7 +225,7 @@ class FileRows:
             yield self._visited(order)
 
     def _visited(self, rows: np.ndarray) -> np.ndarray:
-        """Those of some rows that are neither held out nor without weight."""
+        """The given rows without those held out or of weight zero."""
         if self.held_out > 0 and len(rows):
             first = int(rows.min())
             held = is_held_out(first, int(rows.max()) + 1 - first, self.held_out, self.seed)
@@ -237,17 +237,17 @@ class FileRows:
         return rows[is_visited]
 
     def _keep(self, batch: Batch, store: Store) -> Examples:
-        """Put a batch into a store, packed."""
+        """Pack a batch and append it to a store."""
         assert batch.labels is not None, "training needs labels"
         if not self.source.features.is_text:
             self._check_values(batch)
-        room = store.room(len(batch), len(batch.rows.indices))
+        room = store.reserve(len(batch), len(batch.rows.indices))
         rows = self.numbering.pack(batch.rows, room)
         store.commit(rows, batch.labels, batch.weights)
         return self._examples(rows, batch.labels, ONE if batch.weights is None else batch.weights)
 
     def _check_values(self, batch: Batch) -> None:
-        """Refuse values whose products float32 cannot hold: weights would become infinite."""
+        """Refuse values whose products overflow float32."""
         values = batch.rows.values
         largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
         if not largest <= _LARGEST:
@@ -263,7 +263,7 @@ class FileRows:
     def _validation_rows(self, valid: Source) -> Store:
         if self._validation is None:
             self._validation = Store(self.store.memory)
-            valid.expect(self.source.classes, self.source.label_sets)
+            valid.fix_classes(self.source.classes, self.source.label_sets)
             for batch in valid:
                 if batch.labels is None:
                     raise DataError("the validation file has no labels", path=valid.files[0])
@@ -271,7 +271,7 @@ class FileRows:
         return self._validation
 
     def _what_was_found(self) -> str:
-        """What was found where there are fewer than two classes."""
+        """Why there are fewer than two classes."""
         if len(self.store):
             labels = " and ".join(repr(name) for name in self.source.classes)
             return f"all rows have the label {labels}"
@@ -282,18 +282,18 @@ class FileRows:
 
 
 def known_classes(source: Source) -> int:
-    """How many classes a learner of a source has by now: two at least."""
+    """The number of classes found so far, at least two."""
     return max(2, len(source.classes))
 
 
 def rarity_of_model(model: Model | None) -> Rarity | None:
-    """The scales a model was trained with; features it never met get the largest of them."""
+    """The feature scales of a model, or None; unknown features get the largest of them."""
     scales = None if model is None else model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
 
 
 def near_rows(rows: Packed) -> int:
-    """How many rows it takes to meet a place that is not near, or how many there are."""
+    """The number of leading rows whose features are all near, plus one; at most all rows."""
     ends, late = rows.pointers[1:], np.flatnonzero(rows.columns[: 1 << 20] >= NEAR)[:1]
     met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
     met += [np.searchsorted(ends[:, 2], np.uint64(place), side="right") for place in late]
@@ -301,7 +301,7 @@ def near_rows(rows: Packed) -> int:
 
 
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
-    """Which of some rows are held out: decided by their number and the seed alone.
+    """A mask of the held-out rows among `count` rows; depends on row numbers and seed alone.
 
     >>> held = is_held_out(0, 10_000, share=0.1, seed=0)
     >>> int(held.sum()), bool((held[50:70] == is_held_out(50, 20, 0.1, 0)).all())

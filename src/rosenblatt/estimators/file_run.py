@@ -1,4 +1,4 @@
-"""A training run over files: its settings, its phases, and where it stands."""
+"""A training run over files: its settings, its phases and its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
-from rosenblatt.estimators.held_out import HeldOut, judged
+from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.estimators.trained_model import trained_model
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.rates import Rarity
@@ -23,20 +23,18 @@ from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
 
 _VISITS_PER_STEP = 1 << 16
-# A table of numbers and categories is visited that often before held-out rows may end a run, or for
-# that many epochs.
+# The visits, or else the epochs, of a table before held-out rows may end a run.
 _VISITS_ENOUGH = 20_000
 EPOCHS_ENOUGH = 16
-
 
 Scored = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What :func:`rosenblatt.train` is told about learning; see there.
+    """The settings of :func:`rosenblatt.train` about learning; see there.
 
-    What is None is decided by the features (:meth:`for_features`), and by the number of rows.
+    Defaults that depend on the features are None until :meth:`for_features`.
     """
 
     epochs: int | None = None
@@ -56,9 +54,9 @@ class Settings:
     rule: str = "perceptron"
 
     def for_features(self, features: Features) -> Settings:
-        """The same with nothing left open: what errs least on text, or on tables of other columns.
+        """The settings with all defaults: those with the least error on text or on tables.
 
-        A row of either has a length of about 1, so that these are numbers in units of the data.
+        They are in units of the data, as rows have a length of about 1.
         """
         usual: dict[str, Any] = {"threshold": 2.0, "padding": 0.1, "multiclass": "ovr"}
         if features.is_plain_table:
@@ -67,18 +65,17 @@ class Settings:
         return replace(self, **{n: v for n, v in usual.items() if getattr(self, n) is None})
 
     def held_out(self, has_validation: bool) -> float:
-        """The share of the rows to hold out."""
+        """The share of rows to hold out."""
         if self.holdout is not None:
             return self.holdout
         return 0.1 if self.epochs is None and not has_validation else 0.0
 
 
 class FileRun:
-    """Where a training run over files stands; all that a checkpoint saves.
+    """A training run over files, as a checkpoint saves it.
 
-    `learner` and `progress` are those of the present phase: the epochs, and then perhaps a refit on
-    all rows. For runs by several workers `shards`, `done` and `tasks` count shards, and tasks of
-    the step under way, done and all.
+    `learner` and `progress` are those of the current phase: the epochs, then perhaps a refit on all
+    rows. `shards`, and `done` of `tasks`, are the counts of a run by several workers.
     """
 
     shards = done = tasks = 0
@@ -88,16 +85,16 @@ class FileRun:
         source: Source,
         settings: Settings,
         *,
-        valid: Source | None = None,  # rows that decide the number of epochs, not held-out ones
-        start: Model | None = None,  # to go on from; the source has its features and classes
+        valid: Source | None = None,  # validation rows, instead of held-out ones
+        start: Model | None = None,  # initial weights; the source has its features and classes
         threads: int = 1,
-        folder: Path | None = None,  # where to keep the rows on disk, for runs to be resumed
+        folder: Path | None = None,  # store the rows on disk, for runs to be resumed
     ) -> None:
         self.source, self.settings = source, settings.for_features(source.features)
         self._member = _member_of(settings.rule)
         self.start, self.threads = start, threads
-        self.tuning: list[dict[str, Any]] = []  # what was tried before, to choose the settings
-        self.held_out = HeldOut()  # what held-out rows decided after the first phase
+        self.tuning: list[dict[str, Any]] = []  # the trials that chose the settings
+        self.held_out = HeldOut()  # fitted to held-out rows after the first phase
         self.learner = self.new_learner(rarity_of_model(start))
         self.runs = [Progress()]
         self.rows = FileRows(
@@ -105,48 +102,48 @@ class FileRun:
         )
 
     def begin(self) -> None:
-        """Get ready for the first epoch, which here reads the rows."""
+        """Prepare the first epoch; here nothing, as that epoch reads the rows."""
 
     def model(self) -> Model:
-        """The model as it stands now."""
+        """The current model."""
         return trained_model(self)
 
     @property
     def has_learned(self) -> bool:
-        """Whether a model would be any other than the one it begins with."""
+        """Whether any row was visited."""
         return self.progress.visits > 0 or len(self.runs) > 1
 
     @property
     def progress(self) -> Progress:
-        """Where the present phase stands."""
+        """The progress of the current phase."""
         return self.runs[-1]
 
     @property
     def phase(self) -> str:
-        """What is going on: ``"reading"``, ``"epochs"`` or ``"refit"``."""
+        """The current phase: ``"reading"``, ``"epochs"`` or ``"refit"``."""
         if len(self.runs) > 1:
             return "refit"
         return "epochs" if self.progress.epoch else "reading"
 
     @property
     def history(self) -> list[Epoch]:
-        """The epochs that decided how long to train."""
+        """The epochs of the first phase."""
         return self.runs[0].history
 
     @property
     def stop_reason(self) -> str | None:
-        """Why these epochs ended."""
+        """Why the first phase ended."""
         return self.runs[0].stop_reason
 
     @property
     def refit_epochs(self) -> int:
-        """How many epochs the refit on all rows has; 0 without one."""
+        """The number of epochs of the refit on all rows; 0 without one."""
         if len(self.runs) == 1:
             return 0
         best = 1 + int(np.argmin([epoch.validation_error for epoch in self.history]))
         if not self.source.features.is_plain_table:
             return best
-        # Few held-out rows cannot tell one number of epochs from another: then rather too many.
+        # Few held-out rows cannot compare numbers of epochs: rather too many epochs.
         enough = math.ceil(_VISITS_ENOUGH / max(1, len(self.rows.store)))
         return max(best, min(enough, EPOCHS_ENOUGH, self._most_epochs()))
 
@@ -156,10 +153,10 @@ class FileRun:
         return min((epoch.validation_error for epoch in self.history), default=math.nan)
 
     def phases(self) -> Iterator[tuple[Any, Plan]]:
-        """The rows and the plan of each phase that is not over; learner and progress go with it."""
+        """The data and plan of each remaining phase, for which `learner` and `progress` are set."""
         if len(self.runs) == 1:
             yield self.visited(), self.plan()
-            self.held_out = judged(self)
+            self.held_out = HeldOut.of_run(self)
             if not self._is_to_be_refitted():
                 return
             self.runs[0].kept = None
@@ -168,7 +165,7 @@ class FileRun:
         yield self.visited(), self.plan()
 
     def visited(self) -> Any:
-        """What the present phase visits: the rows as they are read, or all of them for a refit."""
+        """The data of the current phase: the rows as they are read, or all of them for a refit."""
         if self.phase != "refit":
             return self.rows
         examples = self.rows.examples()
@@ -177,9 +174,9 @@ class FileRun:
         return Drawn(examples, rows, "after_first", self.settings.seed)
 
     def held_out_scores(self, names: list[str], most: int) -> Scored | None:
-        """Scores, truth and weights of so many held-out rows, classes in this order; None if none.
+        """Scores, classes and weights of at most `most` held-out rows, or None if there are none.
 
-        The scores are those by the weights that the epochs so far ended in.
+        Classes are numbered as in `names`. The scores are those of the weights kept so far.
         """
         examples, rows = self.rows.validation_examples(self.learner)
         rows = rows[:most]
@@ -206,9 +203,9 @@ class FileRun:
         return scores, truth, examples.weights_of(rows)
 
     def plan(self) -> Plan:
-        """What the present phase is to do."""
+        """The plan of the current phase."""
         s, rows = self.settings, self.rows
-        # A table takes few epochs, of which the last half may be a single one.
+        # A table takes few epochs: the last half may be a single one.
         averages = "average" if self.source.features.is_plain_table else "late_average"
         keep = averages if s.average else "last"
         eta = 1.0 if self._member is None else self._member._plan().eta
@@ -227,12 +224,12 @@ class FileRun:
         )
 
     def _most_epochs(self) -> int:
-        """How many epochs there are at most, where held-out rows decide."""
+        """The largest number of epochs, if held-out rows decide."""
         assert self.settings.max_epochs is not None, "settings are for the features by now"
         return self.settings.max_epochs
 
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
-        """A learner of the classes known so far, where the model to go on from has left it."""
+        """A learner of the classes known so far, with the weights of the start model."""
         s, several = self.settings, self.source.features.separator is not None
         shared: dict[str, Any] = {
             "n_classes": n_classes or known_classes(self.source),
@@ -259,7 +256,7 @@ class FileRun:
         return learner
 
     def _is_to_be_refitted(self) -> bool:
-        """Whether rows were held out that can now be learned from, all being at hand."""
+        """Whether held-out rows can be learned from in a second run, all rows in memory."""
         rows = self.rows
         return (
             self.settings.epochs is None
@@ -270,10 +267,7 @@ class FileRun:
 
 
 def _member_of(rule: str) -> Any:
-    """The estimator of a rule; None for the perceptron.
-
-    Only rules by name need scikit-learn, which takes longer to import than small files to train on.
-    """
+    """The estimator of a rule; None for the perceptron, which needs no import of scikit-learn."""
     if rule == "perceptron":
         return None
     from rosenblatt.estimators.rule_names import estimator_of
@@ -290,7 +284,7 @@ def _member_of(rule: str) -> Any:
 
 
 def _state_of(model: Model) -> State:
-    """What a learner is to go on from."""
+    """The state of a learner that continues from a model."""
     problems = len(model.bias)
     if not model.state:
         weights, bias = model.weights, model.bias

@@ -10,8 +10,7 @@ from typing import Any
 
 from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators._interrupts import interrupts
-from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._process import interrupts, threads_of
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_options import (
     Reading,
@@ -21,7 +20,7 @@ from rosenblatt.estimators.file_options import (
     checked_class_weights,
 )
 from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_target, finished, stopped
+from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
 from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
 from rosenblatt.estimators.tuning import tune as choose
 from rosenblatt.files import remove_leftovers
@@ -75,41 +74,41 @@ def train(
 ) -> Model:
     """Train a linear classifier on files of any size, or on a frame.
 
-    The first pass hashes the rows, learns from them in their order, and keeps them; later epochs
-    visit the kept rows in random order. Held-out rows decide when to stop; the model is then
+    The first pass hashes the rows, learns from them in their order, and stores them; later epochs
+    visit the stored rows in random order. Held-out rows decide when to stop; the model is then
     trained on all rows for as many epochs, if they fit in memory. The model is that of
     ``make_pipeline(HashedNgrams(), Perceptron(threshold=2.0, intercept_scaling=0.1,
     multiclass="ovr", keep="late_average", feature_rates="idf", shuffle="after_first",
-    tol=None))``, bit for bit,
-    where the features are one column of text.
+    tol=None))``, bit for bit, if the features are one column of text.
 
     Parameters
     ----------
     source : path, several paths, or a frame
         Files, patterns such as ``"logs/*.csv.gz"``, ``"-"`` for standard input; or a table in
-        memory (pandas, polars, pyarrow, dict of columns). See :func:`rosenblatt.data.open`, whose
-        result will do, too.
+        memory (pandas, polars, pyarrow, dict of columns); or the result of
+        :func:`rosenblatt.data.open`.
     label, text, columns, format, header, missing, skip_bad_rows
         How to read it, see :func:`rosenblatt.data.open`.
     ngrams, analyzer, bits
         How text is hashed, see :class:`rosenblatt.HashedNgrams`; by default n-grams of one and two
-        words, hashed to 2^22 columns. Who gives `ngrams` or `analyzer` means text: a column of
-        words is then taken for text, and without one the call is refused.
+        words, hashed to 2^22 columns. With `ngrams` or `analyzer`, a column of words is treated as
+        text, and data without one are refused.
     label_separator : str, optional
-        What separates labels, where a row may have several; then each label is learned by itself,
-        and ``predict`` gives an indicator matrix. Of fastText files this is detected, and several
-        columns of 0 and 1 (``label=["toxic", "insult", "threat"]``) need none.
+        Separates the labels of a row, which may have several; each label is then learned
+        independently, and ``predict`` returns an indicator matrix. Not needed for fastText files,
+        and for several label columns of 0 and 1 (``label=["toxic", "insult", "threat"]``).
     valid : as `source`, optional
-        Rows that decide the number of epochs, instead of held-out ones.
+        Validation rows, which decide the number of epochs instead of held-out ones.
     holdout : float, optional
         The share of rows held out, at most 50,000 rows; a tenth, if neither `epochs` nor `valid`
         is given.
     epochs : int, optional
-        How many, without held-out rows to decide.
+        The number of epochs, which is then not decided by held-out rows.
     max_epochs, patience : int
-        With validation: the most epochs (by default 20), and how many without a better result end
-        the run. A table without text is visited at least 20,000 times before (or 16 epochs long):
-        few held-out rows cannot tell. On several shards there are 16 epochs, and 64 of a table.
+        With validation: the largest number of epochs (by default 20), and the number of epochs
+        without improvement that ends the run. Rows of a table without text are visited at least
+        20,000 times, or for 16 epochs, as few held-out rows decide badly. On several shards the
+        defaults are 16 epochs, and 64 for a table.
     threshold, padding : float, optional
         A row is corrected when its margin is at most the threshold; the padding constant c. Rows
         have a length of about 1. By default 2 and 0.1; 4 and 0.5 for a table without text. On
@@ -119,51 +118,53 @@ def train(
         ``keep="late_average"`` of :class:`rosenblatt.training.Plan`), or the last weights. A table
         without text is averaged over the whole run.
     rule : str
-        What learns: ``"perceptron"``, or another member of the family by name, with its parameters
-        after a colon if need be: ``"arow"``, ``"pa1:C=0.1"``, ``"scw1:C=0.5,confidence=0.8"`` (see
-        :func:`rosenblatt.compare`). `threshold` is the perceptron's alone.
+        The learning rule: ``"perceptron"``, or another member of the family by name, optionally
+        with parameters: ``"arow"``, ``"pa1:C=0.1"``, ``"scw1:C=0.5,confidence=0.8"`` (see
+        :func:`rosenblatt.compare`). Only the perceptron has a `threshold`.
     multiclass : {"ovr", "joint"}, optional
         More than two classes: each against the rest, or each update between the right class and
         the best wrong one. By default the first; the second for a table without text.
     tune : float or str, optional
         Seconds (or ``"60s"``, ``"5m"``) in which to choose n-grams, bits, threshold, padding,
-        average, multiclass and rule by their error on held-out rows and to train the model; what is
-        given is not tried otherwise. What was tried is in ``model.parameters["tuning"]``.
+        average, multiclass and rule by their error on held-out rows and to train the model; options
+        that are given are not tuned. The trials are in ``model.parameters["tuning"]``.
     seed : int
         Decides the orders and which rows are held out.
     weight : str, optional
-        The column that says how many copies of itself a row stands for; it is not a feature.
+        The column of row weights (a weight of 2 counts as two copies); it is not a feature.
     class_weight : "balanced" or mapping of label to weight, optional
-        Weights of classes, which multiply those of their rows; balanced ones are inversely
-        proportional to how many rows a class has.
+        Class weights, which multiply those of their rows; balanced ones are inversely proportional
+        to the number of rows of a class.
     calibrate : {"sigmoid", "isotonic"} or None
-        How scores become probabilities (:meth:`Model.predict_proba`), by the held-out rows; where
-        none are held out, there are no probabilities.
+        How scores become probabilities (:meth:`Model.predict_proba`), fitted to the held-out rows;
+        without held-out rows there are no probabilities.
     target : str, optional
-        What the threshold between two classes is to reach on the held-out rows, for the second
-        class or that of ``LABEL:`` before it: ``"precision=0.95"``, ``"recall=0.9"`` or ``"f1"``.
+        What the decision threshold between two classes is to reach on the held-out rows:
+        ``"precision=0.95"``, ``"recall=0.9"`` or ``"f1"``, of the second class or of the one in
+        ``"LABEL:f1"``.
     start : Model or path, optional
-        A model to go on from; its features and classes are taken over. What a rule keeps beside
-        the weights, such as variances, begins anew.
+        A model to continue from, with its features and classes. What a rule keeps beside the
+        weights, such as variances, is not part of it.
     out : path, optional
-        Write the model file here, too. That this is possible is checked before training.
+        Also write the model file here; whether that is possible is checked before training.
     checkpoint : path, optional
         A folder to save the run in, every `checkpoint_seconds` seconds and, if given, every
         `checkpoint_rows` rows; for one run at a time.
     resume : bool
-        Go on with the run saved in `checkpoint`, if there is one; it ends in the same model.
+        Continue the run saved in `checkpoint`, if there is one; it ends in the same model.
     memory : int
-        Bytes of rows kept in memory; more go to disk.
+        Bytes of rows to keep in memory; more go to disk.
     n_jobs : int or None
         Threads that learn: None is 1, -1 all cores. The model is the same. (Reading has threads of
         its own.)
     workers : int, str, distributed.Client or concurrent.futures.Executor, optional
-        Train on shards of the files by so many processes of this machine, by the workers of the
-        Dask scheduler at an address such as ``"tcp://host:8786"``, or by an executor. Each epoch
+        Train on shards of the files with this number of local processes, with the workers of the
+        Dask scheduler at an address such as ``"tcp://host:8786"``, or with an executor. Each epoch
         starts on every shard from the same weights, which are then mixed: the model depends on the
-        shards, and not on the workers. Files may lie in stores (``"s3://bucket/part-*.parquet"``).
+        shards, not on the workers. Files may be remote (``"s3://bucket/part-*.parquet"``).
     shards : int, optional
-        With workers: about how many; by default 16, or more if these were larger than 64 MB.
+        With workers: the approximate number of shards; by default 16, or more if these were larger
+        than 64 MB.
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
@@ -213,26 +214,26 @@ def train(
         saved = Checkpoint(Path(checkpoint), checkpoint_seconds, checkpoint_rows)
     rows = reading.open(source, begin)
     held = None if valid is None else reading.open(valid, begin, rows)
-    _weigh(weight, rows, held)
+    _use_weights(weight, rows, held)
     check_several_labels(rows, settings, tune is not None)
     if out is not None:
-        check_target(Path(out), [*rows.files, *(held.files if held else ())], saved)
+        check_model_path(Path(out), [*rows.files, *(held.files if held else ())], saved)
     remove_leftovers()
     threads = threads_of(n_jobs)
     trials: list[Trial] = []
     if tune is not None:
         check_tuning(rows, start is not None, saved is not None)
-        usual = settings.for_features(rows.features)
-        fixed = _fixed(settings, reading, rows)
+        fixed = _fixed_choices(settings, reading, rows)
         choice, trials = choose(
-            rows, held, usual, fixed, parse_seconds(tune), threads, report_trial
-        )
+            rows, held, settings.for_features(rows.features), fixed, parse_seconds(tune), threads,
+            report_trial,
+        )  # fmt: skip
         settings = choice.settings(settings)
         rows = reading.open_again(source, rows, choice.ngrams)
         held = None if held is None else reading.open_again(valid, rows, choice.ngrams)
-        _weigh(weight, rows, held)
+        _use_weights(weight, rows, held)
     with (
-        _begun(rows, settings, saved, resume, valid=held, start=begin, threads=threads) as run,
+        _opened_run(rows, settings, saved, resume, valid=held, start=begin, threads=threads) as run,
         interrupts(all_signals=saved is not None or out is not None) as asked,
     ):
         run.tuning = [trial.to_json() for trial in trials]
@@ -248,12 +249,12 @@ def train(
 
 
 @contextmanager
-def _begun(
+def _opened_run(
     rows: Source, settings: Settings, saved: Checkpoint | None, resume: bool, **rest: Any
 ) -> Iterator[FileRun]:
-    """A run where it begins, or where it was saved."""
-    with nullcontext() if saved is None else saved.held(resume):
-        folder = None if saved is None or saved.file.exists() else saved.row_folder
+    """A new run, or the one saved in the checkpoint."""
+    with nullcontext() if saved is None else saved.locked(resume):
+        folder = None if saved is None or saved.file.exists() else saved.row_cache
         run = FileRun(rows, settings, folder=folder, **rest)
         if saved is not None:
             saved.resume(run)
@@ -261,18 +262,18 @@ def _begun(
             yield run
 
 
-def _weigh(column: str | None, *sources: Source | None) -> None:
-    """Let a column hold the weights of rows."""
+def _use_weights(column: str | None, *sources: Source | None) -> None:
+    """Read the weights of rows from a column."""
     for source in sources:
         if column is not None and source is not None:
             source.weigh_by(column)
 
 
-def _fixed(settings: Settings, reading: Reading, source: Source) -> dict[str, Any]:
-    """What was asked for otherwise than by default, and so is not tuned."""
-    usual = Settings()
+def _fixed_choices(settings: Settings, reading: Reading, source: Source) -> dict[str, Any]:
+    """The values other than the defaults, which are not tuned."""
+    default = Settings()
     given = {name: getattr(settings, name) for name in Choice.SETTINGS}
-    fixed = {name: value for name, value in given.items() if value != getattr(usual, name)}
+    fixed = {name: value for name, value in given.items() if value != getattr(default, name)}
     if reading.has_ngrams:
         fixed["ngrams"] = source.features.ngrams
     return fixed
@@ -281,10 +282,9 @@ def _fixed(settings: Settings, reading: Reading, source: Source) -> dict[str, An
 def _train_on_shards(
     source: Any, settings: Settings, reading: Reading, start: Model | None, **rest: Any
 ) -> Model:
-    """Hand the run over to the room above, which is the only call upwards."""
+    """Train with workers; the only call to a package above this one."""
     from rosenblatt.cluster.train import Job, train_on_shards
 
     for name in ("out", "checkpoint"):
         rest[name] = None if rest[name] is None else Path(rest[name])
-    options = reading.options(start)
-    return train_on_shards(Job(source, settings, options, start=start, **rest))
+    return train_on_shards(Job(source, settings, reading.options(start), start=start, **rest))

@@ -16,17 +16,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.cells import string_buffers
-from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._process import threads_of
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams
 from rosenblatt.kernels.weighting import WEIGHTINGS
 
-# Below this many bytes a second thread costs more than it brings.
-_WORTH_A_THREAD = 1 << 18
+_BYTES_PER_THREAD = 1 << 18  # with fewer, a second thread costs more than it gains
 
 
 class HashedNgrams(TransformerMixin, BaseEstimator):
-    """Turn texts into rows of hashed n-gram weights, at some hundred MB/s.
+    """Turn texts into rows of hashed n-gram weights, at several hundred MB/s.
 
     Words are runs of letters, marks and numbers of any script, in lower case. The hash is defined
     in :mod:`rosenblatt.kernels.text` and stable for ever.
@@ -46,16 +45,16 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     n_jobs : int or None, default=-1
         Threads. None is 1, -1 all cores.
     keep_names : bool, default=False
-        Whether `fit` keeps the n-grams that it meets, to name columns by them: see
-        :meth:`get_feature_names_out`. A sample of rows will do.
+        Whether `fit` keeps the n-grams of its texts as names of columns: see
+        :meth:`get_feature_names_out`. A sample of rows is enough.
 
     Attributes
     ----------
     n_features_out_ : int
         ``2**bits``.
     names_ : dict of int to str
-        With `keep_names`, the first n-gram that `fit` met for each column; in n-grams of characters
-        ``_`` stands for the edge of a word.
+        With `keep_names`, the first n-gram of each column in the texts of `fit`; in n-grams of
+        characters ``_`` stands for the edge of a word.
 
     Examples
     --------
@@ -95,7 +94,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         self.keep_names = keep_names
 
     def fit(self, X: Any = None, y: Any = None) -> HashedNgrams:
-        """Check the parameters; with `keep_names` learn what columns are called, else nothing.
+        """Check the parameters; with `keep_names` also learn the names of columns.
 
         >>> HashedNgrams(bits=10).fit().n_features_out_
         1024
@@ -110,7 +109,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         return self
 
     def _spec(self) -> Ngrams:
-        """The hashing that the parameters ask for, checked."""
+        """The checked parameters, as the kernels take them."""
         self._validate_params()
         low, high = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
         if not 1 <= low <= high:
@@ -123,7 +122,7 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The name of every column, for a transformer made with ``keep_names=True``.
 
-        A column that `fit` did not meet is called ``column 17``.
+        A column without an n-gram in the texts of `fit` is called ``column 17``.
 
         >>> names = HashedNgrams(bits=10, keep_names=True).fit(["not good"])
         >>> names.get_feature_names_out()[[244, 245]].tolist()
@@ -153,11 +152,9 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
         spec = self._spec()
         threads, chunks = threads_of(self.n_jobs), _arrow_strings(X).chunks
         parts = [part for chunk in chunks for part in _split(*string_buffers(chunk), threads)]
-        if len(parts) > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                hashed = list(pool.map(lambda part: hash_ngrams(part[0], part[1], spec), parts))
-        else:
-            hashed = [hash_ngrams(*part, spec) for part in parts]
+        with ThreadPoolExecutor(threads) as pool:
+            each = map if len(parts) == 1 else pool.map
+            hashed = list(each(lambda part: hash_ngrams(part[0], part[1], spec), parts))
         return _stack(hashed, 1 << self.bits)
 
     def __sklearn_tags__(self) -> Any:
@@ -170,18 +167,18 @@ class HashedNgrams(TransformerMixin, BaseEstimator):
 
 
 def _names(texts: pa.ChunkedArray, spec: Ngrams) -> dict[int, str]:
-    """The columns of some texts by the first n-gram that was hashed to each."""
-    found: dict[int, str] = {}
+    """The columns of some texts, with the first n-gram that was hashed to each."""
+    names: dict[int, str] = {}
     for chunk in texts.chunks:
         offsets, data = string_buffers(chunk)
-        met = set(hash_ngrams(offsets, data, spec).indices.tolist())
-        new = np.array(sorted(met - found.keys()), dtype=np.int64)
-        found |= spell(offsets, data, spec, new)
-    return dict(sorted(found.items()))
+        columns = set(hash_ngrams(offsets, data, spec).indices.tolist())
+        new = np.array(sorted(columns - names.keys()), dtype=np.int64)
+        names |= spell(offsets, data, spec, new)
+    return dict(sorted(names.items()))
 
 
 def _arrow_strings(X: Any) -> pa.ChunkedArray:
-    """Any kind of sequence of strings, as Arrow strings."""
+    """Any kind of sequence of strings as an Arrow column."""
     if isinstance(X, str | bytes):
         raise ValueError("a list of texts is expected, not one text: write [text]")
     if getattr(X, "ndim", 1) == 2 and X.shape[1] == 1:
@@ -209,9 +206,9 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _split(offsets: np.ndarray, data: np.ndarray, jobs: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Cut rows into parts of about equal size, two per thread, where that pays."""
+    """Rows cut into parts of about equal size, two per thread; one part if they are small."""
     size = int(offsets[-1] - offsets[0])
-    parts = min(2 * jobs, size // _WORTH_A_THREAD) if jobs > 1 else 1
+    parts = min(2 * jobs, size // _BYTES_PER_THREAD) if jobs > 1 else 1
     if parts < 2:
         return [(offsets, data)]
     cuts = np.searchsorted(offsets, offsets[0] + size * np.arange(1, parts) // parts)
@@ -220,12 +217,12 @@ def _split(offsets: np.ndarray, data: np.ndarray, jobs: int) -> list[tuple[np.nd
 
 
 def _stack(parts: list[Rows], columns: int) -> sparse.csr_matrix:
-    indices = np.concatenate([part.indices for part in parts] or [np.empty(0, np.uint32)])
-    values = np.concatenate([part.values for part in parts] or [np.empty(0, np.float32)])
-    lengths = [np.diff(part.indptr.astype(np.int64)) for part in parts]
-    indptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
-    kind = np.int32 if indptr[-1] < 2**31 else np.int64
-    return sparse.csr_matrix(
-        (values, indices.view(np.int32).astype(kind, copy=False), indptr.astype(kind)),
-        shape=(len(indptr) - 1, columns),
-    )
+    blocks = [
+        sparse.csr_matrix(
+            (part.values, part.indices.view(np.int32), part.indptr.astype(np.int64)),
+            shape=(len(part.indptr) - 1, columns),
+        )
+        for part in parts
+    ]
+    empty = sparse.csr_matrix((0, columns), dtype=np.float32)
+    return sparse.vstack(blocks or [empty], format="csr")

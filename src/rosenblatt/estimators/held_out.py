@@ -1,4 +1,4 @@
-"""What rows held out from training tell of scores: probabilities, and where to draw the line."""
+"""What held-out rows decide: the calibration of probabilities and the decision threshold."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rosenblatt.models.calibration import Calibration
 if TYPE_CHECKING:
     from rosenblatt.estimators.file_run import FileRun
 
-_MOST_SCORES = 1 << 20  # more would take longer and tell no more
+_MOST_SCORES = 1 << 20  # to fit to
 METRICS = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a decision threshold is to reach for one of two classes.
+    """The precision, recall or F1 that a decision threshold is to reach for one of two classes.
 
     >>> Target.parse("precision=0.95"), Target.parse("spam:f1").label
     (Target(metric='precision', value=0.95, label=None), 'spam')
@@ -50,17 +50,48 @@ class Target:
             )
         return cls(metric, number, label if colon else None)
 
+    def check(self, classes: list[str]) -> None:
+        """Refuse a target that has no meaning for these classes."""
+        if len(classes) != 2:
+            raise OptionError(f"a target is for two classes, and there are {len(classes)}")
+        if self.label is not None and self.label not in classes:
+            known = listed(sorted_labels(classes))
+            raise OptionError(f"the target's label {shown(self.label)} is not a class: {known}")
+
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What held-out rows decided; scores are those of the classes in their order."""
+    """The calibration and the decision threshold, fitted to held-out rows."""
 
     calibration: Calibration | None = None
     threshold: float = 0.0  # the second of two classes is predicted above this score
-    reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class there
+    reached: dict[str, float] | None = None  # precision, recall, F1 of the target's class
+
+    @classmethod
+    def of_run(cls, run: FileRun) -> HeldOut:
+        """Fit to the held-out rows of a run, scored by the weights that its first phase chose."""
+        settings, names = run.settings, sorted_labels(run.source.classes)
+        target = None if settings.target is None else Target.parse(settings.target)
+        if target is not None:
+            target.check(names)
+        if settings.calibrate is None and target is None:
+            return cls()
+        found = run.held_out_scores(names, _MOST_SCORES // len(names))
+        if found is None:
+            return cls()
+        scores, truth, weights = found
+        calibration = None
+        if settings.calibrate is not None:
+            calibration = Calibration.fit(scores, truth, len(names), settings.calibrate, weights)
+        if target is None:
+            return cls(calibration)
+        positive = 1 if target.label is None else names.index(target.label)
+        sign = 1.0 if positive == 1 else -1.0
+        cut, reached = best_threshold(sign * scores[:, 0], truth == positive, target)
+        return cls(calibration, sign * cut, reached)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The attributes as plain data."""
         plain = None if self.calibration is None else self.calibration.to_json()
         return {"calibration": plain, "threshold": self.threshold, "reached": self.reached}
 
@@ -74,45 +105,13 @@ class HeldOut:
                    plain["reached"])  # fmt: skip
 
 
-def check_target(target: Target, classes: list[str]) -> None:
-    """Refuse a target that has no meaning for these classes."""
-    if len(classes) != 2:
-        raise OptionError(f"a target is for two classes, and there are {len(classes)}")
-    if target.label is not None and target.label not in classes:
-        known = listed(sorted_labels(classes))
-        raise OptionError(f"the target's label {shown(target.label)} is not a class: {known}")
-
-
-def judged(run: FileRun) -> HeldOut:
-    """What the held-out rows of a run decide, scored by the weights that its first phase chose."""
-    settings, names = run.settings, sorted_labels(run.source.classes)
-    target = None if settings.target is None else Target.parse(settings.target)
-    if target is not None:
-        check_target(target, names)
-    if settings.calibrate is None and target is None:
-        return HeldOut()
-    found = run.held_out_scores(names, _MOST_SCORES // len(names))
-    if found is None:
-        return HeldOut()
-    scores, truth, weights = found
-    calibration = None
-    if settings.calibrate is not None:
-        calibration = Calibration.fit(scores, truth, len(names), settings.calibrate, weights)
-    if target is None:
-        return HeldOut(calibration)
-    positive = 1 if target.label is None else names.index(target.label)
-    sign = 1.0 if positive == 1 else -1.0
-    cut, reached = best_threshold(sign * scores[:, 0], truth == positive, target)
-    return HeldOut(calibration, sign * cut, reached)
-
-
 def best_threshold(
     scores: np.ndarray, positive: np.ndarray, target: Target
 ) -> tuple[float, dict[str, float]]:
-    """The score above which a row is taken for positive, and what that reaches.
+    """The score above which a row is predicted positive, and its precision, recall and F1.
 
-    Of the thresholds that reach a precision, the one of the largest recall; of those that reach a
-    recall, the one of the largest precision; where none does, the one that comes closest.
+    Of the thresholds that reach a precision, the one with the largest recall, and the other way
+    round; if none does, the one that comes closest.
 
     >>> scores, positive = np.array([3.0, 2.0, 1.0, 0.0]), np.array([True, False, True, False])
     >>> best_threshold(scores, positive, Target("recall", 1.0))

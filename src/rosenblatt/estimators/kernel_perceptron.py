@@ -16,7 +16,7 @@ from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._dual_model import DualModel
-from rosenblatt.estimators._kernel_functions import FixedKernel
+from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators._targets import Targets, arrivals
 from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
@@ -24,7 +24,7 @@ from rosenblatt.training import Drawn, Progress, kept_weights, run
 
 
 def _learns_online(estimator: KernelPerceptron) -> bool:
-    """Learning goes on only where the rows themselves are at hand."""
+    """Whether there is a `partial_fit`: not for a precomputed kernel."""
     if estimator.kernel == "precomputed":
         raise AttributeError(
             "partial_fit needs the rows themselves, but kernel='precomputed' has only their Gram "
@@ -34,18 +34,18 @@ def _learns_online(estimator: KernelPerceptron) -> bool:
 
 
 class KernelPerceptron(DualModel):
-    """The perceptron in a feature space that only its kernel knows: averaged, last or voted.
+    """The perceptron in the feature space of a kernel: averaged, last or voted weights.
 
     The algorithm is that of :class:`rosenblatt.Perceptron` through the origin of the feature space,
     with the same conventions (:mod:`rosenblatt.reference`) and learning rate 1: with the linear
-    kernel it takes exactly the same steps. Weights are kept as a log of the updates behind them.
-    Without options it is the one that errs least on data it was not tuned for; :meth:`textbook` is
+    kernel it takes exactly the same steps. Weights are stored as a log of their updates. The
+    defaults are those with the least error on data they were not tuned for; :meth:`textbook` is
     the voted perceptron of 1999.
 
     Parameters
     ----------
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        As in :class:`sklearn.svm.SVC`. A callable makes the Gram matrix of two matrices. For
+        As in :class:`sklearn.svm.SVC`. A callable returns the Gram matrix of two matrices. For
         ``"precomputed"``, X is the Gram matrix.
     degree : float, default=3
         Degree of the polynomial kernel ``(gamma·x·y + coef0)^degree``.
@@ -66,7 +66,7 @@ class KernelPerceptron(DualModel):
         one update moves the right class up and the best wrong class down. All share the Gram
         entries.
     max_iter : int, default=8
-        Most epochs.
+        The largest number of epochs.
     tol : float or None, default=None
         As for :class:`rosenblatt.Perceptron`; None: an epoch without a mistake or the budget ends
         a run.
@@ -77,50 +77,50 @@ class KernelPerceptron(DualModel):
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where `fit` learns: as for :class:`rosenblatt.Perceptron`. On a GPU all Gram entries are
-        kept if its memory allows, else those of corrected rows; `cache_size` is not looked at.
+        kept if its memory allows, else those of corrected rows; `cache_size` is ignored.
         `partial_fit` and `max_support` learn on the processor.
     cache_size : float, default=200
-        Memory for Gram entries in MiB: half for the blocks at work, half for rows of the Gram
-        matrix to be used again. The result does not depend on it.
+        Memory for Gram entries in MiB: half for the blocks in use, half for a cache of rows of the
+        Gram matrix. The result does not depend on it.
     max_support : int or None, default=None
         The most support rows of each class (or pair), for streams; needs ``keep="last"``.
     forget : {"random", "oldest", "project"}, default="random"
-        What an update does when the support rows are that many: a random one makes room; the
-        oldest does after all have shrunk (the Forgetron); or the example is projected on the span
-        of those kept. Sources and guarantees: :mod:`rosenblatt.learners.budget`.
+        What an update does when there are that many support rows: remove a random one; remove the
+        oldest after shrinking all (the Forgetron); or project the example onto the span of those
+        kept. Sources and guarantees: :mod:`rosenblatt.learners.budget`.
     random_state : int, RandomState or None, default=None
-        Seed of the orders, of the validation split and of what is forgotten.
+        Seed of the orders, of the validation split and of random removals.
     warm_start : bool, default=False
-        Go on from the weights of the last fit; averages and votes go on too.
+        Continue from the weights of the last fit, with their averages and votes.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
-        Whether there is to be a `predict_proba`, as for :class:`rosenblatt.Perceptron`.
+        Adds `predict_proba`, as for :class:`rosenblatt.Perceptron`.
 
     Attributes
     ----------
     classes_ : array
         The labels, sorted.
     support_ : array of int
-        The rows that ever corrected a class, in order of their number.
+        The numbers of the rows that ever made an update, sorted.
     support_vectors_ : array or sparse matrix
         These rows; absent for a precomputed kernel.
     dual_coef_ : array (n_problems, n_support)
         The coefficients of the averaged weights, or of the last (also when all vote).
     problem_updates_ : array of int (n_problems,)
-        The updates of each class (or pair); for ``"joint"`` those about rows of each class.
+        The updates of each class (or pair); for ``"joint"`` those by rows of each class.
     n_iter_, n_updates_, t_ : int
         Epochs, updates (all classes together) and steps.
     history_, stop_reason_, converged_
         As for :class:`rosenblatt.Perceptron`.
     state_ : DualState
-        All that training needs to go on: the log of all updates.
+        All that training needs to continue: the log of all updates.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    On integer-valued data with an integer-valued kernel every number is exact, and neither
-    `cache_size` nor the division into blocks can be seen in the result. Otherwise they may move
-    the last digit of a score, which matters only for a score that close to the threshold.
+    On integer-valued data with an integer-valued kernel every number is exact, and the result does
+    not depend on `cache_size`. Otherwise it may change the last digit of a score, which matters
+    only for a score that close to the threshold.
 
     M. Aizerman, E. Braverman, L. Rozonoer (1964), Theoretical foundations of the potential function
     method in pattern recognition learning; Y. Freund, R. Schapire (1999), Large margin
@@ -217,31 +217,32 @@ class KernelPerceptron(DualModel):
         """
         with checks.untouched_on_failure(self):
             self._check_parameters()
-            goes_on = self.warm_start and hasattr(self, "state_")
-            if goes_on:
-                self._fixed.check_same(self)
-            known = self.classes_ if goes_on else np.empty(0)
-            device = _device.fixed_device(self, X)
-            X, y = self._checked(_device.to_host(X), y, reset=not goes_on)
+            continues = self.warm_start and hasattr(self, "state_")
+            if continues:
+                self._kernel.check_same(self)
+            known = self.classes_ if continues else np.empty(0)
+            on_cuda = _device.is_on_cuda(X)
+            X, y = self._checked(_device.to_host(X), y, reset=not continues)
+            device = _device.dual_device(self, X, on_cuda)
             targets = Targets.of(y)
             self.classes_ = targets.classes
-            if goes_on and not np.array_equal(known, self.classes_):
+            if continues and not np.array_equal(known, self.classes_):
                 raise ValueError(
                     f"warm_start goes on with the classes of the last fit, {known}, but y holds "
                     f"{self.classes_}."
                 )
             omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
-            if not goes_on:
+            if not continues:
                 given = checks.check_weights(sample_weight, len(y))
-                self._fixed = FixedKernel.by_rows(self, X, given)
-                X = X.astype(self._fixed.dtype, copy=False)
+                self._kernel = ModelKernel.by_rows(self, X, given)
+                X = X.astype(self._kernel.dtype, copy=False)
             held, omega = self._held_rows(X, targets, omega, X_val, y_val, random)
             examples = examples_of(X, targets.codes, omega)
             rows, draw, omega = checks.order_of(self.shuffle, examples)
             seed = checks.seed_of(self.random_state, random)
-            if not goes_on:
-                self._begin(seed)
+            if not continues:
+                self._reset(seed)
             learner, examples = self._learner(X, targets.codes, omega, self.max_iter, device)
             data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
             progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
@@ -252,7 +253,7 @@ class KernelPerceptron(DualModel):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
             if held is not None and self.calibrate is not None:
-                self._calibrate_by(self._scores_of(held.X), held.codes)
+                self._calibrate_on(self._scores_of(held.X), held.codes, anew=True)
         checks.warn_of_budget(self)
         return self
 
@@ -305,7 +306,8 @@ class KernelPerceptron(DualModel):
                     progress.visits += order.size
                 self._take(learner, len(codes), progress)
             if scores_before is not None:
-                self._add_scores(scores_before, np.searchsorted(self.classes_, y))
+                truth = np.searchsorted(self.classes_, y)
+                self._calibrate_on(scores_before, truth, anew=False)
         return self
 
     def _check_options(self) -> None:

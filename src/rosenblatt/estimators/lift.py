@@ -1,4 +1,4 @@
-"""Find the smallest map after which a hyperplane separates the classes."""
+"""Find the smallest feature map after which a hyperplane separates the classes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import check_sparse
 from rosenblatt.theory import Certificate, CertificateSet, certify
 
-FEWEST = 20  # rows; with fewer, as many features as separate anything are soon made
-LARGEST = {False: 2000, True: 200_000}  # features, dense and sparse
+_MIN_ROWS = 20  # for RBF features: fewer rows are separated by any features of that number
+_MAX_FEATURES = {False: 2000, True: 200_000}  # of maps to dense and to sparse rows
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Attempt:
     transformer
         The map, fitted to the data.
     size : int
-        The features it makes.
+        The number of features it makes.
     verdict : str
         ``"separable"``, ``"quasi-separable"``, ``"inseparable"``, ``"undecided"`` (out of time) or
         ``"too large"`` (more features than asked for; not tried).
     certificate : Certificate, CertificateSet or None
-        The proof; of several classes, one against the rest.
+        The proof; for several classes, one per class against the rest.
     validation_error : float
-        The share of held-out rows that an averaged perceptron after this map gets wrong, by
-        stratified cross-validation; NaN where a class has a single row, or nothing was tried.
+        The error of an averaged perceptron after this map, by stratified cross-validation; NaN if
+        a class has a single row, or the map was not tried.
     seconds : float
-        What the certificate took.
+        The time the certificate took.
     """
 
     name: str
@@ -64,20 +64,20 @@ class Attempt:
 
     @property
     def certificates(self) -> list[Certificate]:
-        """The certificates, one for two classes, else one a class."""
+        """The certificates: one for two classes, else one per class."""
         if isinstance(self.certificate, CertificateSet):
             return list(self.certificate.values())
         return [] if self.certificate is None else [self.certificate]
 
     @property
     def margin(self) -> float:
-        """A lower end for the largest augmented margin, the least of all classes; else NaN."""
+        """A lower bound of the augmented margin, the least over classes; NaN if not separable."""
         found = [c.augmented.lower for c in self.certificates if c.augmented is not None]
         return min(found) if self.separable and found else math.nan
 
     @property
     def mistake_bound(self) -> float:
-        """The most updates a perceptron from zero can make, all classes together; else infinity."""
+        """The most updates of a perceptron from zero, over all classes; infinity if not known."""
         bounds = [c.mistake_bound for c in self.certificates]
         known = [b for b in bounds if b is not None]
         return sum(known) if self.separable and len(known) == len(bounds) else math.inf
@@ -85,14 +85,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Lift:
-    """What :func:`find_lift` found; ``print`` shows it as a table.
+    """The result of :func:`find_lift`; ``print`` shows it as a table.
 
     Attributes
     ----------
     found : Attempt or None
-        The smallest map that separates the classes, if any of those tried does.
+        The smallest map that separates the classes; None if none of those tried does.
     attempts : tuple of Attempt
-        All maps in order of size, up to the one found.
+        The maps in order of size, up to the one found.
     """
 
     found: Attempt | None
@@ -105,7 +105,7 @@ class Lift:
 
     @property
     def best(self) -> Attempt:
-        """The map found, else the one of least validation error."""
+        """The map found, or else the one with the least validation error."""
         if self.found is not None:
             return self.found
         tried = [a for a in self.attempts if a.verdict != "too large"] or list(self.attempts)
@@ -116,10 +116,10 @@ class Lift:
         return self.best.transformer.transform(X)
 
     def pipeline(self, classifier: Any = None) -> Pipeline:
-        """The best map, unfitted, before a classifier.
+        """A pipeline of the best map and a classifier, not fitted.
 
-        By default that is a :class:`rosenblatt.Perceptron`; after a map that separates, one that
-        runs until it has separated the rows, which the mistake bound promises.
+        The default is a :class:`rosenblatt.Perceptron`; after a map that separates, one that
+        runs until it has separated the rows, as the mistake bound guarantees.
 
         Examples
         --------
@@ -177,8 +177,8 @@ def find_lift(
         500, for fewer than 100 rows half as many as rows; not for sparse rows). For text: counts
         of words, of words and pairs, and up to triples.
     max_features : int or None, default=None
-        Maps that make more features than this are not tried, and said so. None: 2,000, or 200,000
-        for maps that make sparse rows.
+        Maps that make more features are not tried ("too large"). None: 2,000, or 200,000 for maps
+        that make sparse rows.
     time_limit : float or None, default=60.0
         Seconds for each certificate.
     folds : int, default=5
@@ -193,8 +193,8 @@ def find_lift(
     Notes
     -----
     With enough features anything is separable (T. Cover, 1965: n points in general position need
-    no more than n - 1), so that separability alone promises nothing about new rows: look at the
-    validation error and at the margin beside it.
+    no more than n - 1), so that separability alone says nothing about new rows: see the validation
+    error and the margin too.
 
     Examples
     --------
@@ -250,12 +250,12 @@ def _validation_error(transformer, X, y, folds, random) -> float:
 
 
 def _fit(transformer: Any, X: Any) -> tuple[Any, int, int]:
-    """A fitted copy, how many features it makes, and how many may be tried unasked."""
+    """A fitted copy, the number of features it makes, and the default of `max_features`."""
     fitted = clone(transformer).fit(X)
-    if isinstance(fitted, PolynomialFeatures):  # one row of them may be too much already
-        return fitted, int(fitted.n_output_features_), LARGEST[sparse.issparse(X)]
+    if isinstance(fitted, PolynomialFeatures):  # a single row may be too large
+        return fitted, int(fitted.n_output_features_), _MAX_FEATURES[sparse.issparse(X)]
     row = fitted.transform(X[:1])
-    return fitted, int(row.shape[1]), LARGEST[sparse.issparse(row)]
+    return fitted, int(row.shape[1]), _MAX_FEATURES[sparse.issparse(row)]
 
 
 def _named(maps: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
@@ -264,7 +264,7 @@ def _named(maps: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
         raise ValueError("maps is empty: give at least one transformer, or None for the usual.")
     for name, transformer in named:
         if not hasattr(transformer, "transform"):
-            raise TypeError(f"The map {name!r} is no transformer: it has no method 'transform'.")
+            raise TypeError(f"The map {name!r} is not a transformer: it has no method 'transform'.")
     return list(named)
 
 
@@ -279,7 +279,7 @@ def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]
     if _is_text(X):
         other = next((i for i, text in enumerate(X) if not isinstance(text, str)), None)
         if other is not None:
-            raise ValueError(f"X[{other}] is no string, but X[0] is: give text or numbers.")
+            raise ValueError(f"X[{other}] is not a string, but X[0] is: give text or numbers.")
         words = {"token_pattern": r"(?u)\b\w+\b"}
         names = ("words", "words and pairs", "words, pairs, triples")
         return [
@@ -294,14 +294,14 @@ def _default_maps(X: Any, random: np.random.RandomState) -> list[tuple[str, Any]
         ("polynomials of degree 3", PolynomialFeatures(3, **plain)),
     ]
     if sparse.issparse(X):
-        # Products of millions of columns are more than can be numbered.
-        return maps[:1] if X.shape[1] > LARGEST[True] else maps
+        # The number of products of millions of columns overflows.
+        return maps[:1] if X.shape[1] > _MAX_FEATURES[True] else maps
     values = np.asarray(X, dtype=float)
     variance = float(values.var())
     gamma = 1.0 / (values.shape[1] * variance) if variance > 0 else 1.0
     n = len(values)
     for size in (100, 500) if n >= 100 else (n // 2,):
-        if n >= FEWEST and size <= n:
+        if n >= _MIN_ROWS and size <= n:
             seed = int(random.randint(2**31))
             nystroem = Nystroem(gamma=gamma, n_components=size, random_state=seed)
             maps.append((f"{size} RBF features", nystroem))

@@ -1,13 +1,14 @@
-"""Many models at once: grids and folds over the same rows, side by side."""
+"""Fit many models to the same rows: grids of parameters and folds of a cross-validation."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from rosenblatt.cycles import CycleFinder
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._linear_training import Run
-from rosenblatt.estimators._threads import threads_of
+from rosenblatt.estimators._process import threads_of
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import UNLIMITED, Array
 from rosenblatt.training import Drawn
 
-_ORDERS = 64  # orders that are kept at a time
+_CACHED_ORDERS = 64
 
 
 class WholeEpochs(Examples):
@@ -40,29 +41,32 @@ class WholeEpochs(Examples):
 
 @dataclass(frozen=True)
 class OwnRows(Drawn):
-    """The rows of one model out of an order that is drawn for all."""
+    """The rows of one model, in an order that is drawn for the rows of all models."""
 
-    own: Array = field(default_factory=lambda: np.empty(0, bool))  # which rows it visits
-    drawn: dict[Any, Array] = field(default_factory=dict)  # orders so far, which models share
+    cache: dict[Any, Array] = field(default_factory=dict)  # orders, shared by the models
+
+    @cached_property
+    def own(self) -> Array:
+        """Which rows the model visits: those of positive weight."""
+        return np.broadcast_to(self.examples.omega, len(self.examples)) > 0
 
     def order(self, epoch: int) -> Array:
-        """The rows of an epoch that are visited, in the order of all."""
-        key = (self.draw, self.seed, epoch, self.own.tobytes())
-        found = self.drawn.get(key)  # other threads may clear it at any time
-        if found is None:
-            order = self.shared_order(epoch)
-            self.drawn[key] = found = order[self.own[order.astype(np.intp)]]
-        return found
+        """The model's rows of an epoch."""
+        order = self.shared_order(epoch)
+        return self._cached((epoch, self.own.tobytes()), lambda: order[self.own[order]])
 
     def shared_order(self, epoch: int) -> Array:
-        """The rows of an epoch that any model may visit."""
-        key = (self.draw, self.seed, epoch)
-        found = self.drawn.get(key)
-        if found is None:
-            if len(self.drawn) > _ORDERS:
-                self.drawn.clear()
-            self.drawn[key] = found = super().order(epoch)
-        return found
+        """The rows of an epoch of all models."""
+        return self._cached((epoch,), lambda: super(OwnRows, self).order(epoch))
+
+    def _cached(self, key: tuple[Any, ...], draw: Callable[[], Array]) -> Array:
+        key = (self.draw, self.seed, *key)
+        order = self.cache.get(key)  # other threads may clear it at any time
+        if order is None:
+            if len(self.cache) > _CACHED_ORDERS:
+                self.cache.clear()
+            self.cache[key] = order = draw()
+        return order
 
     @property
     def visits_all(self) -> bool:
@@ -72,7 +76,7 @@ class OwnRows(Drawn):
 
 @dataclass(frozen=True)
 class Fits:
-    """What :func:`fit_many` found.
+    """The result of :func:`fit_many`.
 
     Attributes
     ----------
@@ -83,9 +87,9 @@ class Fits:
         ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score`` and
         ``rank_test_score``; and ``n_iter``, ``n_updates`` (means over the folds).
     seconds : float
-        How long it took.
+        The time it took.
     device : str
-        Where most of it was done.
+        "cpu" or "cuda": where the models that share an order were trained.
     """
 
     models: list[Any]
@@ -95,14 +99,14 @@ class Fits:
 
     @property
     def best_index(self) -> int:
-        """The setting of the best mean test score, the first of equals."""
+        """The number of the setting with the best mean test score, the first if there are ties."""
         if "mean_test_score" not in self.results:
             raise AttributeError("Without cv nothing was held out to choose by: give cv=5, say.")
         return int(np.argmax(self.results["mean_test_score"]))
 
     @property
     def best_params(self) -> dict[str, Any]:
-        """Its parameters."""
+        """The parameters of that setting."""
         return dict(self.results["params"][self.best_index])
 
     def __repr__(self) -> str:
@@ -122,9 +126,9 @@ def fit_many(
 
     All :class:`Perceptron` models with the same `shuffle` and `random_state` visit the rows in one
     order, drawn for all rows; each leaves out the rows that it holds out. On a GPU such models
-    share the scores' product and the Gram matrices of each block of rows, whatever their
-    thresholds, learning rates, padding, what they keep and when they stop. On the processor they
-    are spread over threads. Both take the same steps. Other estimators are fitted one by one.
+    share the products for scores and the Gram matrices of each block of rows, whatever their
+    thresholds, learning rates, padding, `keep` and stopping rules. On the processor they are spread
+    over threads. Both take the same steps. Other estimators are fitted one by one.
 
     Parameters
     ----------
@@ -160,37 +164,23 @@ def fit_many(
         raise ValueError(f"device must be 'auto', 'cpu' or 'cuda', got {device!r}.")
     settings, params = _settings(estimators, grid)
     n, labels = X.shape[0] if hasattr(X, "shape") else len(X), np.asarray(_device.to_host(y))
-    folds = _folds(cv, X, labels, n)
+    folds = [(np.arange(n), np.arange(0))]
+    if cv is not None:
+        folds = list(check_cv(cv, labels, classifier=True).split(np.zeros((n, 1)), labels))
     weights = np.broadcast_to(checks.check_weights(sample_weight, n), n)
-    jobs = [_Job(clone(model), train, weights) for model in settings for train, _ in folds]
+    jobs = [(clone(model), np.asarray(train)) for model in settings for train, _ in folds]
     if labels.ndim == 2 and device == "cuda":
         raise ValueError("device='cuda' is for one class per row, but y is an indicator matrix.")
-    where = "cpu"
+    models, where = [model for model, _ in jobs], "cpu"
     if labels.ndim == 1:
-        where = _device.where_many(device, X, len(np.unique(labels)), [job.model for job in jobs])
-    X = _device.brought(X) if where == "cuda" else X
-    _fit(jobs, X, labels, where, threads_of(n_jobs))
-    fitted = [job.model for job in jobs]
-    rows = [fitted[i : i + len(folds)] for i in range(0, len(fitted), len(folds))]
-    results = _results(rows, params, folds, X, labels, cv is not None)
-    models: list[Any] = rows if cv is not None else [row[0] for row in rows]
-    return Fits(models, results, time.perf_counter() - began, where)
-
-
-@dataclass
-class _Job:
-    """A model to fit, the rows it may learn from, and their weights."""
-
-    model: Any
-    train: Array
-    weights: Array
-
-    @property
-    def own(self) -> Array:
-        """The weights of all rows, zero for those held out."""
-        own = np.zeros(len(self.weights))
-        own[self.train] = self.weights[self.train]
-        return own
+        where = _device.device_of_many(device, X, len(np.unique(labels)), models)
+    X = _device.upload(X) if where == "cuda" else X
+    _fit(jobs, X, labels, weights, where, threads_of(n_jobs))
+    by_setting = [models[i : i + len(folds)] for i in range(0, len(models), len(folds))]
+    tests = [np.asarray(test) for _, test in folds] if cv is not None else []
+    results = _results(by_setting, params, tests, X, labels)
+    found: list[Any] = models if cv is None else by_setting
+    return Fits(found, results, time.perf_counter() - began, where)
 
 
 def _settings(estimators: Any, grid: Any) -> tuple[list[Any], list[dict[str, Any]]]:
@@ -198,20 +188,14 @@ def _settings(estimators: Any, grid: Any) -> tuple[list[Any], list[dict[str, Any
     listed = list(estimators) if isinstance(estimators, Sequence) else [estimators]
     if not listed:
         raise ValueError("Give at least one estimator.")
-    points = [{}] if grid is None else list(ParameterGrid(grid))
+    points = list(ParameterGrid({} if grid is None else grid))
     settings = [clone(one).set_params(**point) for one in listed for point in points]
-    named = [dict(point) for _ in listed for point in points]
-    if len(listed) > 1:
-        for i, params in enumerate(named):
-            params["estimator"] = listed[i // len(points)]
-    return settings, named
-
-
-def _folds(cv: Any, X: Any, y: Array, n: int) -> list[tuple[Array, Array]]:
-    if cv is None:
-        return [(np.arange(n), np.arange(0))]
-    splitter = check_cv(cv, y, classifier=True)
-    return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros((n, 1)), y)]
+    params = [
+        dict(point, estimator=one) if len(listed) > 1 else dict(point)
+        for one in listed
+        for point in points
+    ]
+    return settings, params
 
 
 def _shares(model: Any) -> bool:
@@ -222,50 +206,50 @@ def _shares(model: Any) -> bool:
     )  # fmt: skip
 
 
-def _fit(jobs: list[_Job], X: Any, y: Array, where: str, threads: int) -> None:
-    """Fit all models, those that share an order together."""
-    together = [job for job in jobs if _shares(job.model)]
-    alone = [job for job in jobs if not _shares(job.model)]
-    for job in alone:
-        kept = job.train[job.weights[job.train] > 0]
-        options = {} if np.all(job.weights == 1.0) else {"sample_weight": job.weights[kept]}
-        job.model.fit(_device.some_rows(X, kept), y[kept], **options)
-    if not together:
-        return
+def _fit(
+    jobs: list[tuple[Any, Array]], X: Any, y: Array, weights: Array, where: str, threads: int
+) -> None:
+    """Fit models to their training rows; those that share an order are trained together."""
+    for model, train in jobs:
+        if not _shares(model):
+            kept = train[weights[train] > 0]
+            options = {} if np.all(weights == 1.0) else {"sample_weight": weights[kept]}
+            model.fit(_device.take_rows(X, kept), y[kept], **options)
     # Shuffling merges equal rows; here the order is drawn for all rows, so that models share it.
-    shuffles = [job.model.shuffle for job in together]
+    together = [(model, train, model.shuffle) for model, train in jobs if _shares(model)]
+    cache: dict[Any, Array] = {}
     with ExitStack() as stack:
         runs = []
-        for job, shuffle in zip(together, shuffles, strict=True):
-            job.model.set_params(shuffle=False)
-            stack.callback(job.model.set_params, shuffle=shuffle)
-            runs.append(stack.enter_context(job.model._fitting(X, y, sample_weight=job.own)))
-        drawn: dict[Any, Array] = {}
-        for run, shuffle in zip(runs, shuffles, strict=True):
-            run.data = _own_rows(run, shuffle, drawn)
+        for model, train, shuffle in together:
+            own = np.zeros(len(weights))
+            own[train] = weights[train]
+            model.set_params(shuffle=False)
+            stack.callback(model.set_params, shuffle=shuffle)
+            run = stack.enter_context(model._fitting(X, y, sample_weight=own))
+            run.data = _own_rows(run, shuffle, cache)
+            runs.append(run)
         if where == "cuda":
             for group in _groups(runs):
                 _train_together(group)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(_train_alone, runs))
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(_train_alone, runs))
 
 
-def _own_rows(run: Run, shuffle: Any, drawn: dict[Any, Array]) -> OwnRows:
-    """The rows of a model in an order that others share."""
-    examples, n = run.data.examples, len(run.data.examples)
-    whole = WholeEpochs(**vars(examples))
-    rows = np.arange(n, dtype=np.uint64)
+def _own_rows(run: Run, shuffle: Any, cache: dict[Any, Array]) -> OwnRows:
+    """The data of a run, in an order shared with other models."""
+    examples = run.data.examples
+    rows = np.arange(len(examples), dtype=np.uint64)
     if not isinstance(shuffle, bool | str):
         rows = np.asarray(shuffle).astype(np.uint64)
     draw = "permutation" if shuffle is True else shuffle if isinstance(shuffle, str) else "fixed"
-    own = np.broadcast_to(examples.omega, n) > 0
     # Given orders may differ from model to model: they are not drawn, and not shared.
-    return OwnRows(whole, rows, draw, run.data.seed, own, {} if draw == "fixed" else drawn)
+    cache = {} if draw == "fixed" else cache
+    return OwnRows(WholeEpochs(**vars(examples)), rows, draw, run.data.seed, cache)
 
 
 def _groups(runs: list[Run]) -> list[list[Run]]:
-    """The models that can share products: same classes, order and feature rates."""
+    """The runs of models that can share products: same classes, order and feature rates."""
     groups: dict[Any, list[Run]] = defaultdict(list)
     for run in runs:
         learner, data = run.learner, run.data
@@ -286,15 +270,13 @@ def _train_together(runs: list[Run]) -> None:
     """Train models side by side on the device, each with its own plan and stopping rules."""
     data = runs[0].data
     examples = replace(data.examples, omega=np.ones(1))
-    weights = [np.broadcast_to(run.data.examples.omega, len(examples)) for run in runs]
-    distinct = {row.tobytes(): row for row in weights}
-    numbers = {key: number for number, key in enumerate(distinct)}
-    kinds = np.array([numbers[row.tobytes()] for row in weights])
-    omega = np.stack(list(distinct.values()))
-    group = _device.group_of([run.learner for run in runs], kinds)
+    weights = np.stack([np.broadcast_to(run.data.examples.omega, len(examples)) for run in runs])
+    omega, kinds = np.unique(weights, axis=0, return_inverse=True)
+    kinds = kinds.reshape(-1)
+    group = _device.group_on_device([run.learner for run in runs], kinds)
     for run, member in zip(runs, group.members, strict=True):
         run.learner = member
-        if run.data.repeats:  # a loop would take its anchor after the first walk of the group
+        if run.data.repeats:  # else training.run would take it after the group's first walk
             run.progress.cycle = CycleFinder(member.snapshot())
     loops = [training.run(run.learner, run.data, run.plan, run.progress) for run in runs]
     active = np.ones(len(runs), bool)
@@ -310,7 +292,7 @@ def _train_together(runs: list[Run]) -> None:
 
 
 def _etas(runs: list[Run], order: Array, omega: Array, kinds: Array) -> Array:
-    """The learning rates (models, 1 or visits) of an epoch; each model counts its own visits."""
+    """The learning rates (models, 1 or visits) of an epoch, by each model's own visits."""
     if not any(callable(run.plan.eta) for run in runs):
         return np.array([[float(run.plan.eta)] for run in runs])  # type: ignore[arg-type]
     out = np.zeros((len(runs), len(order)))
@@ -321,31 +303,19 @@ def _etas(runs: list[Run], order: Array, omega: Array, kinds: Array) -> Array:
 
 
 def _results(
-    rows: list[list[Any]], params: list[dict[str, Any]], folds: Any, X: Any, y: Array, held: bool
+    models: list[list[Any]], params: list[dict[str, Any]], tests: list[Array], X: Any, y: Array
 ) -> dict[str, Any]:
-    """The table of results, a column by name."""
+    """The columns of the table of results, for models per setting and fold."""
     results: dict[str, Any] = {"params": params}
-    if held:
-        parts = [_device.some_rows(X, test) for _, test in folds]
+    if tests:
+        held = [(_device.take_rows(X, test), y[test]) for test in tests]
         scores = np.array(
-            [
-                [_accuracy(model, part, y[test]) for model, part, (_, test) in
-                 zip(row, parts, folds, strict=True)]
-                for row in rows
-            ]
-        )  # fmt: skip
-        for fold in range(len(folds)):
-            results[f"split{fold}_test_score"] = scores[:, fold]
+            [[m.score(*rows) for m, rows in zip(row, held, strict=True)] for row in models]
+        )
+        results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(len(tests))}
         results["mean_test_score"] = scores.mean(axis=1)
         results["std_test_score"] = scores.std(axis=1)
         results["rank_test_score"] = rankdata(-scores.mean(axis=1), method="min").astype(int)
     for name in ("n_iter", "n_updates"):
-        results[name] = np.array([np.mean([getattr(m, name + "_") for m in row]) for row in rows])
+        results[name] = np.array([np.mean([getattr(m, name + "_") for m in row]) for row in models])
     return results
-
-
-def _accuracy(model: Any, X: Any, y: Array) -> float:
-    return float(np.mean(np.asarray(_device.to_host(model.predict(X))) == y))
-
-
-__all__ = ["Fits", "fit_many"]

@@ -10,17 +10,17 @@ BINS = 15
 
 
 def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
-    """False and true positive rates, and precision, for every threshold on the score, falling.
+    """False and true positive rates and precision for every threshold, from the highest down.
 
-    `positive` says which rows are of the class that is set against the rest. The first entries,
-    which the scores do not have, are of a threshold that no row reaches.
+    `positive` says which rows are of the class. Rates begin with those of a threshold above all
+    scores, which "score" does not have.
 
     >>> curves(np.array([-1.0, 2.0]), np.array([False, True]))["true_positive_rate"].tolist()
     [0.0, 1.0, 1.0]
     """
     order = np.argsort(-scores, kind="stable")
     truth, ranked = positive[order], scores[order]
-    last = np.append(np.diff(ranked) != 0, True)  # of equal scores, all or none are above
+    last = np.append(np.diff(ranked) != 0, True)  # equal scores are above a threshold together
     hits, false = np.cumsum(truth)[last], np.cumsum(~truth)[last]
     return {
         "true_positive_rate": np.append(0.0, hits / max(1, hits[-1])),
@@ -31,7 +31,7 @@ def curves(scores: np.ndarray, positive: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def area(found: dict[str, np.ndarray]) -> float:
-    """The area under the ROC curve: how often a row of the class outscores one of the rest.
+    """The area under the ROC curve, for the result of :func:`curves`.
 
     >>> area(curves(np.array([-1.0, 2.0]), np.array([False, True])))
     1.0
@@ -40,9 +40,9 @@ def area(found: dict[str, np.ndarray]) -> float:
 
 
 def mean_area(scores: np.ndarray, truth: np.ndarray) -> float | None:
-    """The area under the ROC curve; of several classes the mean, each against the rest.
+    """The area under the ROC curve; for several classes the mean, each against the rest.
 
-    Classes of which there is no row, or nothing but, have none; None if there are no others.
+    Classes that no row or every row has are left out; None if no class remains.
 
     >>> mean_area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
     0.75
@@ -57,16 +57,14 @@ def mean_area(scores: np.ndarray, truth: np.ndarray) -> float | None:
 
 
 class Reliability:
-    """How probabilities compare with what came true, added up batch by batch.
+    """Brier score and expected calibration error of probabilities, summed up batch by batch.
 
     The Brier score is the mean squared difference between the probability of the second of two
-    classes and what it is, 1 or 0; of several classes the sum of these over all. A row belongs to
-    one of 15 bins by the probability of its likeliest class; the expected calibration error (ECE)
-    is the mean difference, by rows, between the mean probability and the share of rows that are of
-    that class, over the bins.
+    classes and the outcome, 1 or 0; for several classes the sum of these over all. Rows are sorted
+    into 15 bins by the probability of their likeliest class; the expected calibration error (ECE)
+    is the mean, over bins weighted by rows, of the difference between the mean probability and the
+    share of rows of that class.
 
-    Examples
-    --------
     >>> found = Reliability(2)
     >>> found.add(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]), np.array([1, 0, 0]))
     >>> round(found.brier, 3), round(found.error, 3)
@@ -109,7 +107,7 @@ class Reliability:
         return float(np.abs(self._confidence - self._right).sum() / max(1, int(self.rows.sum())))
 
     def bins(self) -> list[dict[str, Any]]:
-        """The bins that have rows: how many, their mean probability, the share that is right."""
+        """The bins that have rows: their number, mean probability, share of right predictions."""
         return [
             {
                 "rows": int(n),

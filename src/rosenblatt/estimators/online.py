@@ -1,4 +1,4 @@
-"""Online learning as the notes define it: predict, see the label, count the mistake, learn."""
+"""Online learning: predict, see the label, count the mistake, learn."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rosenblatt.learners.examples import examples_of
 
 @dataclass(frozen=True, repr=False)
 class OnlineRun:
-    """What came of learning online: the model, and how it did on each example before seeing it."""
+    """The model after online learning, and its prediction for each example before learning it."""
 
-    model: Perceptron  # which has learned from every example
-    predictions: np.ndarray  # for each, before its label was seen; None where no class was known
-    wrong: np.ndarray  # whether that was a mistake
+    model: Perceptron
+    predictions: np.ndarray  # before each label was seen; None if no class was known
+    wrong: np.ndarray  # whether the prediction was a mistake
 
     @property
     def mistakes(self) -> int:
@@ -52,7 +52,7 @@ def learn_online(
     Parameters
     ----------
     model : Perceptron
-        Goes on from where it is, if it has been fitted, and is changed.
+        Changed in place; if it is fitted, it continues from its weights.
     stream : array, sparse matrix, data frame, or iterable of pairs
         The examples, with their labels in `y`; or pairs of one example (a vector) and its label,
         or of a batch (a matrix) and its labels, without `y`.
@@ -83,7 +83,7 @@ def learn_online(
     pairs = chain([first], pairs)
     if y is None and not sparse.issparse(first[0]) and np.ndim(first[0]) != 2:
         return _learn_one_by_one(model, pairs, classes)
-    model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
+    model.partial_fit  # noqa: B018  (raises where the parameters do not allow it)
     predictions, wrong = [], []
     for X, truth in pairs:
         codes = model._learn(X, truth, classes, predict_first=True)
@@ -113,9 +113,9 @@ def _learn_one_by_one(model: Perceptron, pairs: Iterator[Any], classes: Any) -> 
 
 
 class OneByOne:
-    """A model that learns one example per call, with as little overhead as Python allows.
+    """Online learning of one example per call, with little overhead.
 
-    Used as a context: the model's weights are those of the stream when it is left.
+    A context manager: the attributes of the model are set when it is left.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class OneByOne:
         self._walk: Any = None
 
     def __enter__(self) -> Self:
-        self.model.partial_fit  # noqa: B018  (says why, where the parameters forbid it)
+        self.model.partial_fit  # noqa: B018  (raises where the parameters do not allow it)
         self._open()
         return self
 
@@ -148,9 +148,9 @@ class OneByOne:
         self._close()
 
     def learn(self, x: np.ndarray, label: Any) -> Any:
-        """Predict the label of x, then learn the true one; return what was predicted.
+        """Predict the label of x, then learn the true one.
 
-        Where no class was known yet, that is None.
+        Returns the prediction, or None if no class was known yet.
         """
         code = self._codes.get(label)
         if code is None or len(x) != self._width:
@@ -170,7 +170,7 @@ class OneByOne:
         return self._names[int(self._walk.learner.problems.decide(scores)[0])]
 
     def _learn_new(self, x: Any, label: Any) -> Any:
-        """Take the long way, which checks everything and knows what to do with a new label."""
+        """Learn by `partial_fit`, which checks everything and accepts new labels."""
         self._close()
         model = self.model
         [code] = model._learn(np.asarray(x)[None, :], [label], self.classes, predict_first=True)
@@ -179,7 +179,7 @@ class OneByOne:
         return None if code < 0 else model.classes_.tolist()[code]
 
     def _open(self) -> None:
-        """Lay out one row, from which the model learns whatever is put there."""
+        """Bind a walk to the arrays of one example, which `learn` fills."""
         self._codes: dict[Any, int] = {}
         self._width, model = -1, self.model
         if not hasattr(model, "_learner") or len(model.classes_) < 2:
@@ -189,7 +189,7 @@ class OneByOne:
                 "OneByOne learns one label per row, but the model has learned from indicator "
                 "matrices: use partial_fit."
             )
-        if model._square.rows is not None:  # the next row may change what "auto" stands for
+        if model._square.rows is not None:  # the next row may change what "auto" means
             return
         model._unpack(dense=True)
         learner, self._names = model._learner, model.classes_.tolist()
@@ -210,8 +210,11 @@ class OneByOne:
         self._walk = BoundWalk(learner, examples, np.zeros(1, np.uint64), self._eta)
 
     def _close(self) -> None:
-        """Give the model what was learned."""
+        """Set the attributes of the model."""
         if self._walk is None:
             return
-        walk, self._walk = self._walk, None
-        self.model._went_on(self._visits, self._steps, walk.updates)
+        progress = self.model._progress
+        progress.visits, progress.steps = self._visits, self._steps
+        progress.updates += self._walk.updates
+        self._walk = None
+        self.model._describe_online()

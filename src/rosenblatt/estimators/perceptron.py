@@ -15,13 +15,12 @@ from rosenblatt.rules import gradient
 class Perceptron(LinearTraining):
     """The perceptron: online or batch, averaged, last or best weights, two classes or many.
 
-    Without options it is the perceptron that errs least on data it was not tuned for: averaged,
-    with a threshold in units of the data, several classes told apart pair by pair (see *Which
-    settings?* in the guide). :meth:`textbook` is the algorithm of the notes.
+    The defaults are those with the least error on data they were not tuned for: averaged weights,
+    a threshold in units of the data, several classes one against one (see *Which settings?* in the
+    guide). :meth:`textbook` is the algorithm of the notes.
 
-    What counts as a mistake, a step, an update and an average is said in
-    :mod:`rosenblatt.reference`, which also is the specification: on integer-valued data this class
-    takes exactly the same steps.
+    A mistake, a step, an update and an average are defined in :mod:`rosenblatt.reference`, which is
+    the specification: on integer-valued data this class takes exactly the same steps.
 
     Parameters
     ----------
@@ -33,8 +32,8 @@ class Perceptron(LinearTraining):
     threshold : float or "auto", default="auto"
         δ: an example is corrected when its margin ``y·s`` is at most this. ``"auto"`` is twice
         what an update by a row of typical length adds to its own margin, ``2·η0·(mean ‖x‖² + c²)``,
-        so that a common factor of X does not matter. For `partial_fit` the mean is that of the rows
-        seen when their number was last a power of two, up to 256. (0 where `mistake` is "sign".)
+        so that scaling X changes nothing. For `partial_fit` the mean is that of the rows seen when
+        their number was last a power of two, up to 256. (0 where `mistake` is "sign".)
     mistake : {"margin", "sign"}, default="margin"
         Whether a score of exactly zero is corrected for both classes, or only for the positive.
     update : {"online", "batch"}, default="online"
@@ -48,21 +47,20 @@ class Perceptron(LinearTraining):
         With three classes or more: one against the rest, largest score; one against one, majority
         vote, ties by summed scores; or all jointly, where one update moves the right class up and
         the best wrong class down. ``"auto"`` is one against one for up to 16 classes where a
-        pair has as many rows as there are features, else jointly; with `partial_fit`, which cannot
-        know, jointly.
+        pair has as many rows as there are features, else jointly; with `partial_fit`, where that is
+        not known, jointly.
     fit_intercept : bool, default=True
         Whether to learn an offset b, or a classifier through the origin.
     intercept_scaling : float or "auto", default="auto"
         The padding constant c. ``"auto"`` is half the root mean square length of the rows.
     feature_rates : "idf", array (n_features,) or None, default=None
-        A learning rate of its own for each feature. ``"idf"`` is the square of its inverse document
-        frequency in the first 4,096 rows, which is learning from idf-weighted rows; it pays for
-        text.
+        A learning rate per feature. ``"idf"`` is the square of its inverse document frequency in
+        the first 4,096 rows, which is learning from idf-weighted rows; recommended for text.
     penalty : {"l1", "l2", "elasticnet"} or None, default=None
         A penalty on the weights, not on the offset, as scikit-learn's: after each step L2 scales
         them down by ``1 - η·alpha·(1 - l1_ratio)`` and L1 moves them towards zero by
-        ``η·alpha·l1_ratio``. Each weight is brought up to date when it is next used, so that sparse
-        rows stay cheap. With a penalty the weight of a row multiplies its step.
+        ``η·alpha·l1_ratio``. They are applied lazily, when a weight is next used: sparse rows stay
+        cheap. With a penalty the weight of a row multiplies its step.
     alpha : float, default=1e-4
         The weight of the penalty.
     l1_ratio : float, default=0.15
@@ -73,9 +71,9 @@ class Perceptron(LinearTraining):
         With True the model depends on the examples as a set and on `random_state`, not on how the
         rows were sorted, and a row of weight 2 is the same as the row twice.
     max_iter : int, default=1000
-        Most epochs.
+        The largest number of epochs.
     max_updates : int or None, default=None
-        Most updates, all classes together.
+        The largest number of updates, all classes together.
     tol : float, "auto" or None, default="auto"
         Stop when the weights move less than this in an epoch, relative to their length, or when
         the updates per epoch, as a share of the steps, have not fallen by more than this for
@@ -92,9 +90,9 @@ class Perceptron(LinearTraining):
         Weights of classes, relative to the largest of them (or to 1, if that is larger): the rows
         of a class with half of it are learned from at half the learning rate.
     n_jobs : int or None, default=None
-        Threads over which the look at all rows before training and the classes (or pairs) are
-        spread, where there is enough to do. The model is the same for any number. None is 1, -1
-        all cores that the process may use.
+        Threads for the pass over all rows before training and for the classes (or pairs), if there
+        is enough work. The model is the same for any number. None is 1, -1 all cores that the
+        process may use.
     random_state : int, RandomState or None, default=None
         Seed of the validation split and of the orders, each a function of it and the epoch.
     warm_start : bool, default=False
@@ -103,39 +101,38 @@ class Perceptron(LinearTraining):
         1 shows a progress bar.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where `fit` learns. ``"cuda"`` needs the extra ``gpu`` and dense rows; rows on a GPU (CuPy,
-        torch, anything with DLPack) are learned from there, and predictions come back there.
-        ``"auto"``: where the rows lie, or on a GPU if there is one and many classes make it worth
-        while. See the guide, *On the GPU*.
+        torch, anything with DLPack) stay there, and predictions are returned there. ``"auto"``:
+        where the rows are, or on a GPU if there is one and many classes make it faster. See the
+        guide, *On the GPU*.
     callbacks : callable, list of callables or None, default=None
         Each is called with every :class:`rosenblatt.training.Epoch`; returning True ends the run.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
-        Whether there is to be a `predict_proba`, told by the scores of X_val, or of
-        `validation_fraction` of the rows, from which `fit` then learns nothing. See
-        :class:`rosenblatt.models.calibration.Calibration`.
+        Adds `predict_proba`, calibrated on the scores of X_val, or of `validation_fraction` of the
+        rows, which `fit` holds out. See :class:`rosenblatt.models.calibration.Calibration`.
 
     Attributes
     ----------
     classes_ : array
-        The labels, sorted; of an indicator matrix the numbers of its columns.
+        The labels, sorted; for an indicator matrix the numbers of its columns.
     coef_, intercept_ : arrays (n_problems, n_features) and (n_problems,)
         One row for two classes, one per class for ``"ovr"`` and ``"joint"``, one per pair for
         ``"ovo"``, one per column of an indicator matrix. Views of the weights in use:
         `partial_fit` changes them in place.
     n_iter_, n_updates_, t_ : int
-        Epochs, updates (all classes together) and steps of the last fit; `t_` goes on counting
-        through `partial_fit`.
+        Epochs, updates (all classes together) and steps of the last fit; `partial_fit` adds to
+        `t_`.
     threshold_, intercept_scaling_, multiclass_ : float, float and str
-        What ``"auto"`` stood for, or what was given; ``"labels"`` where y was an indicator matrix.
+        What ``"auto"`` meant, or the given value; ``"labels"`` where y was an indicator matrix.
     history_ : History
-        What happened in each epoch.
+        A record per epoch.
     stop_reason_ : str
         ``separated`` (an epoch without a mistake), ``validation``, ``stable``, ``stalled``,
-        ``budget``, ``cycle`` (the weights came back: on integer-valued data a proof that no line
-        separates the classes), or ``callback``. None after `partial_fit`, which does not end.
+        ``budget``, ``cycle`` (the weights of two epochs are equal: on integer-valued data a proof
+        that no line separates the classes), or ``callback``. None after `partial_fit`.
     converged_ : bool
         Whether the reason is ``separated``.
     state_ : State
-        What was learned, with the averaging sums.
+        The last weights, with the averaging sums.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -208,7 +205,7 @@ class Perceptron(LinearTraining):
             raise ValueError(f"penalty={self.penalty!r} does not go with max_updates.")
 
     def _screens(self) -> bool:
-        return self.penalty is None and super()._screens()
+        return self.penalty is None and self.update == "online"
 
     def _member_rule(self) -> Any:
         if self.penalty is None:
@@ -247,9 +244,9 @@ class Perceptron(LinearTraining):
     def certificate(self, X, y):
         """What the run that was fitted on these rows proves, at the cost of a few passes.
 
-        Mistakes made against every bound that applies, an interval for the largest margin, and a
-        verdict: ``separable`` if the weights get every row right, ``inseparable`` if the run came
-        back to its own weights and the corrections in between add up to exactly zero, else
+        The number of mistakes with every bound that applies, an interval for the largest margin,
+        and a verdict: ``separable`` if the weights get every row right, ``inseparable`` if the run
+        returned to earlier weights and the corrections in between add up to exactly zero, else
         ``undecided``. :func:`rosenblatt.certify` decides every case.
 
         Parameters
@@ -278,7 +275,7 @@ class Perceptron(LinearTraining):
                 "The mistake bounds speak of two classes, the online rule, a constant learning "
                 "rate and no penalty. Use rosenblatt.certify for the data alone."
             )
-        if self._square.total > 0:  # the mean changed while rows came one by one
+        if self._square.total > 0:  # the unit changed from row to row
             raise ValueError(
                 "The mistake bounds speak of one threshold, but partial_fit estimated "
                 "threshold='auto' as the rows came. Give threshold and intercept_scaling as "
@@ -295,17 +292,12 @@ class Perceptron(LinearTraining):
             fit_intercept=self.fit_intercept,
             padding=self.intercept_scaling_,
         )
-        return replace(found, verdict="inseparable") if self._proves_a_cycle(X, y) else found
-
-    def _proves_a_cycle(self, X, y) -> bool:
-        from rosenblatt import theory
-
         if self.history_.row_updates is None:
-            return False
+            return found
         try:
             theory.cycle_certificate(
                 X, y, self.history_.row_updates, fit_intercept=self.fit_intercept
             )
-        except ValueError:  # the weights came back by rounding only
-            return False
-        return True
+        except ValueError:  # the weights are equal by rounding only
+            return found
+        return replace(found, verdict="inseparable")

@@ -1,4 +1,4 @@
-"""Rows in, the same rows out in the same order, with predicted labels, scores, probabilities."""
+"""Write predictions: the rows of the input with labels, scores and probabilities."""
 
 from __future__ import annotations
 
@@ -27,25 +27,31 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"
 STDOUT = STDIN
 
-# What lines of standard output are, by the format of the input.
-_ALIKE = {"csv": "csv", "tsv": "tsv", "parquet": "jsonl", "arrow": "jsonl", "jsonl": "jsonl"}
+# The format of standard output, by that of the input; text for all others.
+_STDOUT_FORMATS = {
+    "csv": "csv",
+    "tsv": "tsv",
+    "parquet": "jsonl",
+    "arrow": "jsonl",
+    "jsonl": "jsonl",
+}
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is written, and of which rows."""
+class OutputOptions:
+    """Which columns are written, and of which rows."""
 
-    top: int = 1  # so many labels of each row, the best first
-    scores: bool = False  # a column for every class, too
-    proba: bool = False  # probabilities in the place of scores
+    top: int = 1  # the number of labels per row, the best first
+    scores: bool = False  # also a column per class
+    proba: bool = False  # probabilities instead of scores
     columns: tuple[str, ...] | None = None  # of the input; all by default
-    only: tuple[str, ...] | None = None  # columns of the input or made here, in this order
+    only: tuple[str, ...] | None = None  # all columns of the output, in order
     keep_if: tuple[str, ...] = ()  # write only rows predicted to have one of these labels
     # Write only rows in which the probability, or the score, of one of these labels (by default of
     # the predicted one) is at least this, whatever is predicted.
@@ -53,7 +59,7 @@ class Wanted:
     min_score: float | None = None
 
     def check(self, model: Model) -> None:
-        """Refuse what a model cannot give."""
+        """Refuse options that the model does not support."""
         known = model.classes
         for label in self.keep_if:
             if label not in known:
@@ -75,43 +81,43 @@ def write_predictions(
     model: Model,
     source: Source,
     out: str | os.PathLike[str],
-    wanted: Wanted = Wanted(),  # noqa: B008 - immutable
+    options: OutputOptions = OutputOptions(),  # noqa: B008 - immutable
     to: str | None = None,
 ) -> int:
     """Write the rows of a source with the columns ``predicted`` and ``score``.
 
-    The score is that of the predicted class; for two classes the one score there is, which is
-    positive for the second class. Where several labels are wanted, each has a score of its own.
-    Where a row may have several labels, all that are predicted are written, with the largest score.
+    The score is that of the predicted class; for two classes the single score, which is positive
+    for the second class. With `top`, each label has its own score. For multilabel models, all
+    predicted labels are written, with the largest score.
 
-    The source was opened with the model's features and needs no labels. A file appears when all
-    rows are written; standard output, ``"-"``, gets rows as they come. `to` is the format, where
-    the name does not tell it. Standard output has that of the input where it can; lines of plain
-    text become the label, the score and the line, separated by tabs.
+    The source was opened with the model's features and needs no labels. Files are written
+    atomically; standard output, ``"-"``, gets rows as they come. `to` is the format, if not that of
+    the name. Standard output has the format of the input where possible; lines of plain text become
+    label, score and line, separated by tabs.
 
     Returns the number of rows written.
     """
-    wanted.check(model)
+    options.check(model)
     if out == STDOUT:
-        format, packing = to or _ALIKE.get(source.format, "text"), None
+        format, packing = to or _STDOUT_FORMATS.get(source.format, "text"), None
         output_format("-", format)
     else:
         format, packing = output_format(out, to)
-    predict = _Predict(model, source, wanted, format)
+    predict = _Predict(model, source, options, format)
     in_lines, numbers = format in LINE_FORMATS, frozenset(predict.numbers)
 
-    def made(batch: Batch) -> tuple[Any, int]:
+    def output(batch: Batch) -> tuple[Any, int]:
         table = predict(batch)
         return lines_of(table, format, numbers) if in_lines else table, table.num_rows
 
     with ExitStack() as stack:
-        file = stack.enter_context(_standard_output() if out == STDOUT else replacing(out))
+        file = stack.enter_context(_standard_output() if out == STDOUT else atomic_write(out))
         stream = stack.enter_context(compressed(file, packing))
         write = stream.write if in_lines else stack.enter_context(writer(stream, format))
         if in_lines and source.has_header:
             write(header_of(predict.names, format))
         rows = 0
-        for part, count in source.mapped(made):
+        for part, count in source.map_batches(output):
             write(part)
             rows += count
             if out == STDOUT:
@@ -120,11 +126,11 @@ def write_predictions(
 
 
 def write_nothing(out: str | os.PathLike[str], to: str | None = None) -> None:
-    """Write an output without rows, where the input has none."""
+    """Write an output without rows, for an input without rows."""
     if out == STDOUT:
         return
     format, packing = output_format(out, to)
-    with replacing(out) as file, compressed(file, packing) as stream:
+    with atomic_write(out) as file, compressed(file, packing) as stream:
         if format not in LINE_FORMATS:
             with writer(stream, format) as write:
                 write(pa.table({LABEL: pa.array([], pa.string())}))
@@ -138,103 +144,104 @@ def _standard_output() -> Iterator[Any]:
 
 
 class _Predict:
-    """From a batch to the table that is written; threads call it at the same time.
+    """Turns a batch into an output table; called by several threads.
 
-    Its columns are `names`, of which `numbers` are cells of a text file that hold numbers.
+    The columns are `names`; `numbers` are those of a text input that hold numbers.
     """
 
-    def __init__(self, model: Model, source: Source, wanted: Wanted, format: str) -> None:
-        self._model, self._wanted = model, wanted
-        self._places = {name: i for i, name in enumerate(model.classes)}
-        given, made = source.column_names, list(self._made(np.empty((0, len(model.bias))))[0])
-        kept = given if wanted.columns is None else list(wanted.columns)
-        own: dict[str, str] = {}  # the name of a column that is made, where it is not its own
-        if wanted.only is None:
-            own = {name: _free(name, kept) for name in made}
-            # Text has no quotes: what may hold tabs comes last.
-            self.names = [*kept, *own.values()]
+    def __init__(self, model: Model, source: Source, options: OutputOptions, format: str) -> None:
+        self._model, self._options = model, options
+        self._codes = {name: i for i, name in enumerate(model.classes)}
+        inputs, new = (
+            source.column_names,
+            list(self._new_columns(np.empty((0, len(model.bias))))[0]),
+        )
+        if options.only is None:
+            copied = inputs if options.columns is None else list(options.columns)
+            self._new = {name: _unused_name(name, copied) for name in new}
+            # Text has no quotes: columns that may contain tabs come last.
+            self.names = [*copied, *self._new.values()]
             if format == "text":
-                self.names = [*own.values(), *kept]
+                self.names = [*self._new.values(), *copied]
         else:
-            own = {name: name for name in made if name in wanted.only}
-            kept = [name for name in wanted.only if name not in own]
-            self.names = list(wanted.only)
-        for name in kept:
-            if name not in given:
-                message = (
-                    f"there is no column {shown(name)}; the columns are {listed(given + made)}"
-                )
+            self._new = {name: name for name in new if name in options.only}
+            copied = [name for name in options.only if name not in self._new]
+            self.names = list(options.only)
+        for name in copied:
+            if name not in inputs:
+                known = listed(inputs + new)
+                message = f"there is no column {shown(name)}; the columns are {known}"
                 raise DataError(message, path=source.files[0])
-        self._own, self._kept = own, kept
-        source.kept_columns = kept
+        self._copied = source.kept_columns = copied
         is_cells = source.format in ("csv", "tsv")
-        self.numbers = source.number_columns() & set(kept) if is_cells else set()
-        # The text of fastText lines begins with the blanks that its labels were replaced by.
+        self.numbers = source.number_columns() & set(copied) if is_cells else set()
+        # In the text of fastText lines, labels were replaced by blanks.
         trim = pc.utf8_trim if source.format == "fasttext" else pc.utf8_rtrim
         self._trim = partial(trim, characters=" \t\r\n" if source.format == "fasttext" else "\r\n")
         self._typed = self.numbers if format in ("parquet", "arrow") else set()
 
     def __call__(self, batch: Batch) -> pa.Table:
-        """The predictions of a batch."""
-        made, passed = self._made(self._model.scores(batch.rows))
-        columns = {new: made[old] for old, new in self._own.items()}
-        for name in self._kept:
-            assert batch.table is not None, "columns are kept of tables only"
-            columns[name] = self._given(batch.table[name], name, passed)
+        """The output table of a batch."""
+        new, rows = self._new_columns(self._model.scores(batch.rows))
+        columns = {name: new[old] for old, name in self._new.items()}
+        for name in self._copied:
+            assert batch.table is not None, "only tables have columns to copy"
+            columns[name] = self._copied_column(batch.table[name], name, rows)
         return pa.table({name: columns[name] for name in self.names})
 
-    def _passed(
-        self, codes: np.ndarray, own: np.ndarray, values: np.ndarray, said: np.ndarray | None
-    ) -> np.ndarray | None:
-        """The rows that are written; None for all."""
-        wanted = self._wanted
-        labels = [self._places[label] for label in wanted.keep_if]
-        least = wanted.min_score if wanted.at_least is None else wanted.at_least
-        if least is None and said is not None and labels:
-            return np.flatnonzero(said[:, labels].any(axis=1))
-        if least is None:
-            return np.flatnonzero(np.isin(codes, labels)) if labels else None
-        looked_at = own if wanted.at_least is None else values
-        if labels:
-            return np.flatnonzero(looked_at[:, labels].max(axis=1) >= least)
-        return np.flatnonzero(looked_at[np.arange(len(codes)), codes] >= least)
-
-    def _made(self, scores: np.ndarray) -> tuple[dict[str, pa.Array], np.ndarray | None]:
-        """The columns that are made of scores, by name, and the rows that are written."""
-        model, wanted = self._model, self._wanted
-        said = model.decide_labels(scores) if model.has_several_labels else None
-        codes, own = model.decide(scores), own_scores(scores)
-        needs_probabilities = wanted.proba or wanted.at_least is not None
-        values = model.probabilities(scores) if needs_probabilities else own
-        passed = self._passed(codes, own, values, said)
-        if passed is not None:
-            scores, codes, own, values = (array[passed] for array in (scores, codes, own, values))
-            said = None if said is None else said[passed]
-        kind, values = (PROBABILITY, values) if wanted.proba else (SCORE, own)
-        rows, made = np.arange(len(codes)), {}
-        if wanted.top == 1:
-            made[LABEL] = self._labels(codes) if said is None else self._label_sets(said)
-            alone = len(model.bias) == 1 and not wanted.proba and not wanted.scores
-            made[kind] = _floats(scores[:, 0] if alone else values[rows, codes])
+    def _new_columns(self, scores: np.ndarray) -> tuple[dict[str, pa.Array], np.ndarray | None]:
+        """The new columns by name, and the indices of the rows that are written; None for all."""
+        model, options = self._model, self._options
+        labels = model.decide_labels(scores) if model.has_several_labels else None
+        codes, values, probabilities = model.decide(scores), own_scores(scores), np.empty(0)
+        if options.proba or options.at_least is not None:
+            probabilities = model.probabilities(scores)
+        rows = self._selected(codes, labels, values, probabilities)
+        values = probabilities if options.proba else values
+        if rows is not None:
+            scores, codes, values = scores[rows], codes[rows], values[rows]
+            labels = None if labels is None else labels[rows]
+        kind, every, columns = PROBABILITY if options.proba else SCORE, np.arange(len(codes)), {}
+        if options.top == 1:
+            columns[LABEL] = self._labels(codes) if labels is None else self._label_sets(labels)
+            single = len(model.bias) == 1 and not options.proba and not options.scores
+            columns[kind] = _floats(scores[:, 0] if single else values[every, codes])
         else:
-            first = values.copy()
-            first[rows, codes] = np.inf  # the predicted label comes first, whatever was chosen by
-            best = np.argsort(-first, axis=1, kind="stable")[:, : wanted.top].T
+            ranked = values.copy()
+            ranked[every, codes] = np.inf  # the predicted label comes first, also with a threshold
+            best = np.argsort(-ranked, axis=1, kind="stable")[:, : options.top].T
             for rank, at in enumerate(best, start=1):
                 ending = "" if rank == 1 else f"_{rank}"
-                made[LABEL + ending] = self._labels(at)
-                made[kind + ending] = _floats(values[rows, at])
-        if wanted.scores:
+                columns[LABEL + ending] = self._labels(at)
+                columns[kind + ending] = _floats(values[every, at])
+        if options.scores:
             for name, column in zip(model.classes, values.T, strict=True):
-                made[f"{kind}_{name}"] = _floats(column)
-        return made, passed
+                columns[f"{kind}_{name}"] = _floats(column)
+        return columns, rows
 
-    def _label_sets(self, said: np.ndarray) -> pa.Array:
-        """The labels of each row, separated as in the files the model was trained on."""
-        names, mark = self._model.classes, self._model.features.separator or " "
-        patterns, place = np.unique(said, axis=0, return_inverse=True)
-        cells = [mark.join(names[c] for c in np.flatnonzero(row)) for row in patterns]
-        return make_strings([cells[at] for at in place.reshape(-1).tolist()])
+    def _selected(
+        self, codes: np.ndarray, labels: np.ndarray | None, scores: np.ndarray, probabilities: Any
+    ) -> np.ndarray | None:
+        """The indices of the rows that are written; None for all."""
+        options = self._options
+        asked = [self._codes[label] for label in options.keep_if]
+        if options.at_least is None and options.min_score is None:
+            if not asked:
+                return None
+            has = np.isin(codes, asked) if labels is None else labels[:, asked].any(axis=1)
+            return np.flatnonzero(has)
+        values, least = scores, options.min_score
+        if options.at_least is not None:
+            values, least = probabilities, options.at_least
+        own = values[:, asked].max(axis=1) if asked else values[np.arange(len(codes)), codes]
+        return np.flatnonzero(own >= least)
+
+    def _label_sets(self, labels: np.ndarray) -> pa.Array:
+        """The labels of each row, joined by the separator of the training files."""
+        names, separator = self._model.classes, self._model.features.separator or " "
+        sets, codes = np.unique(labels, axis=0, return_inverse=True)
+        cells = [separator.join(names[c] for c in np.flatnonzero(row)) for row in sets]
+        return make_strings([cells[code] for code in codes.reshape(-1).tolist()])
 
     def _labels(self, codes: np.ndarray) -> pa.Array:
         names = make_strings(list(self._model.classes))
@@ -242,10 +249,10 @@ class _Predict:
             pa.int32(), len(codes), [None, pa.py_buffer(codes.astype(np.int32))]
         ))  # fmt: skip
 
-    def _given(self, column: pa.ChunkedArray, name: str, passed: np.ndarray | None) -> Any:
-        """A column of the input as it is written."""
-        if passed is not None:
-            column = column.take(pa.array(passed))
+    def _copied_column(self, column: pa.ChunkedArray, name: str, rows: np.ndarray | None) -> Any:
+        """A column of the input for the output."""
+        if rows is not None:
+            column = column.take(pa.array(rows))
         if name in self._typed:
             return pa.array(to_numbers(column)[0], from_pandas=True)
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
@@ -254,7 +261,7 @@ class _Predict:
 
 
 def own_scores(scores: np.ndarray) -> np.ndarray:
-    """The score of each class (rows, classes): of two, that of the first is minus the other.
+    """The score of each class (rows, classes); a single score is that of the second of two.
 
     >>> own_scores(np.array([[1.5], [-2.0]])).tolist()
     [[-1.5, 1.5], [2.0, -2.0]]
@@ -268,14 +275,14 @@ def _floats(values: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(kind, len(plain), [None, pa.py_buffer(plain)])
 
 
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
+def _unused_name(name: str, used: list[str]) -> str:
+    while name in used:
         name += "_"
     return name
 
 
 def output_beside(path: str, folder: Path, to: str | None) -> Path:
-    """Where the predictions of one of several files go: a file of its name in a folder.
+    """The output path in a folder for one of several input files.
 
     >>> output_beside("new/a.csv.gz", Path("out"), None).as_posix()
     'out/a.csv.gz'

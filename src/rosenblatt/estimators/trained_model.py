@@ -1,4 +1,4 @@
-"""The model that a training run has come to, and where it is written."""
+"""The model of a training run, and saving it at the end or after an interrupt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators._interrupts import Stopped
+from rosenblatt.estimators._process import Stopped
 from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
@@ -31,7 +31,7 @@ Turn = Callable[[np.ndarray], np.ndarray]
 
 
 def trained_model(run: FileRun) -> Model:
-    """The model as it stands now."""
+    """The current model of a run."""
     several = run.source.features.separator is not None
     classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
     with ThreadPoolExecutor(1) as helper:
@@ -63,14 +63,14 @@ def trained_model(run: FileRun) -> Model:
 
 
 def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
-    """The weights (features, problems) and biases that the plan wants in the end."""
+    """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
     kept, averaged = run.progress.kept, run.settings.average
     weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
     return np.ascontiguousarray(weights.T), bias
 
 
 def _state(run: FileRun) -> dict[str, Any]:
-    """What a run needs to go on from the model."""
+    """What is needed to continue training from the model."""
     state = run.learner.state()
     wide = {"W": state.weights} | ({"U": state.sums} if run.learner.averaging else {})
     bias = np.stack([state.bias, state.bias, state.bias_sums])
@@ -79,9 +79,9 @@ def _state(run: FileRun) -> dict[str, Any]:
 
 
 def _used(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, Turn]:
-    """The places that learning made use of, and how to take them from an array.
+    """The indices of features with a nonzero weight or sum, and a function that selects them.
 
-    If these are nearly all places, all are taken, as they lie.
+    If these are nearly all features, all are selected, without a copy.
     """
     last = state["W"]
     found = np.zeros(len(last), dtype=bool)
@@ -96,9 +96,10 @@ def _used(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, Turn]
 def _words(
     run: FileRun, names: tuple[str, ...], columns: np.ndarray, weights: np.ndarray
 ) -> dict[str, list[tuple[str, float]]]:
-    """The strongest features of each class, of those that the first rows, read again, can name.
+    """The strongest features of each class, among those that occur in the first rows.
 
-    Columns are numbered as they are met: those of the first rows, frequent ones, come first.
+    Hashed columns have no names, so that the first rows are read again. Columns are numbered in
+    order of occurrence: frequent ones come first.
     """
     by_problem = np.ascontiguousarray(weights.T)
     pulls = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
@@ -119,7 +120,7 @@ def _words(
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    """The places of the largest values, largest first."""
+    """The indices of the largest values, largest first."""
     if len(values) == 0:
         return np.empty(0, dtype=np.int64)
     rank = max(0, len(values) - count)
@@ -128,7 +129,7 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...], Turn]:
-    """The classes sorted, and how arrays with a last axis of problems follow them."""
+    """The sorted classes, and a function that reorders the last axis of an array like them."""
     names = sorted_labels(classes)
     order = [classes.index(name) for name in names]
     if order == list(range(len(order))):
@@ -139,33 +140,27 @@ def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...],
 
 
 def _epoch_record(record: dict[str, Any]) -> dict[str, Any]:
-    """An epoch for the model file: the same run gives the same file, byte for byte.
+    """An epoch for the model file, which must be the same for the same run, byte for byte.
 
-    So it is without the time that it took and lengths of weights, sums whose last digits depend on
-    the number of threads; and without what is not known, as JSON has no NaN.
+    So it leaves out the time, and lengths of weights, whose last digits depend on the number of
+    threads; and NaN, which JSON does not have.
     """
     left_out = {k for k, v in record.items() if isinstance(v, float) and math.isnan(v)}
     left_out |= {"seconds", "weight_norm", "relative_change"}
     return {k: v for k, v in record.items() if k not in left_out}
 
 
-def check_target(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
-    """Refuse a model file that cannot be written, or that would replace what is read.
-
-    The folder that the run is saved in is not a place for models.
-    """
+def check_model_path(target: Path, files: Iterable[str], saved: Checkpoint | None) -> None:
+    """Refuse a model file that cannot be written, or would replace an input or the checkpoint."""
     if saved is not None and target.resolve() in (
-        saved.file.resolve(), saved.row_folder.resolve(), saved.lock.resolve(),
+        saved.file.resolve(), saved.row_cache.resolve(), saved.lock.resolve(),
     ):  # fmt: skip
         raise OptionError(f"{target} is a place of the checkpoint; name another file")
     check_output(target, files, "model")
 
 
 def save_somewhere(model: Model, target: Path) -> None:
-    """Save a model; if that fails, as on a full disk, in the folder of temporary files.
-
-    The OSError that it was not saved where it should be says where it is, if anywhere.
-    """
+    """Save a model; if that fails, save it in a temporary folder and name that in the OSError."""
     try:
         model.save(target)
     except OSError as error:
@@ -179,7 +174,7 @@ def save_somewhere(model: Model, target: Path) -> None:
 
 
 def finished(run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str] | None) -> Model:
-    """The model of a run that is over, saved; the checkpoint is removed after that."""
+    """The model of a run that is over; it is saved, then the checkpoint is removed."""
     model = run.model()
     if out is not None:
         save_somewhere(model, Path(out))
@@ -191,7 +186,7 @@ def finished(run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str]
 def stopped(
     run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str] | None, signal: int
 ) -> BaseException:
-    """Save what there is after a signal to stop, and say how to go on."""
+    """Save an interrupted run or its model; returns the exception that says how to continue."""
     if saved is not None:
         return Stopped(saved.stopped(run), signal)
     if out is None:

@@ -1,4 +1,4 @@
-"""Choose features and settings within a time: successive halving on rows that are hashed once."""
+"""Choose features and settings in limited time, by successive halving on rows in memory."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from rosenblatt.kernels import jit
 from rosenblatt.kernels.text import Ngrams, Rows
 from rosenblatt.training import run as run_epochs
 
-_KEEP = 3  # one of so many goes on to so many times the rows
-_BRACKET = 9  # settings that a bracket begins with
-_MOST_BYTES = 256 << 20  # of input that are tried on
-_MOST_KEPT = 1 << 30  # bytes of hashed rows that are kept
-_FEW_ROWS = 300  # on fewer, errors say little
-_HELD_OUT = 5000  # rows that are enough to compare by
+_KEEP = 3  # one in three goes on to three times the rows
+_BRACKET = 9  # choices that a bracket begins with
+_MOST_BYTES = 256 << 20  # of input to try choices on
+_MOST_CACHED = 1 << 30  # bytes of hashed rows
+_FEW_ROWS = 300  # too few to compare errors
+_HELD_OUT = 5000  # rows, enough to compare errors
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Features and settings that can be tried, as for :func:`rosenblatt.train`."""
+    """Features and settings to try, as for :func:`rosenblatt.train`."""
 
     ngrams: Ngrams
     threshold: float = 2.0
@@ -42,16 +42,17 @@ class Choice:
 
     SETTINGS: ClassVar = ("threshold", "padding", "average", "multiclass", "rule")
 
-    def settings(self, of: Settings) -> Settings:
-        """Settings with what was chosen, and all else as it was."""
-        return replace(of, **{name: getattr(self, name) for name in self.SETTINGS})
+    def settings(self, others: Settings) -> Settings:
+        """These settings; those that are not tuned are the others'."""
+        return replace(others, **{name: getattr(self, name) for name in self.SETTINGS})
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a choice: its error on held-out rows, after learning from so many others.
+    """The error of a choice on held-out rows, after training on `rows` others.
 
-    Of the seconds, those between epochs are the same for any number of rows.
+    `seconds` is the time it took, `between` the part of it at the ends of epochs, which does not
+    depend on the number of rows.
     """
 
     choice: Choice
@@ -62,11 +63,11 @@ class Trial:
     between: float = 0.0
 
     def seconds_for(self, rows: int) -> float:
-        """How long so many rows would take."""
+        """The time that a trial on this number of rows would take."""
         return self.between + (self.seconds - self.between) * rows / self.rows
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The trial as plain data, without its time."""
         n = self.choice.ngrams
         chosen = asdict(self.choice) | {
             "ngrams": [n.low, n.high],
@@ -77,7 +78,7 @@ class Trial:
 
 
 def parse_seconds(given: str | float) -> float:
-    """A time in seconds from what a person writes.
+    """Seconds from a number or a text such as ``"60s"``.
 
     >>> parse_seconds("60s"), parse_seconds("1.5m"), parse_seconds(20)
     (60.0, 90.0, 20.0)
@@ -93,78 +94,60 @@ def parse_seconds(given: str | float) -> float:
 
 
 def best_of(trials: list[Trial]) -> Trial:
-    """The least error on the most rows; of equal ones the first."""
+    """The first trial with the least error on the largest number of rows."""
     most = max(trial.rows for trial in trials)
     return min((t for t in trials if t.rows == most), key=lambda trial: trial.error)
 
 
-class Draw:
-    """Choices that were not tried yet: the defaults first, then at random, the seed decides."""
+class _Untried:
+    """All choices that were not tried yet: the default first, the others in random order."""
 
     def __init__(
-        self, first: Choice, fixed: dict[str, Any], text: bool, classes: int, settings: Settings
+        self, default: Choice, fixed: dict[str, Any], has_text: bool, classes: int, seed: int
     ) -> None:
-        spread: dict[str, list[Any]] = {
+        values: dict[str, list[Any]] = {
             "threshold": [0.5, 1.0, 2.0, 4.0, 8.0],
             "padding": [0.03, 0.1, 0.5, 1.0],
             "average": [True, False],
-            "multiclass": ["ovr", "joint"] if classes > 2 else [first.multiclass],
-            "rule": ["perceptron", "perceptron", "arow", "pa1"],
-            "ngrams": _text_forms(first.ngrams) if text else [first.ngrams],
+            "multiclass": ["ovr", "joint"] if classes > 2 else [default.multiclass],
+            "rule": ["perceptron", "perceptron", "arow", "pa1"],  # half of the choices
+            "ngrams": _ngrams_to_try(default.ngrams) if has_text else [default.ngrams],
         }
-        self.spread = {n: v if n not in fixed else [fixed[n]] for n, v in spread.items()}
-        self._random = random.Random(settings.seed)
-        self._seen: set[Choice] = set()
-        self._first = first
-        self._size = len(set(self._all()))
+        values |= {name: [value] for name, value in fixed.items()}
+        self._varied = [name for name in values if len(values[name]) > 1]
+        self._random = random.Random(seed)
+        choices = [
+            Choice(**dict(zip(values, combined, strict=True)))
+            for combined in product(*values.values())
+        ]
+        self._random.shuffle(choices)
+        # Only the perceptron has a threshold.
+        plain = (
+            c if c.rule == "perceptron" else replace(c, threshold=default.threshold)
+            for c in choices
+        )
+        self._left = list(dict.fromkeys([default, *plain]))
 
-    @property
-    def is_open(self) -> bool:
-        """Whether some choices are left."""
-        return len(self._seen) < self._size
+    def __bool__(self) -> bool:
+        return bool(self._left)
 
-    def choices(self, count: int, trials: list[Trial]) -> list[Choice]:
-        """So many new choices, or as many as are left."""
-        found: list[Choice] = []
-        if not trials:
-            found.append(self._first)
-            self._seen.add(self._first)
-        best = best_of(trials).choice if trials else self._first
-        everything = len(self._seen) + count >= self._size
-        while len(found) < count and self.is_open:
-            if everything:
-                new = next(c for c in self._all() if c not in self._seen)
-            else:
-                near = len(found) % 2 and len(self._seen) > 1
-                new = self._near(best) if near else self._anywhere()
-            if new not in self._seen:
-                self._seen.add(new)
-                found.append(new)
-            elif self._random.random() < 0.01:  # the neighbours may all be tried
-                best = self._anywhere()
-        return found
+    def take(self, count: int, best: Choice) -> list[Choice]:
+        """Up to `count` choices, of which every second one is a neighbour of the best so far."""
+        taken: list[Choice] = []
+        while len(taken) < count and self._left:
+            near = self._neighbour(best) if len(taken) % 2 else None
+            taken.append(near or self._left[0])
+            self._left.remove(taken[-1])
+        return taken
 
-    def _all(self) -> Iterator[Choice]:
-        for values in product(*self.spread.values()):
-            yield self._plain(Choice(**dict(zip(self.spread, values, strict=True))))
-
-    def _anywhere(self) -> Choice:
-        drawn = {name: self._random.choice(values) for name, values in self.spread.items()}
-        return self._plain(Choice(**drawn))
-
-    def _near(self, choice: Choice) -> Choice:
-        name = self._random.choice([n for n, v in self.spread.items() if len(v) > 1])
-        return self._plain(replace(choice, **{name: self._random.choice(self.spread[name])}))
-
-    def _plain(self, choice: Choice) -> Choice:
-        """Other rules than the perceptron have no threshold to choose."""
-        if choice.rule == "perceptron":
-            return choice
-        return replace(choice, threshold=self._first.threshold)
+    def _neighbour(self, best: Choice) -> Choice | None:
+        """A choice that differs from the best in one value, drawn at random; None if tried."""
+        name = self._random.choice(self._varied)
+        same = {name: getattr(best, name)}
+        return next((c for c in self._left if replace(c, **same) == best), None)
 
 
-def _text_forms(given: Ngrams) -> list[Ngrams]:
-    """N-grams of words and characters, in tables of different sizes."""
+def _ngrams_to_try(given: Ngrams) -> list[Ngrams]:
     words = [(1, 1, False), (1, 2, False), (1, 3, False)]
     chars = [(2, 4, True), (3, 5, True), (3, 6, True)]
     return [
@@ -175,7 +158,7 @@ def _text_forms(given: Ngrams) -> list[Ngrams]:
 
 
 def _now() -> float:
-    """Seconds, without those that kernels were compiled in, once on a machine."""
+    """Seconds, without the time spent compiling kernels."""
     return monotonic() - jit.compile_seconds()
 
 
@@ -188,63 +171,64 @@ def tune(
     threads: int,
     report: Callable[[Trial], Any] | None = None,
 ) -> tuple[Choice, list[Trial]]:
-    """Try features and settings for so many seconds; the best, and all that was tried.
+    """Try features and settings for a number of seconds; returns the best choice and all trials.
 
     Each bracket begins with nine choices on a ninth of the rows; the better third goes on to a
-    third of the rows, and the best to all. The defaults are among the first nine and always tried
-    on all rows, so that what is chosen does at least as well there. Later brackets draw half of
-    their choices near the best one so far. A part of the time is left for training the model.
+    third of the rows, and the best to all (successive halving). The defaults are in the first
+    bracket and always tried on all rows, so that the choice is at least as good there. Half of the
+    choices are drawn near the best one so far. A part of the time is left for training the model.
 
-    The rows of `valid`, or held-out ones, tell the errors. `settings` are what training was told
-    otherwise, `fixed` attributes of `Choice` that were given, and are not tried otherwise.
+    Errors are those on `valid`, or on held-out rows. `settings` are the others of training;
+    `fixed` are values of `Choice` that were given, and are not tuned.
     """
     until = _now() + seconds
     rows = _Rows(source, valid, until - 0.75 * seconds)
-    first = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
-    first = replace(first, **fixed)
-    draw = Draw(first, fixed, rows.has_text, rows.n_classes, settings)
+    default = Choice(source.features.ngrams, **{n: getattr(settings, n) for n in Choice.SETTINGS})
+    default = replace(default, **fixed)
+    untried = _Untried(default, fixed, rows.has_text, rows.n_classes, settings.seed)
     trials: list[Trial] = []
-    # The shares of the rows that are learned from, one after the other.
     shares = [s for s in (1 / _KEEP**2, 1 / _KEEP) if s * rows.count >= _FEW_ROWS] + [1.0]
-    while draw.is_open:
-        group = draw.choices(_BRACKET, trials)
+    while untried:
         is_first = not trials
+        group = untried.take(_BRACKET, default if is_first else best_of(trials).choice)
         for share in shares:
             here: list[Trial] = []
             for choice in group:
                 if not _has_time(until, choice, share, trials, rows):
                     return best_of(trials).choice, trials
-                here.append(_tried(choice, rows, share, settings, threads))
+                here.append(_run_trial(choice, rows, share, settings, threads))
                 trials.append(here[-1])
                 if report is not None:
                     report(here[-1])
             best = sorted(here, key=lambda trial: trial.error)[: max(1, len(here) // _KEEP)]
             group = [trial.choice for trial in best]
-            if is_first and first not in group:
-                group.append(first)
+            if is_first and default not in group:
+                group.append(default)
     return best_of(trials).choice, trials
 
 
 def _has_time(until: float, choice: Choice, share: float, trials: list[Trial], rows: _Rows) -> bool:
-    """Whether there is time to try a choice on some rows, and to train the best after it."""
+    """Whether there is time to try a choice on a share of the rows, and to train after it."""
     if not trials:
         return True
     own = [t for t in trials if t.choice == choice] or trials
     trial = min(t.seconds_for(max(1, int(share * rows.count))) for t in own)
     best = best_of(trials)
-    # Training reads the files again, and learns from held-out rows in a second run.
+    # Training reads the files again, and is run again with the held-out rows.
     runs = 2.0 if rows.valid is None else 1.0
     last = runs * best.seconds_for(rows.count) + rows.seconds_to_read(best.choice.ngrams)
     return _now() + trial + last < until
 
 
-def _tried(choice: Choice, rows: _Rows, share: float, settings: Settings, threads: int) -> Trial:
-    """Learn from a share of the rows, and measure on held-out ones."""
+def _run_trial(
+    choice: Choice, rows: _Rows, share: float, settings: Settings, threads: int
+) -> Trial:
+    """Train on a share of the rows, and measure the error on held-out ones."""
     began = _now()
     source, valid = rows.hashed(choice.ngrams, share)
     held_out = 0.0 if valid is not None else min(0.3, max(0.1, _HELD_OUT / rows.count))
-    told = replace(choice.settings(settings), holdout=held_out, memory=_MOST_KEPT)
-    run = FileRun(source, told, valid=valid, threads=threads)
+    own = replace(choice.settings(settings), holdout=held_out, memory=_MOST_CACHED)
+    run = FileRun(source, own, valid=valid, threads=threads)
     with closing(run.rows):
         part, plan = next(run.phases())
         spent, at = [0.0, 0.0], perf_counter()  # in walks over rows, and between epochs
@@ -253,110 +237,106 @@ def _tried(choice: Choice, rows: _Rows, share: float, settings: Settings, thread
             at = perf_counter()
         errors = [epoch.validation_error for epoch in run.history]
         error = errors[-1] if settings.epochs is not None else min(errors, default=math.nan)
-        learned = sum(len(batch) for batch in source.kept)
+        learned = sum(map(len, source.in_memory))
     seconds = _now() - began
     between = seconds * spent[1] / max(sum(spent), 1e-9)
     return Trial(choice, learned, error, len(errors), seconds, between)
 
 
-class _KeptBatches(Source):
-    """Batches in memory as a source."""
+class _BatchSource(Source):
+    """A source of batches in memory, with the labels of another source."""
 
-    def __init__(self, kept: list[Batch], like: Source, ngrams: Ngrams) -> None:
-        features = replace(like.features, ngrams=ngrams)
-        super().__init__(like._reader, features, True, like.classes, False)
-        self.kept, self.label_sets = kept, like.label_sets
+    def __init__(self, batches: list[Batch], origin: Source, ngrams: Ngrams) -> None:
+        features = replace(origin.features, ngrams=ngrams)
+        super().__init__(origin._reader, features, True, origin.classes, False)
+        self.in_memory, self.label_sets = batches, origin.label_sets
 
-    def batches(self, start: int = 0, lent: bool = False) -> Iterator[Batch]:
+    def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on."""
-        for batch in self.kept[start:]:
+        for batch in self.in_memory[start:]:
             self.rows += len(batch)
             yield batch
 
 
 class _Rows:
-    """Rows of a source in memory, as tables, and hashed in the ways that were asked for last."""
+    """The rows to try choices on, in memory as tables; hashed rows are cached."""
 
     def __init__(self, source: Source, valid: Source | None, until: float) -> None:
         self.source, self.valid = source, valid
         began = _now()
-        self.read = self._read(source, until)
+        self._read = _read(source, until)
         self._seconds = _now() - began
         if len(source.classes) < 2:
             message = "at least two classes are needed to tune"
             raise DataError(message, path=source.files[0], column=source.features.label)
-        self.valid_read: list[Batch] = []
+        self._valid_read: list[Batch] = []
         if valid is not None:
-            valid.expect(source.classes)
-            self.valid_read = self._read(valid, math.inf)
-        self.count = sum(map(len, self.read))
+            valid.fix_classes(source.classes)
+            self._valid_read = _read(valid, math.inf)
+        self.count = sum(map(len, self._read))
         self.n_classes = len(source.classes)
         self.has_text = any(c.kind == "text" for c in source.features.columns)
-        self._hashed: dict[tuple[Ngrams, bool, int], Batch] = {}  # the last ones used last
-        self._made = self._bytes = 0  # rows that were hashed, and the size of those kept
-        self._hashing: dict[Ngrams, float] = {}  # seconds per row
+        self._cache: dict[tuple[Ngrams, bool, int], Batch] = {}  # least recently used first
+        self._cached_bytes = self._rows_hashed = 0
+        self._seconds_per_row: dict[Ngrams, float] = {}  # of hashing
 
     def seconds_to_read(self, ngrams: Ngrams) -> float:
-        """How long it takes to read all rows again and to hash them in a way that was tried."""
-        return self._seconds + self._hashing.get(ngrams, 0.0) * self.count
+        """The time to read all rows again and to hash their n-grams."""
+        return self._seconds + self._seconds_per_row.get(ngrams, 0.0) * self.count
 
-    @staticmethod
-    def _read(source: Source, until: float) -> list[Batch]:
-        """Batches up to a size, and for no longer than until then; one at least."""
-        found: list[Batch] = []
-        size = 0
-        for batch in source:
-            found += _cut(batch)
-            size += batch.size
-            if size > _MOST_BYTES or _now() > until:
-                break
-        return found
-
-    def hashed(self, ngrams: Ngrams, share: float) -> tuple[_KeptBatches, _KeptBatches | None]:
-        """A share of the rows, and those to validate with, as sources of hashed batches."""
-        count = max(1, round(share * len(self.read)))
-        # Evenly spread: a file may be sorted.
-        places = [len(self.read) * i // count for i in range(count)]
-        began, before = _now(), self._made
-        rows = [self._batch((ngrams, False, i), self.read[i]) for i in places]
-        if self._made > before:
-            self._hashing[ngrams] = (_now() - began) / (self._made - before)
-        source = _KeptBatches(rows, self.source, ngrams)
+    def hashed(self, ngrams: Ngrams, share: float) -> tuple[_BatchSource, _BatchSource | None]:
+        """A share of the rows, evenly spread as files may be sorted, and the validation rows."""
+        count = max(1, round(share * len(self._read)))
+        places = [len(self._read) * i // count for i in range(count)]
+        began, before = _now(), self._rows_hashed
+        rows = [self._batch((ngrams, False, i), self._read[i]) for i in places]
+        if self._rows_hashed > before:
+            self._seconds_per_row[ngrams] = (_now() - began) / (self._rows_hashed - before)
+        source = _BatchSource(rows, self.source, ngrams)
         if self.valid is None:
             return source, None
-        others = [self._batch((ngrams, True, i), raw) for i, raw in enumerate(self.valid_read)]
-        return source, _KeptBatches(others, self.valid, ngrams)
+        others = [self._batch((ngrams, True, i), raw) for i, raw in enumerate(self._valid_read)]
+        return source, _BatchSource(others, self.valid, ngrams)
 
     def _batch(self, key: tuple[Ngrams, bool, int], raw: Batch) -> Batch:
         ngrams = key[0]
         if raw.table is None or ngrams == self.source.features.ngrams:
             return raw
-        batch = self._hashed.pop(key, None)
+        batch = self._cache.pop(key, None)
         if batch is None:
             batch = replace(raw, rows=replace(self.source.features, ngrams=ngrams).rows(raw.table))
-            self._made += len(batch)
-            self._bytes += 8 * len(batch.rows.indices)
-        self._hashed[key] = batch
-        # Let go of rows that were hashed in ways not asked for lately.
-        while self._bytes > _MOST_KEPT and (oldest := next(iter(self._hashed)))[0] != ngrams:
-            self._bytes -= 8 * len(self._hashed.pop(oldest).rows.indices)
+            self._rows_hashed += len(batch)
+            self._cached_bytes += 8 * len(batch.rows.indices)
+        self._cache[key] = batch
+        while (
+            self._cached_bytes > _MOST_CACHED and (oldest := next(iter(self._cache)))[0] != ngrams
+        ):
+            self._cached_bytes -= 8 * len(self._cache.pop(oldest).rows.indices)
         return batch
 
 
-def _cut(batch: Batch) -> list[Batch]:
-    """A batch in parts, so that a share of the rows can be taken of few batches."""
-    size = max(1, len(batch) // 32)
+def _read(source: Source, until: float) -> list[Batch]:
+    """Batches in small parts, up to a size and for no longer than `until`, but at least one."""
+    found: list[Batch] = []
+    size = 0
+    for batch in source:
+        step = max(1, len(batch) // 32)
+        found += [_part(batch, at, min(at + step, len(batch))) for at in range(0, len(batch), step)]
+        size += batch.size
+        if size > _MOST_BYTES or _now() > until:
+            break
+    return found
+
+
+def _part(batch: Batch, start: int, end: int) -> Batch:
+    """The rows of a batch from number `start` up to `end`."""
     indptr, indices, values = batch.rows
-    parts = []
-    for start in range(0, len(batch), size):
-        end = min(start + size, len(batch))
-        first, last = int(indptr[start]), int(indptr[end])
-        pointers = indptr[start : end + 1] - indptr[start]
-        rows = Rows(pointers, indices[first:last], values[first:last])
-        table = None if batch.table is None else batch.table.slice(start, end - start)
-        if isinstance(table, pa.Table):
-            table = table.combine_chunks()
-        labels = None if batch.labels is None else batch.labels[start:end]
-        weights = None if batch.weights is None else batch.weights[start:end]
-        parts.append(Batch(rows, labels, weights, table, batch.size * (end - start) // len(batch)))
-    return parts
+    own = slice(int(indptr[start]), int(indptr[end]))
+    table = None if batch.table is None else batch.table.slice(start, end - start)
+    return Batch(
+        Rows(indptr[start : end + 1] - indptr[start], indices[own], values[own]),
+        None if batch.labels is None else batch.labels[start:end],
+        None if batch.weights is None else batch.weights[start:end],
+        table.combine_chunks() if isinstance(table, pa.Table) else table,
+        batch.size * (end - start) // len(batch),
+    )

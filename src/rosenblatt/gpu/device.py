@@ -1,4 +1,4 @@
-"""The CUDA device: found through CuPy, with one sentence for each way it may be missing."""
+"""The CUDA device, through CuPy, with a message for each way in which it may be missing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 INSTALL = "pip install '.[gpu]' in a clone of rosenblatt (or the cupy package of your CUDA version)"
-CUDA, CUDA_MANAGED = 2, 13  # DLPack's numbers of devices
-_KEPT_FREE = 256 << 20  # bytes for what libraries allocate by themselves
+CUDA, CUDA_MANAGED = 2, 13  # DLPack device types
+_RESERVED = 256 << 20  # bytes for what libraries allocate themselves
 NO_POINTER = np.intp(0)
 _WORKSPACE = 32 << 20  # bytes, as NVIDIA advises for Hopper
 
@@ -46,19 +46,19 @@ def _first_line(error: BaseException) -> str:
 
 
 def usable_cupy() -> Any:
-    """CuPy, where it is installed and finds a device; else a DeviceError that says what to do."""
+    """CuPy, if it is installed and finds a device; else a DeviceError says what to do."""
     cupy = _cupy()
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:
-        raise _translated(error) from error
+        raise _translate(error) from error
     if count == 0:
         raise DeviceError("No CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES.")
     return cupy
 
 
 def is_usable() -> bool:
-    """Whether there is a CUDA device and what drives it."""
+    """Whether there are a CUDA device and a CuPy that can use it."""
     try:
         usable_cupy()
     except DeviceError:
@@ -66,8 +66,8 @@ def is_usable() -> bool:
     return True
 
 
-def _translated(error: BaseException) -> DeviceError:
-    """One sentence for an error of CUDA."""
+def _translate(error: BaseException) -> DeviceError:
+    """The DeviceError for an error of CUDA or CuPy."""
     text, kind = str(error), type(error).__name__
     if kind == "OutOfMemoryError" or "cudaErrorMemoryAllocation" in text or "out of memory" in text:
         return DeviceError(
@@ -90,8 +90,8 @@ def _translated(error: BaseException) -> DeviceError:
 
 
 @contextmanager
-def in_plain_words() -> Iterator[None]:
-    """Let errors of CUDA and CuPy come out as a DeviceError of one sentence."""
+def translated_errors() -> Iterator[None]:
+    """Turn errors of CUDA and CuPy into a DeviceError of one sentence."""
     try:
         yield
     except DeviceError:
@@ -100,12 +100,12 @@ def in_plain_words() -> Iterator[None]:
         home = type(error).__module__.partition(".")[0]
         lacking = isinstance(error, ImportError) and "Failure finding" in str(error)
         if home in ("cupy", "cupy_backends") or lacking:
-            raise _translated(error) from error
+            raise _translate(error) from error
         raise
 
 
 class Cublas:
-    """The matrix products of cuBLAS, called directly: CuPy refuses them while it records."""
+    """Matrix products of cuBLAS, called directly: CuPy refuses them while a graph is captured."""
 
     def __init__(self, cupy: Any) -> None:
         cupy.cuda.cublas.getVersion(cupy.cuda.device.get_cublas_handle())  # loads the library
@@ -122,7 +122,7 @@ class Cublas:
             pointer, number, number, number, number, number, pointer, pointer, number, number,
             pointer, number, number, pointer, pointer, number, number, number, number,
         ]  # fmt: skip
-        # A workspace of its own for each stream: products of two streams run at the same time.
+        # One workspace per stream: products of two streams run at the same time.
         self._workspaces: dict[int, Any] = {}
         self._set_workspace = library.cublasSetWorkspace_v2
         self._set_workspace.argtypes = [pointer, pointer, ctypes.c_size_t]
@@ -148,17 +148,17 @@ class Cublas:
 
 
 class Cuda:
-    """The current CUDA device: arrays, products, kernels and two streams.
+    """A CUDA device: arrays, products, kernels and streams.
 
-    Kernels are asked for by the types of scores and rows and the rows of a block. Work that does
-    not depend on weights runs ahead of the rest in a stream of its own.
+    Kernels are compiled per type of scores, type of rows and size of a block. Work that does not
+    depend on weights runs ahead of the `main` stream in the stream `ahead`.
     """
 
-    captures = True  # whether a sequence of launches can be recorded and launched at once
+    captures = True  # whether launches can be captured as a graph
 
     def __init__(self) -> None:
         self.xp = usable_cupy()
-        with in_plain_words():
+        with translated_errors():
             self.number = int(self.xp.cuda.Device().id)
             self.main = self.xp.cuda.Stream(non_blocking=True)
             self.ahead = self.xp.cuda.Stream(non_blocking=True)
@@ -169,11 +169,11 @@ class Cuda:
         }
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Work in the main stream: after what the caller's stream has to do, before what follows.
+    def after_caller(self) -> Iterator[None]:
+        """Use the main stream, after the work queued in the caller's stream and before later work.
 
-        Streams of their own wait for nobody: data that the caller's stream has yet to make or copy
-        would be read before they are there.
+        Streams do not wait for each other by themselves: data that the caller's stream is still
+        computing or copying would be read too early.
         """
         caller = self.xp.cuda.get_current_stream()
         self.main.wait_event(caller.record())
@@ -228,30 +228,30 @@ class Cuda:
         return Cublas(self.xp)
 
     def event(self) -> Any:
-        """What one stream records and another waits for."""
+        """An event that one stream records and another waits for."""
         return self.xp.cuda.Event(disable_timing=True)
 
     def put(self, array: Any, values: np.ndarray) -> None:
-        """Copy values to an array of the device; at once unless they lie in pinned memory."""
+        """Copy values to an array on the GPU; asynchronously if they lie in pinned memory."""
         array.set(values)
 
     def host(self, array: Any) -> np.ndarray:
-        """A copy in the memory of the processor."""
+        """A copy in host memory."""
         return np.asarray(self.xp.asnumpy(array))
 
     def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Memory of the processor that is copied to the device without its help."""
+        """An array in pinned host memory, which can be copied asynchronously."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         memory = self.xp.cuda.alloc_pinned_memory(max(1, size))
         return np.frombuffer(memory, dtype, int(np.prod(shape))).reshape(shape)
 
     def free_bytes(self) -> int:
-        """The device memory that new arrays may take."""
+        """The GPU memory that is left for new arrays."""
         free = int(self.xp.cuda.Device().mem_info[0])
-        return max(0, free + self.xp.get_default_memory_pool().free_bytes() - _KEPT_FREE)
+        return max(0, free + self.xp.get_default_memory_pool().free_bytes() - _RESERVED)
 
     def captured(self, launches: Any) -> Any:
-        """A graph of what a function launches into the main stream and those that join it."""
+        """The graph of what a function launches in the main stream and in streams that join it."""
         with self.main:
             self.main.begin_capture()
             try:
@@ -266,7 +266,7 @@ _devices: dict[int, Cuda] = {}
 
 
 def current_device() -> Cuda:
-    """The CUDA device in use, that of CuPy's arrays."""
+    """CuPy's current CUDA device."""
     cupy = usable_cupy()
     number = int(cupy.cuda.Device().id)
     if number not in _devices:

@@ -1,4 +1,4 @@
-"""The learner in the dual form on a device: Gram entries, blocks of scores, a log of updates."""
+"""The learner in the dual form on the GPU: Gram entries, blocks of scores, a log of updates."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from weakref import proxy
 
 import numpy as np
 
-from rosenblatt.gpu.device import NO_POINTER, in_plain_words
+from rosenblatt.gpu.device import NO_POINTER, translated_errors
 from rosenblatt.gpu.gram import DeviceGram
-from rosenblatt.gpu.table import Settings, table_of
+from rosenblatt.gpu.problem_table import ModelSettings, problem_table
 from rosenblatt.learners.dual import Logged, check_finite
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.log import DualState, Log, Moment
 from rosenblatt.learners.problems import Problems
 from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.votes import votes
+
+VOTE_MEGABYTES = 6144  # of memory for kernel entries when all weights vote
 
 
 class DeviceDual(Logged):
-    """Perceptrons in the feature space of a kernel, on a device.
+    """Perceptrons in the feature space of a kernel, on the GPU.
 
-    The scores of all rows are kept in double precision. A block of rows is walked through with the
-    Gram matrix of its rows; then its corrections are added to the scores of all rows.
+    The scores of all rows are kept in double precision. A walk goes through a block of rows with
+    their Gram matrix, then adds its corrections to the scores of all rows.
 
     Parameters
     ----------
     problems : Problems
     gram : DeviceGram
-        Where the Gram entries of the rows come from. `examples` of a walk are these rows.
+        The Gram entries of the rows, which are the `examples` of a walk.
     state : DualState or None
-        Where to go on from.
+        The state to start from.
     """
 
     def __init__(
@@ -38,103 +41,103 @@ class DeviceDual(Logged):
     ) -> None:
         super().__init__(problems, gram, state)
         self.device, n, state = gram.device, len(problems), self._begun
-        settings = Settings(problems.thresholds, padding=0.0)
-        table = table_of([settings], problems.n_classes, problems.multiclass, np.float64)
+        settings = ModelSettings(problems.thresholds, padding=0.0)
+        table = problem_table([settings], problems.n_classes, problems.multiclass, np.float64)
         xp = self.device.xp
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             self._table = xp.asarray(table.view(np.uint8))
             self._clock, self._squares = xp.asarray(state.clock), xp.asarray(state.squares)
             self._zeros = xp.zeros(n)
-            self._both = xp.zeros((2 * n, gram.n))  # scores, then those when the epoch began
+            self._both = xp.zeros((2 * n, gram.n))  # scores, then those at the start of the epoch
             self._scores, self._before = self._both[:n], self._both[n:]
             if len(state.log):
-                self._scores += self._made_by(state.log)
+                self._scores += self._scores_of(state.log)
             self._before[...] = self._scores
             if len(state.log) > state.marked:
-                self._before[...] = self._made_by(state.log[: state.marked])
-        self._visit: Visit | None = None
+                self._before[...] = self._scores_of(state.log[: state.marked])
+        self._last_walk: DualWalk | None = None
 
-    def _made_by(self, log: Log) -> Any:
-        """The scores of all rows by the weights that a log adds up to."""
+    def _scores_of(self, log: Log) -> Any:
+        """The scores of all rows by the sum of the updates in a log."""
         support, placed = log.by_row()
-        return self.gram.added(support, placed.coefficients(len(self.problems), support.size))
+        return self.gram.combined(support, placed.coefficients(len(self.problems), support.size))
 
     def walk(
         self, examples: Examples, order: Array, etas: Array = ONE,
         limits: Limits = Limits(),  # noqa: B008 - immutable
     ) -> Tally:  # fmt: skip
-        """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
+        """Visit the rows in this order and learn from each; the learning rate is always 1."""
         n = len(self.problems)
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             if self._opens:
                 self._before[...] = self._scores
                 self._opens = False
-            here = self._begin(examples, order)
-            visits = here.walk(limits.updates)
-            counts = self.device.host(here.counts)
+            walk = self._begin(examples, order)
+            visits = walk.run(limits.updates)
+            counts = self.device.host(walk.counts)
             finite = bool(self.device.host(self.device.xp.isfinite(self._scores).all()))
             check_finite(np.array([0.0 if finite else np.nan]))
-            self._logs.append(here.log())
+            self._logs.append(walk.log())
         return Tally(
             visits, examples.weight_of(order[:visits]), int(counts[:n].sum()), int(counts[n + 1]),
-            here.pair_mistakes if here.pairs else int(counts[n]), 0, None,
+            walk.pair_mistakes if walk.is_pairwise else int(counts[n]), 0, None,
         )  # fmt: skip
 
-    def _begin(self, examples: Examples, order: Array) -> Visit:
-        """The arrays of a walk, those of the last one where they fit."""
+    def _begin(self, examples: Examples, order: Array) -> DualWalk:
+        """A walk in this order; it uses the arrays of the last one if they fit."""
         weights = examples.weights_of(order.astype(np.int64))
-        weighted, last = bool(np.any(weights != 1.0)), self._visit
+        weighted, walk = bool(np.any(weights != 1.0)), self._last_walk
         copies = int(np.ceil(weights).max()) if self.problems.joint and weighted else 1
-        if last is None or not last.fits(examples, len(order), weighted, copies):
-            self._visit = last = Visit(self, examples, len(order), weighted, copies)
-        last.begin(order, weights)
-        return last
+        if walk is None or not walk.fits(examples, len(order), weighted, copies):
+            self._last_walk = walk = DualWalk(self, examples, len(order), weighted, copies)
+        walk.begin(order, weights)
+        return walk
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        """Mark the weights, for :meth:`measure`."""
         super().mark()
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             self._squares[1] = 0.0
 
     @property
     def clock(self) -> Array:  # type: ignore[override]
         """The weighted steps of each problem."""
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             return self.device.host(self._clock)
 
     @property
     def squares(self) -> Array:  # type: ignore[override]
-        """The squared length of each weight vector, and of its change in this epoch."""
-        with in_plain_words(), self.device.main:
+        """The squared norm of each weight vector, and of its change in this epoch."""
+        with translated_errors(), self.device.main:
             return self.device.host(self._squares)
 
     def is_at(self, snapshot: Moment) -> bool:
-        """Whether the weights are those of a snapshot: what was added since scores zero."""
+        """Whether the weights equal those of a snapshot: later updates score 0 on all rows."""
         if not np.array_equal(self.squares[0], snapshot.squares):
             return False
-        with in_plain_words(), self.device.main:
-            return not bool(self._made_by(self.log[snapshot.lines :]).any())
+        with translated_errors(), self.device.main:
+            return not bool(self._scores_of(self.log[snapshot.lines :]).any())
 
     def scores(self, rows: Array) -> Array:
-        """The scores (rows, problems) of some rows by the last weights."""
-        with in_plain_words(), self.device.main:
+        """The scores (rows, problems) of some rows by the last weights, in host memory."""
+        with translated_errors(), self.device.main:
             return self.device.host(self._scores[:, self.device.xp.asarray(rows, np.int64)]).T
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
         return self.scores
 
 
-class Visit:
-    """The arrays of a walk over that many rows; `is_over` once the updates allowed are used up."""
+class DualWalk:
+    """A walk over so many rows and its arrays, which later walks of the same shape use again."""
 
     def __init__(
         self, learner: DeviceDual, examples: Examples, visits: int, weighted: bool, copies: int
     ) -> None:
         xp, n, size = learner.device.xp, len(learner.problems), learner.gram.block_rows
-        # A proxy: two objects that hold each other keep their memory until garbage is collected.
+        # A proxy: a cycle would keep the memory until garbage is collected.
         self.learner, self.examples, self.n, self.size = proxy(learner), examples, n, size
         self.weighted, self.copies, self.cap = weighted, copies, size * copies
-        self.pairs = learner.problems.multiclass == "ovo" and learner.problems.n_classes > 2
+        self.is_pairwise = learner.problems.multiclass == "ovo" and learner.problems.n_classes > 2
         self.order, self.codes = xp.empty(visits, np.int32), xp.empty(visits, np.int32)
         self.omega = xp.empty(visits) if weighted else None
         shape = (-(-visits // size), n, self.cap)
@@ -155,7 +158,7 @@ class Visit:
         return same and self.examples is examples
 
     def begin(self, order: Array, weights: Array) -> None:
-        """Be ready for a walk in this order."""
+        """Copy the order, classes and weights of the rows to the GPU, and reset all counts."""
         put, self.rows = self.learner.device.put, order.astype(np.int64)
         put(self.order, order.astype(np.int32))
         put(self.codes, self.examples.codes[self.rows].astype(np.int32))
@@ -165,14 +168,14 @@ class Visit:
         self.made = self.number = self.pair_mistakes = 0
         self.is_over = False
 
-    def walk(self, allowed: int) -> int:
-        """Learn from all rows; how many were visited.
+    def run(self, allowed: int) -> int:
+        """Learn from all rows, or until the updates allowed are used up; returns the rows visited.
 
-        From the second time on, a walk that needs nothing of the processor is launched as a graph.
+        From the second time on, a walk that needs no result on the CPU is launched as a graph.
         """
         device, self.walks = self.learner.device, self.walks + 1
-        alone = device.captures and self.learner.gram.is_whole and not self.pairs
-        if not alone or allowed != UNLIMITED or self.walks == 1:
+        captured = device.captures and self.learner.gram.is_whole and not self.is_pairwise
+        if not captured or allowed != UNLIMITED or self.walks == 1:
             return self._walk_blocks(allowed)
         if self._graph is None:
             self._graph = device.captured(lambda: self._walk_blocks(UNLIMITED))
@@ -182,11 +185,11 @@ class Visit:
     def _walk_blocks(self, allowed: int) -> int:
         at = 0
         while at < len(self.rows) and not self.is_over:
-            at += self.walk_block(at, min(self.size, len(self.rows) - at), allowed)
+            at += self._walk_block(at, min(self.size, len(self.rows) - at), allowed)
         return at
 
-    def walk_block(self, at: int, n: int, allowed: int) -> int:
-        """Learn from a block; how many of its rows were visited."""
+    def _walk_block(self, at: int, n: int, allowed: int) -> int:
+        """Learn from a block; returns how many of its rows were visited."""
         learner, gram = self.learner, self.learner.gram
         order, host = self.order[at : at + n], self.learner.device.host
         size, int32 = np.int32(self.size), np.int32
@@ -198,19 +201,16 @@ class Visit:
         else:
             self.G[:n, :n] = gram.block(order)
         limited = allowed != UNLIMITED
-        kept = (
-            [a.copy() for a in (self.counts, learner._clock, learner._squares)] if limited else []
-        )
+        changing = (self.counts, learner._clock, learner._squares) if limited else ()
+        before_block = [array.copy() for array in changing]
         self._walk(at, n)
         if limited:
             per_row = host(self.row_updates[0, :n]).astype(np.int64)
             before = self.made + np.cumsum(per_row) - per_row
             over = np.flatnonzero((per_row > 0) & (before >= allowed))
-            if over.size:
+            if over.size:  # walk again up to the row that would exceed the limit
                 n, self.is_over = int(over[0]), True
-                for array, value in zip(
-                    (self.counts, learner._clock, learner._squares), kept, strict=True
-                ):
+                for array, value in zip(changing, before_block, strict=True):
                     array[...] = value
                 self.row_updates[...] = 0
                 self.count[self.number] = 0
@@ -247,7 +247,7 @@ class Visit:
             arguments = (*block, classes, codes, *shared, *lists, self.moves)
             self._launch("walk_joint", (1, 1), (threads, 1), arguments)
             return
-        timed = int32(self.weighted or self.pairs)
+        timed = int32(self.weighted or self.is_pairwise)
         self._launch(
             "walk", (self.n, 1), (32, 1),
             (*block, int32(self.n), codes, *shared, timed, *lists, np.float64(0),
@@ -267,7 +267,7 @@ class Visit:
                  self.place[self.number], self.pulls[self.number], int32(self.cap),
                  learner._scores, np.int64(gram.n)),
             )  # fmt: skip
-        if self.pairs:  # by votes
+        if self.is_pairwise:  # mistakes are counted here, by votes
             scores = learner.device.host(self.S[: self.n, :n]).T
             guesses = learner.problems.decide(scores)
             codes = self.examples.codes[self.rows[at : at + n]]
@@ -276,18 +276,18 @@ class Visit:
             "count_mistakes", (-(-n // 32), 1), (32, 8),
             (self.S, int32(self.size), int32(n), int32(self.n), learner._table, self.codes[at:],
              NO_POINTER, np.int64(0), self.row_updates, int32(self.size),
-             int32(not self.pairs),
+             int32(not self.is_pairwise),
              self.counts[self.n :], self.counts[self.n + 1 :]),
         )  # fmt: skip
 
     def _slots(self, at: int, n: int) -> Any:
-        """Where the Gram rows of the corrected rows of a block lie; None if there are none."""
+        """The index in the cache of the Gram row of each corrected row of a block, or None."""
         device, xp = self.learner.device, self.learner.device.xp
         corrected = np.flatnonzero(device.host(self.row_updates[0, :n]))
         if corrected.size == 0:
             return None
         slots = np.zeros(n, np.int32)
-        slots[corrected] = self.learner.gram.rows_in_cache(self.rows[at : at + n][corrected])
+        slots[corrected] = self.learner.gram.cached_rows(self.rows[at : at + n][corrected])
         return xp.asarray(slots)
 
     def _launch(self, name: str, grid: Any, threads: Any, arguments: tuple[Any, ...]) -> None:
@@ -295,7 +295,7 @@ class Visit:
         self.learner.device.launch(name, types, self.size, grid, threads, arguments)
 
     def log(self) -> Log:
-        """The updates of the walk, in the order they were made."""
+        """The updates of the walk, in the order in which they were made."""
         xp, host = self.learner.device.xp, self.learner.device.host
         filled = xp.arange(self.cap)[None, None, :] < self.count[:, :, None]
         blocks, problems, _ = (host(index) for index in xp.nonzero(filled))
@@ -311,3 +311,18 @@ class Visit:
             problems.astype(np.int64)[by_time], self.rows[visits[by_time]], pulls[by_time],
             times[by_time],
         )  # fmt: skip
+
+
+def device_votes(device: Any, K: Any, log: Log, clock: Array, joint: bool) -> Any:
+    """The votes of :func:`rosenblatt.learners.votes.votes`, for kernel entries on the GPU."""
+    xp, problems, rows = device.xp, clock.size, len(K)
+    if joint:
+        return xp.asarray(votes(np.ascontiguousarray(device.host(K)), log, clock, joint))
+    starts = xp.asarray(np.searchsorted(log.problems, np.arange(problems + 1)).astype(np.int64))
+    columns = [xp.asarray(c) for c in (log.rows.astype(np.int64), log.taus, log.times, clock)]
+    out = xp.empty((rows, problems))
+    device.launch(
+        "vote", (np.float64, K.dtype), 1024, (-(-rows // 128), problems), (128, 1),
+        (xp.ascontiguousarray(K.T), np.int32(rows), starts, *columns, np.int32(problems), out),
+    )  # fmt: skip
+    return out

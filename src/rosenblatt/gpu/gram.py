@@ -1,4 +1,4 @@
-"""Gram entries on a device, all of them where they fit, else those of corrected rows."""
+"""Gram entries on the GPU: all of them if they fit, else those of corrected rows."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ import numpy as np
 
 from rosenblatt.learners.protocol import Array
 
-_SHARE_OF_MEMORY = 0.7  # of the free device memory that Gram entries may take
-_CHUNK_BYTES = 1 << 30  # of Gram entries made at a time
-EXACT_WHOLE, EXACT_SINGLE = 2048.0, 2.0**24  # whole numbers exact in 10 bits, and in 23
+_SHARE_OF_MEMORY = 0.7  # of the free GPU memory that Gram entries may take
+_CHUNK_BYTES = 1 << 30  # of Gram entries computed at a time
+EXACT_TF32, EXACT_FLOAT32 = 2048.0, 2.0**24  # the largest integers that both types hold exactly
 
 
 class DeviceGram:
-    """Gram entries between the rows of one matrix, on a device.
+    """Gram entries between the rows of one matrix, on the GPU.
 
-    Where the whole Gram matrix fits into the device's free memory it is made once. Otherwise the
-    rows of the matrix that are needed first, those that were corrected, are kept as far as memory
-    goes, and others are made anew each time.
+    A Gram matrix that fits into the free memory is computed once. Else Gram rows are computed when
+    they are needed, and cached until the memory is full.
 
     Parameters
     ----------
     device : Cuda
     kernel : callable
-        Makes the function of two device matrices, given what multiplies them; None if X holds the
-        entries themselves.
+        Returns the kernel as a function of two matrices on the GPU, given the function that
+        multiplies them; None if X holds the entries themselves.
     X : array (n, d)
     block_rows : int
         Rows of a block.
     megabytes : float or None
-        Memory for Gram entries; None: as far as the device goes.
+        Memory for Gram entries; by default a share of the free memory.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class DeviceGram:
         with device.main:
             self.X = device.xp.ascontiguousarray(device.xp.asarray(X))
             self._tf32 = kernel is not None and self._is_exact_in_tf32()
-        # No method of this object, which would hold it until garbage is collected.
+        # Not a method of this object: a cycle would keep its memory until garbage is collected.
         self.kernel = None if kernel is None else kernel(partial(_product, device, self._tf32))
         free = _SHARE_OF_MEMORY * device.free_bytes() if megabytes is None else megabytes * 2**20
         width = self.n * self.X.itemsize
@@ -55,10 +54,10 @@ class DeviceGram:
             if kernel is None:
                 self.K = self.X
             else:
-                self.K = device.xp.empty((capacity + (0 if self.is_whole else block_rows), self.n),
-                                         self.X.dtype)  # fmt: skip
+                spare = 0 if self.is_whole else block_rows  # for rows that are not cached
+                self.K = device.xp.empty((capacity + spare, self.n), self.X.dtype)
             if self.is_whole:
-                self._make_all()
+                self._compute_all()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -66,16 +65,16 @@ class DeviceGram:
         return np.dtype(self.X.dtype)
 
     def _is_exact_in_tf32(self) -> bool:
-        """Whether tensor cores make products of these rows exactly: small whole numbers do."""
+        """Whether products on tensor cores are exact: X holds small integers."""
         xp, X = self.device.xp, self.X
-        if X.dtype != np.float32 or not bool((xp.abs(X) <= EXACT_WHOLE).all()):
+        if X.dtype != np.float32 or not bool((xp.abs(X) <= EXACT_TF32).all()):
             return False
-        return bool((xp.rint(X) == X).all()) and float((X * X).sum(axis=1).max()) <= EXACT_SINGLE
+        return bool((xp.rint(X) == X).all()) and float((X * X).sum(axis=1).max()) <= EXACT_FLOAT32
 
-    def _make_all(self) -> None:
+    def _compute_all(self) -> None:
         if self.kernel is not None:
             chunk = max(1, _CHUNK_BYTES // max(1, self.n * self.X.itemsize))
-            for start in range(0, self.n, chunk):  # each pair of rows once
+            for start in range(0, self.n, chunk):  # half of the symmetric matrix
                 rows, end = slice(start, start + chunk), start + chunk
                 self.K[rows, start:] = self.kernel(self.X[rows], self.X[start:])
                 self.K[end:, rows] = self.K[rows, end:].T
@@ -86,8 +85,8 @@ class DeviceGram:
         X = self.X[rows]
         return self.device.xp.ascontiguousarray(self.kernel(X, X))  # type: ignore[misc]
 
-    def rows_in_cache(self, rows: Array) -> Array:
-        """The places in ``K`` of the Gram rows of some rows, at most a block; made if need be."""
+    def cached_rows(self, rows: Array) -> Array:
+        """The indices in ``K`` of the Gram rows of at most a block of rows, computed if missing."""
         missing = rows[self.slots[rows] < 0]
         kept = missing[: self.capacity - self.cached]
         if kept.size:
@@ -95,10 +94,10 @@ class DeviceGram:
             self.K[self.cached : self.cached + kept.size] = self._entries(kept)
             self.slots[kept] = places
             self.cached += kept.size
-        places, passing = self.slots[rows].copy(), missing[kept.size :]
-        if passing.size:
-            end = self.capacity + passing.size
-            self.K[self.capacity : end] = self._entries(passing)
+        places, uncached = self.slots[rows].copy(), missing[kept.size :]
+        if uncached.size:
+            end = self.capacity + uncached.size
+            self.K[self.capacity : end] = self._entries(uncached)
             places[places < 0] = np.arange(self.capacity, end)
         return places
 
@@ -106,14 +105,14 @@ class DeviceGram:
         return self.kernel(self.X[rows], self.X)  # type: ignore[misc]
 
     def take(self, X: Any) -> Any:
-        """Other rows on the device."""
+        """Other rows, on the GPU."""
         return self.device.xp.asarray(X)
 
     def given(self, rows: Array) -> Any:
-        """Some rows of the matrix, which was given on the processor."""
+        """Some rows of the matrix as it was given, in host memory."""
         return self._given[rows]
 
-    def added(self, rows: Array, coefficients: Array) -> Any:
+    def combined(self, rows: Array, coefficients: Array) -> Any:
         """``coefficients @ K(rows, all)`` in double precision."""
         xp, out = self.device.xp, self.device.xp.zeros((len(coefficients), self.n))
         for start in range(0, rows.size, self.block_rows):

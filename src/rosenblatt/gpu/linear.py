@@ -1,4 +1,4 @@
-"""The linear learner on a device: it learns what the learner on the processor learns."""
+"""The linear learner on the GPU: it takes the steps of the learner on the CPU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.gpu.blocks import Blocks
-from rosenblatt.gpu.device import in_plain_words
-from rosenblatt.gpu.table import Settings
+from rosenblatt.gpu.device import translated_errors
+from rosenblatt.gpu.problem_table import ModelSettings
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.problems import CountedByScores, Problems
@@ -21,10 +21,10 @@ _SCORED = 4096  # rows scored at a time when errors are counted
 
 
 class DeviceLinear(CountedByScores):
-    """Perceptrons with their weights on a CUDA device.
+    """Perceptrons with their weights on the GPU.
 
-    The pocket (``keep="best"``) looks at weights at the ends of epochs only: limits on the longest
-    run of right answers are not looked at, as problems walk through a block side by side.
+    Limits on the longest run of correct predictions are ignored, as problems walk through a block
+    in parallel: the pocket (``keep="best"``) compares weights at the ends of epochs only.
 
     Parameters
     ----------
@@ -43,15 +43,16 @@ class DeviceLinear(CountedByScores):
         averaging: bool = False, rates: Array = ONE_RATE, dtype: Any = np.float32,
         batch: bool = False, block_rows: int | None = None,
     ) -> None:  # fmt: skip
-        settings = Settings(thresholds, padding, averaging)
-        with in_plain_words():
+        settings = ModelSettings(thresholds, padding, averaging)
+        with translated_errors():
             blocks = Blocks(
                 device, [settings], n_classes, n_features, multiclass=multiclass, dtype=dtype,
                 rates=rates, block_rows=block_rows,
             )  # fmt: skip
-        self._take_part(blocks, 0, rates, batch)
+        self._attach(blocks, 0, rates, batch)
 
-    def _take_part(self, blocks: Blocks, number: int, rates: Array, batch: bool) -> None:
+    def _attach(self, blocks: Blocks, number: int, rates: Array, batch: bool) -> None:
+        """Use the weights of model `number` of some blocks."""
         settings = blocks.models[number]
         self.blocks, self.device, self.batch, self.rates = blocks, blocks.device, batch, rates
         self.averaging, self.padding = settings.averaging, settings.padding
@@ -69,41 +70,39 @@ class DeviceLinear(CountedByScores):
         limits: Limits = Limits(),  # noqa: B008 - immutable
     ) -> Tally:  # fmt: skip
         """Visit the rows in this order and learn from each."""
-        with in_plain_words():
+        with translated_errors():
             if self.batch:
                 return self._walk_batch(examples, order, float(etas[0]))
             (tally,) = self.blocks.walk(examples, order, etas, limits)
             return tally
 
     def _walk_batch(self, examples: Examples, order: Array, eta: float) -> Tally:
-        """One iteration: add up the corrections of all rows, then make them."""
+        """One iteration of the batch rule: sum the corrections of all rows, then apply them."""
         xp, blocks, problems = self.device.xp, self.blocks, self.problems
         weights = examples.weights_of(order)
         updates = updated = mistakes = 0
         with self.device.main:
-            heap = xp.zeros_like(blocks.W)
-            moved = xp.zeros(blocks.n)
-            for at, X, S, codes in self._scored(examples, order, blocks.W, blocks.bias):
+            total = xp.zeros_like(blocks.W)
+            bias_total = xp.zeros(blocks.n)
+            for at, X, S, codes in self._score_chunks(examples, order, blocks.W, blocks.bias):
                 weight = xp.asarray(weights[at : at + S.shape[1]])
                 signs = problems.directions(S.T, codes)
                 T = xp.ascontiguousarray((signs * weight[:, None]).T)
                 rated = X if blocks.rates is None else X * self._all_rates().astype(X.dtype)
-                heap += T.astype(X.dtype) @ rated
-                moved += T.sum(axis=1)
+                total += T.astype(X.dtype) @ rated
+                bias_total += T.sum(axis=1)
                 updates += problems.updates_of(signs, weight)
                 updated += int((signs != 0).any(axis=1).sum())
                 mistakes += int(problems.is_mistaken(S.T, codes).sum())
-            change = eta * self.padding**2 * moved
-            blocks.W += blocks.dtype.type(eta) * heap
+            change = eta * self.padding**2 * bias_total
+            blocks.W += blocks.dtype.type(eta) * total
             blocks.bias += change
             if self.averaging:
-                blocks.U += blocks.clock[:, None] * eta * heap.astype(np.float64)
+                blocks.U += blocks.clock[:, None] * eta * total.astype(np.float64)
                 blocks.bias_sums += blocks.clock * change
             blocks.clock += xp.asarray(self._weight_of_problems(examples.codes[order], weights))
         updated = updates if blocks.is_pairwise else updated
-        return Tally(
-            len(order), float(weights.sum()), updates, updated, mistakes, 0, None
-        )  # fmt: skip
+        return Tally(len(order), float(weights.sum()), updates, updated, mistakes, 0, None)
 
     def _all_rates(self) -> Any:
         rates = np.full(self.blocks.n_features, self.rates[-1], np.float32)
@@ -115,12 +114,10 @@ class DeviceLinear(CountedByScores):
         by_class = np.bincount(codes, weights=weights, minlength=self.problems.n_classes)
         return by_class @ (self.problems.signs != 0)
 
-    # Scores and errors
-
-    def _scored(
+    def _score_chunks(
         self, examples: Examples, order: Array, W: Any, bias: Any
     ) -> Iterator[tuple[int, Any, Any, Any]]:
-        """Chunk by chunk the place in the order, rows, scores (problems, rows) and classes."""
+        """Per chunk: its first visit, the rows, their scores (problems, rows) and classes."""
         xp = self.device.xp
         rows, codes = self.blocks.on_device(examples)
         offset = bias.astype(self.dtype)[:, None]
@@ -128,7 +125,7 @@ class DeviceLinear(CountedByScores):
             for start in range(0, chunk.visits, _SCORED):
                 at, n = chunk.first + start, min(_SCORED, chunk.visits - start)
                 here = xp.asarray(order[at : at + n].astype(np.int32))
-                X = chunk.X[start : start + n] if chunk.picked else chunk.X[here]
+                X = chunk.X[start : start + n] if chunk.in_order else chunk.X[here]
                 S = xp.empty((len(W), n), self.dtype)
                 self.device.product(W, X, S)
                 S += offset
@@ -136,8 +133,8 @@ class DeviceLinear(CountedByScores):
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
         """The scores of rows (rows, problems), without learning."""
-        with in_plain_words(), self.device.main:
-            scored = self._scored(examples, order, *self._now(averaged))
+        with translated_errors(), self.device.main:
+            scored = self._score_chunks(examples, order, *self._present(averaged))
             return np.concatenate([self.device.host(S).T for _, _, S, _ in scored])
 
     def _weight_where(
@@ -145,8 +142,8 @@ class DeviceLinear(CountedByScores):
         averaged: bool = False,
     ) -> float:  # fmt: skip
         total, weights = 0.0, examples.weights_of(rows)
-        with in_plain_words(), self.device.main:
-            for at, _, S, codes in self._scored(examples, rows, *self._now(averaged)):
+        with translated_errors(), self.device.main:
+            for at, _, S, codes in self._score_chunks(examples, rows, *self._present(averaged)):
                 passed = self.device.host(test(S.T, codes))
                 total += float(weights[at : at + len(passed)][passed].sum())
                 if total > enough:
@@ -156,15 +153,13 @@ class DeviceLinear(CountedByScores):
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
-        """How often each row is corrected in the epochs to come (two classes, online)."""
+        """How often each row would be corrected in the next epochs (two classes, online)."""
         X = self.device.host(examples.rows.X)  # type: ignore[union-attr]
         here = examples_of(X, examples.codes, examples.omega)
         return self.on_host().row_updates(here, order, etas, epochs)
 
-    # Weights
-
-    def _now(self, averaged: bool = False) -> tuple[Any, Any]:
-        """The weights and biases on the device, or their average."""
+    def _present(self, averaged: bool = False) -> tuple[Any, Any]:
+        """The weights and biases on the GPU, or their average."""
         blocks, own = self.blocks, self.own
         if not averaged:
             return blocks.W[own], blocks.bias[own]
@@ -174,34 +169,34 @@ class DeviceLinear(CountedByScores):
         return W, blocks.bias[own] - blocks.bias_sums[own] / steps
 
     def weights(self, averaged: bool = False) -> Weights:
-        """The present weights, or their average, as a copy on the processor."""
-        with in_plain_words(), self.device.main:
-            W, bias = self._now(averaged)
+        """A copy of the weights, or of their average, in host memory."""
+        with translated_errors(), self.device.main:
+            W, bias = self._present(averaged)
             return Weights(self.device.host(W), self.device.host(bias))
 
     snapshot = weights
 
     def is_at(self, snapshot: Weights) -> bool:
-        """Whether the present weights equal those of a snapshot."""
+        """Whether the weights equal those of a snapshot."""
         weights, bias = self.weights()
         return np.array_equal(bias, snapshot.bias) and np.array_equal(weights, snapshot.weights)
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
-        with in_plain_words(), self.device.main:
+        """Copy the weights, for :meth:`measure`."""
+        with translated_errors(), self.device.main:
             self.blocks.mark()
 
     def measure(self) -> tuple[float, float]:
-        """The length of all weights, and of their change since the last measure or mark."""
-        with in_plain_words(), self.device.main:
+        """The norm of all weights, and of their change since the last measure or mark."""
+        with translated_errors(), self.device.main:
             ((norm, change),) = self.blocks.measure().tolist()
         return norm, change
 
     def state(self) -> State:
-        """What was learned, as arrays (problems, features) on the processor."""
+        """The state of training, as arrays (problems, features) in host memory."""
         blocks, own, host = self.blocks, self.own, self.device.host
         weights, bias = self.weights()
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             before = blocks.before and Weights(*(host(part[own]) for part in blocks.before))
             return State(
                 weights, bias,
@@ -210,9 +205,9 @@ class DeviceLinear(CountedByScores):
             )  # fmt: skip
 
     def restore(self, state: State) -> None:
-        """Take up what a state holds; its arrays are copied."""
+        """Set the state of training; its arrays are copied."""
         xp, blocks, own = self.device.xp, self.blocks, self.own
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             blocks.W[own] = xp.asarray(state.weights)
             blocks.bias[own] = xp.asarray(state.bias)
             blocks.bias_sums[own] = xp.asarray(state.bias_sums)
@@ -225,19 +220,19 @@ class DeviceLinear(CountedByScores):
                     part[own] = xp.asarray(value)
 
     def restart_average(self) -> None:
-        """Let the average begin with the next step."""
+        """Start the average with the next step."""
         blocks, own = self.blocks, self.own
-        with in_plain_words(), self.device.main:
+        with translated_errors(), self.device.main:
             blocks.clock[own] = 0.0
             blocks.bias_sums[own] = 0.0
             if self.averaging:
                 blocks.U[own] = 0.0
 
     def settle(self) -> None:
-        """Nothing to do: averaging sums are never behind."""
+        """Nothing to do: averaging sums are not lazy here."""
 
     def on_host(self) -> Linear:
-        """A learner on the processor that goes on from here."""
+        """A learner on the CPU in the same state."""
         twin = Linear(
             self.problems.n_classes, self.blocks.n_features, multiclass=self.blocks.multiclass,
             thresholds=self.thresholds, padding=self.padding, averaging=self.averaging,

@@ -1,4 +1,4 @@
-"""Rows on the device: those that fit stay there, others are streamed while the last are learned."""
+"""Rows on the GPU: resident if they fit, else streamed while earlier ones are learned from."""
 
 from __future__ import annotations
 
@@ -11,50 +11,42 @@ import numpy as np
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
-_STREAMED_BYTES = 256 << 20  # of each of the two buffers that rows are streamed through, at most
-_SHARE_OF_MEMORY = 0.6  # of the free device memory that rows may take to stay
+_STREAMED_BYTES = 256 << 20  # of each of the two buffers for streamed rows, at most
+_SHARE_OF_MEMORY = 0.6  # of the free GPU memory that resident rows may take
 
 
 class Chunk(NamedTuple):
-    """Rows on the device: those of visits ``first : first + visits``.
-
-    Attributes
-    ----------
-    X : device array
-    first, visits : int
-    picked : bool
-        Whether row i of X is visit ``first + i``; else the order says which row a visit is.
-    """
+    """Rows on the GPU: those of visits ``first : first + visits``."""
 
     X: Any
     first: int
     visits: int
-    picked: bool
+    in_order: bool  # whether row i of X is visit first + i; else the order says which row it is
 
 
 class Resident:
-    """Rows that stay on the device."""
+    """Rows that all lie on the GPU."""
 
-    stays = True
+    is_resident = True
 
     def __init__(self, device: Any, X: Any) -> None:
         self.X = device.xp.ascontiguousarray(device.xp.asarray(X))
 
     def chunks(self, order: Array) -> Iterator[Chunk]:
-        """The rows of an order: all at once."""
+        """The rows of an order, in one chunk."""
         first, n = int(order[0]), len(order)
-        in_a_row = np.array_equal(order, np.arange(first, first + n, dtype=order.dtype))
-        yield Chunk(self.X[first : first + n] if in_a_row else self.X, 0, n, in_a_row)
+        in_order = np.array_equal(order, np.arange(first, first + n, dtype=order.dtype))
+        yield Chunk(self.X[first : first + n] if in_order else self.X, 0, n, in_order)
 
 
 class Streamed:
-    """Rows in the memory of the processor or in a mapped file, copied to the device in chunks.
+    """Rows in host memory or in a mapped file, copied to the GPU in chunks.
 
-    While the device learns from one chunk, the next is gathered by a thread into pinned memory and
-    copied in a stream of its own.
+    While the GPU learns from one chunk, a thread gathers the next into pinned memory, from where it
+    is copied in a stream of its own.
     """
 
-    stays = False
+    is_resident = False
 
     def __init__(self, device: Any, X: Array, chunk_bytes: int) -> None:
         self.device, self.X = device, X
@@ -67,15 +59,15 @@ class Streamed:
         self._learned = [device.event() for _ in range(2)]
 
     def chunks(self, order: Array) -> Iterator[Chunk]:
-        """The rows of an order, chunk by chunk; a chunk is good until the next is asked for."""
+        """The rows of an order, chunk by chunk; a chunk is valid until the next one."""
         starts, begun = range(0, len(order), self.size), self.device.event()
-        begun.record(self.device.main)  # the buffers may have been somebody else's until now
+        begun.record(self.device.main)  # earlier work may still read the buffers
         self.device.copies.wait_event(begun)
         with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(self._gather, order[: self.size], 0)
+            gathered = pool.submit(self._gather, order[: self.size], 0)
             for number, start in enumerate(starts):
                 slot = number % 2
-                count = coming.result()
+                count = gathered.result()
                 with self.device.copies:
                     if number >= 2:
                         self.device.copies.wait_event(self._learned[slot])
@@ -85,7 +77,7 @@ class Streamed:
                 if following.size:
                     if number >= 1:
                         self._copied[1 - slot].synchronize()
-                    coming = pool.submit(self._gather, following, 1 - slot)
+                    gathered = pool.submit(self._gather, following, 1 - slot)
                 self.device.main.wait_event(self._copied[slot])
                 yield Chunk(self._arrays[slot][:count], start, count, True)
                 self._learned[slot].record(self.device.main)
@@ -95,8 +87,8 @@ class Streamed:
         return len(some)
 
 
-def rows_of(device: Any, examples: Examples) -> Resident | Streamed:
-    """The dense rows of examples on a device: there to stay if they fit, else streamed."""
+def device_rows(device: Any, examples: Examples) -> Resident | Streamed:
+    """The dense rows of examples on the GPU: resident if they fit, else streamed."""
     X = examples.rows.X  # type: ignore[union-attr]
     room = int(_SHARE_OF_MEMORY * device.free_bytes())
     if not isinstance(X, np.ndarray) or X.nbytes <= room:

@@ -1,4 +1,4 @@
-"""Memory for large tables with random access, and arrays that are reused."""
+"""Memory for large tables with random access."""
 
 from __future__ import annotations
 
@@ -31,23 +31,3 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     with suppress(OSError):
         memory.madvise(advice)
     return np.frombuffer(memory, dtype, math.prod(shape)).reshape(shape)
-
-
-class Room:
-    """Named arrays that are reused, as memory that was touched before is cheaper.
-
-    >>> room = Room()
-    >>> first = room.empty("values", 3, np.float32)
-    >>> np.shares_memory(first, room.empty("values", 2, np.float32))
-    True
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[str, NDArray] = {}
-
-    def empty(self, name: str, size: int, dtype: DTypeLike) -> NDArray:
-        """An uninitialised array, valid until the next one of this name is requested."""
-        held = self._held.get(name)
-        if held is None or len(held) < size:
-            held = self._held[name] = zeros((size + size // 4,), dtype)
-        return held[:size]

@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.kernels.decimals import number
 from rosenblatt.kernels.jit import inlined, kernel
-from rosenblatt.kernels.text import PRIME, SEED, _mixed
+from rosenblatt.kernels.text import PRIME, SEED, mixed
 
 FAULTS = {
     1: "expected a number",
@@ -268,7 +268,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
             i = j
         if not np.isfinite(np.float32(value * scale)):
             return 6, start, nnz
-        indices[nnz] = np.uint32(_mixed(h) & mask)
+        indices[nnz] = np.uint32(mixed(h) & mask)
         values[nnz] = value * scale
         nnz += np.uint64(1)
     return 0, 0, nnz

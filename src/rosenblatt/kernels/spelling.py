@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.kernels.text import GRAM, SEED, Ngrams, fnv, hash_ngrams, mix, words
+from rosenblatt.kernels.text import GRAM, SEED, Ngrams, fnv, hash_ngrams, mixed, words
 
 _HINT_BITS = 16  # low bits of a column, which rule out nearly all columns that are not wanted
-_MASK64 = (1 << 64) - 1
 
 
 def spell(
@@ -33,49 +32,56 @@ def spell(
     entries = np.flatnonzero(hints[rows.indices & np.uint32(len(hints) - 1)])
     numbers = np.searchsorted(rows.indptr.astype(np.int64), entries, side="right") - 1
     missing, found, last = set(wanted.tolist()), dict[int, str](), -1
-    speller = _Speller(spec, int(seed))
+    hashes = _Hashes(int(seed))
     for row, column in zip(numbers.tolist(), rows.indices[entries].tolist(), strict=True):
         if column in missing:
             if row != last:
                 text = data[int(offsets[row]) : int(offsets[row + 1])].tobytes()
-                grams, last = speller.columns(text.decode(errors="replace")), row
-            found[column] = grams[column]
+                grams, last = _Grams(words(text.decode(errors="replace")), spec, hashes), row
+            found[column] = grams.spelled(column)
             missing.remove(column)
-    return found
+    return {at: gram.replace(" ", "_") for at, gram in found.items()} if spec.chars else found
 
 
-class _Speller:
-    """The n-grams of texts by their columns, in Python; hashes of words are cached."""
+class _Hashes(dict[str, int]):
+    """FNV-1a of words, cached."""
 
-    def __init__(self, spec: Ngrams, seed: int) -> None:
-        self.spec, self.seed, self.mask = spec, seed, (1 << spec.bits) - 1
-        self._hashes: dict[str, int] = {}
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
 
-    def columns(self, text: str) -> dict[int, str]:
-        """The first n-gram of each column that a text has."""
-        found: dict[int, str] = {}
-        said = words(text)
-        if self.spec.chars:
-            for word in dict.fromkeys(said):
-                self._add_characters(f" {word} ", found)
-            return found
-        for word in said:
-            if word not in self._hashes:
-                self._hashes[word] = fnv(word, self.seed)
-        hashes = [self._hashes[word] for word in said]
-        for start in range(len(said)):
-            hashed = 0
-            for end in range(start + 1, min(start + self.spec.high, len(said)) + 1):
-                hashed = (hashed * int(GRAM) + hashes[end - 1]) & _MASK64
-                if end - start >= self.spec.low:
-                    found.setdefault(mix(hashed) & self.mask, " ".join(said[start:end]))
-        return found
+    def __missing__(self, text: str) -> int:
+        self[text] = fnv(text, self._seed)
+        return self[text]
 
-    def _add_characters(self, padded: str, found: dict[int, str]) -> None:
-        """Add the n-grams of characters of a padded word; of a short one itself."""
-        low = min(self.spec.low, len(padded))
-        for start in range(len(padded) - low + 1):
-            for end in range(start + low, min(start + self.spec.high, len(padded)) + 1):
-                gram = padded[start:end]
-                at = mix(fnv(gram, self.seed)) & self.mask
-                found.setdefault(at, gram.replace(" ", "_"))
+
+class _Grams:
+    """The n-grams of a text, given by its words, and their columns."""
+
+    def __init__(self, said: list[str], spec: Ngrams, hashes: _Hashes) -> None:
+        if spec.chars:
+            said = [gram for word in said for gram in _character_grams(f" {word} ", spec)]
+            spec = spec._replace(low=1, high=1)
+        single = np.array([hashes[word] for word in said], np.uint64)
+        mask, joined = np.uint64((1 << spec.bits) - 1), np.zeros_like(single)
+        self.said, self.columns = said, dict[int, np.ndarray]()
+        for n in range(1, min(spec.high, len(said)) + 1):
+            joined = joined[: len(said) - n + 1] * GRAM + single[n - 1 :]
+            if n >= spec.low:
+                self.columns[n] = mixed(joined) & mask
+
+    def spelled(self, column: int) -> str:
+        """The first n-gram that hashes to a column."""
+        for n, columns in self.columns.items():
+            for start in np.flatnonzero(columns == column)[:1].tolist():
+                return " ".join(self.said[start : start + n])
+        raise KeyError(column)
+
+
+def _character_grams(padded: str, spec: Ngrams) -> list[str]:
+    """The n-grams of characters of a padded word; the word itself if it is shorter."""
+    low = min(spec.low, len(padded))
+    return [
+        padded[start:end]
+        for start in range(len(padded) - low + 1)
+        for end in range(start + low, min(start + spec.high, len(padded)) + 1)
+    ]

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt.kernels._memory import Room
+from rosenblatt.kernels._memory import zeros
 from rosenblatt.kernels._unicode import LIMIT, fold_table
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.weighting import WEIGHTINGS, weigh
@@ -145,12 +145,8 @@ def hash_chunks(
     chunks: list[tuple[np.ndarray, np.ndarray]],
     spec: Ngrams,
     seed: np.uint64 = SEED,
-    room: Room | None = None,
 ) -> Rows:
-    """The same for the strings of several pairs of offsets and data, one after the other.
-
-    The rows are views of arrays of `room`, if given, and valid until it is used again.
-    """
+    """The same for the strings of several pairs of offsets and data, one after the other."""
     chunks = [(offsets.astype(np.uint64), data) for offsets, data in chunks if len(offsets) > 1]
     count = sum(len(offsets) - 1 for offsets, _ in chunks)
     longest = max((int(np.diff(offsets).max()) for offsets, _ in chunks), default=0)
@@ -159,12 +155,10 @@ def hash_chunks(
     many = spec.high - spec.low + 1
     size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in chunks)
     most, bound = widest * many, (2 * size + count if spec.chars else (size + count) // 2) * many
-    room = room or Room()
-    indices = room.empty("indices", bound + most + 1, np.uint32)
-    values = room.empty("values", bound + most + 1, np.float32)
+    indices = zeros((bound + most + 1,), np.uint32)
+    values = zeros((bound + most + 1,), np.float32)
     counts = values.view(np.uint32)  # overwritten by the values
-    table = room.empty("table", max(8, 1 << (8 * most - 1).bit_length()), np.uint32)
-    table.fill(0)
+    table = zeros((max(8, 1 << (8 * most - 1).bit_length()),), np.uint32)
     fill = _char_rows if spec.chars else _word_rows
     scratch = np.empty((1 if spec.chars else 2, widest + 2), dtype=np.uint64)
     mask = np.uint64((1 << spec.bits) - 1)
@@ -199,7 +193,8 @@ def hash_values(
 
 
 @inlined
-def _mixed(h):
+def mixed(h):
+    """:func:`mix` of a uint64, or of an array of them."""
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return h ^ (h >> np.uint64(33))
@@ -237,7 +232,7 @@ def _hash_values(offsets, data, seed, mask, columns):
                 c, width = _decode(data, i, offsets[row + 1])
             h = (h ^ np.uint64(c)) * PRIME
             i += np.uint64(width)
-        columns[row] = np.uint32(_mixed(h) & mask)
+        columns[row] = np.uint32(mixed(h) & mask)
 
 
 @kernel
@@ -310,7 +305,7 @@ def _word_columns(n, low, high, mask, hashes, grams, indices, at):
             grams[i] = hashes[i] if k == 1 else grams[i] * GRAM + hashes[i + np.uint64(k - 1)]
         if k >= low:
             for i in range(many):
-                indices[at + count + i] = np.uint32(_mixed(grams[i]) & mask)
+                indices[at + count + i] = np.uint32(mixed(grams[i]) & mask)
             count += many
     return count
 
@@ -376,6 +371,6 @@ def _char_grams(word, length, low, high, seed, mask, indices, at):
         for k in range(min(high, length - start)):
             h = (h ^ word[start + k]) * PRIME
             if k + 1 >= low or (start == 0 and k + 1 == length):
-                indices[at + count] = np.uint32(_mixed(h) & mask)
+                indices[at + count] = np.uint32(mixed(h) & mask)
                 count += np.uint64(1)
     return count

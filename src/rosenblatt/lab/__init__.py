@@ -39,7 +39,7 @@ def serve(
     scene
         Or the name of a scene of the course, one of :data:`rosenblatt.lab.scenes.SCENES`.
     **options
-        Those of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
+        The options of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
     """
     _need_panel()
     if sum(given is not None for given in (file, example, scene)) > 1:
@@ -48,19 +48,18 @@ def serve(
     from rosenblatt.lab.session import Session
     from rosenblatt.lab.state import Data
 
+    data = None if file is None else Data.file(file, label, header)
+
     def start() -> Session:
-        session = Session()
+        session = Session(data)
         if example is not None:
             session.load_example(example)
         if scene is not None:
             session.load_scene(scene)
         return session
 
-    if file is None:
-        start()  # what does not exist is refused before anything is served
-        return serve(start, **options)
-    data = Data.file(file, label, header)
-    return serve(lambda: Session(data), **options)
+    start()  # raise for an unknown name before anything is served
+    return serve(start, **options)
 
 
 def notebook(
@@ -97,29 +96,16 @@ def notebook(
     from rosenblatt.lab.component import Lab
     from rosenblatt.lab.session import Session
     from rosenblatt.lab.state import Data, LabSettings
-    from rosenblatt.tracing import TraceProblem
 
     pn.extension(inline=True)
-    session = Session(settings=LabSettings(**settings))
+    data = Data.arrays(X, y) if X is not None and example is None and scene is None else None
+    session = Session(data, LabSettings(**settings))
     if example is not None:
         session.load_example(example)
         session.configure(**settings)
     elif scene is not None:
         session.load_scene(scene)
         session.configure(**settings)
-    elif X is not None:
-        problem = TraceProblem.of(X, y)
-        names = (str(problem.classes[0]), str(problem.classes[1]))
-        session = Session(
-            Data(
-                problem.feature_names,
-                tuple(tuple(float(value) for value in row) for row in problem.X),
-                problem.signs,
-                class_names=names if problem.classes != (-1, 1) else ("-1", "+1"),
-                title="your rows",
-            ),
-            LabSettings(**settings),
-        )
     return Lab(session, sizing_mode="stretch_width")
 
 

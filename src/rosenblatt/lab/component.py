@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, ClassVar
 
@@ -79,26 +80,17 @@ class Lab(JSComponent):
 
     def do(self, request: Any) -> None:
         """Carry out a request of the page; one that fails becomes a message and changes nothing."""
-        before = dict(vars(self.session)), self._frame
+        before, frame = dict(vars(self.session)), self._frame
         try:
-            if not isinstance(request, dict) or request.get("do") not in _REQUESTS:
-                raise ValueError("the page sent a request that the lab does not know")
-            _REQUESTS[request["do"]](self, request)
+            self._carry_out(request)
             answer = self._view(None)
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            ImportError,
-            ArithmeticError,
-            RecursionError,
-        ) as e:
+        except _FAILURES as error:
             vars(self.session).clear()
-            vars(self.session).update(before[0])
-            self._frame = before[1]
-            is_plain = isinstance(e, ValueError | ImportError)
+            vars(self.session).update(before)
+            self._frame = frame
+            is_plain = isinstance(error, ValueError | ImportError)
             unclear = "the page sent a request that the lab does not understand"
-            answer = self._view(str(e)[:MOST_OF_A_MESSAGE] if is_plain else unclear)
+            answer = self._view(str(error)[:MOST_OF_A_MESSAGE] if is_plain else unclear)
         self.view = answer
 
     def _view(self, message: str | None) -> dict[str, Any]:
@@ -106,57 +98,46 @@ class Lab(JSComponent):
         self._replies += 1
         return {**view(self.session, self._frame), "message": message, "reply": self._replies}
 
-    def _refit(self) -> None:
-        self._frame = frame_for(self.session)
-
-    def _grow(self) -> None:
-        """Keep the frame still unless a point has left it."""
-        if self._frame is None or not holds(self._frame, self.session):
-            self._refit()
-
-    def _load(self, request: dict[str, Any]) -> None:
-        if request["do"] == "example":
-            self.session.load_example(str(request["name"]))
-        elif request["do"] == "scene":
-            self.session.load_scene(str(request["name"]))
-        elif request["do"] == "undo":
-            self.session.undo()
-        elif request["do"] == "csv":
-            self.session.load_csv(str(request["text"]), str(request.get("name", "your file"))[:80])
-        elif request["do"] == "restore":
-            self.session.restore(str(request["link"]))
-        else:
-            self.session.clear()
-        self._refit()
-
-    def _edit(self, request: dict[str, Any]) -> None:
-        if not self.session.data.planar and request["do"] in ("add", "move"):
+    def _carry_out(self, request: Any) -> None:
+        known = (*_REQUESTS, "fit", "export")
+        if not isinstance(request, dict) or request.get("do") not in known:
+            raise ValueError("the page sent a request that the lab does not know")
+        name = request["do"]
+        if name in ("add", "move") and not self.session.data.planar:
             raise ValueError("points can be added and moved when there are two features")
-        if request["do"] == "add":
-            self.session.add(request["at"], request["sign"])
-        elif request["do"] == "move":
-            self.session.move(request["row"], request["to"])
-        elif request["do"] == "flip":
-            self.session.flip(request["row"])
-        else:
-            self.session.delete(request["row"])
-        self._grow()
+        if name == "export":
+            self._export(str(request["kind"]))
+        elif name != "fit":
+            _REQUESTS[name](self.session, request)
+        # The frame stays still unless the points are replaced, or one has left it.
+        if name in _REFRAMING or self._frame is None or not holds(self._frame, self.session):
+            self._frame = frame_for(self.session)
 
-    def _export(self, request: dict[str, Any]) -> None:
-        name, kind, content = export(self.session, str(request["kind"]))
-        packed = base64.b64encode(content).decode()
-        self._send_msg({"name": name, "type": kind, "base64": packed})
+    def _export(self, kind: str) -> None:
+        name, media_type, content = export(self.session, kind)
+        encoded = base64.b64encode(content).decode()
+        self._send_msg({"name": name, "type": media_type, "base64": encoded})
 
 
-_REQUESTS: dict[str, Any] = {
-    "step": lambda lab, request: lab.session.step(int(request.get("count", 1))),
-    "back": lambda lab, request: lab.session.back(),
-    "restart": lambda lab, request: lab.session.restart(),
-    "finish": lambda lab, request: lab.session.finish(),
-    "configure": lambda lab, request: lab.session.configure(**request["changes"]),
-    "choose": lambda lab, request: lab.session.choose_class(request["target"]),
-    "fit": lambda lab, request: lab._refit(),
-    "export": Lab._export,
-    **dict.fromkeys(("example", "scene", "csv", "restore", "clear", "undo"), Lab._load),
-    **dict.fromkeys(("add", "move", "flip", "delete"), Lab._edit),
+_FAILURES = (ValueError, LookupError, TypeError, ImportError, ArithmeticError, RecursionError)
+_REFRAMING = ("example", "scene", "csv", "restore", "clear", "undo", "fit")
+_REQUESTS: dict[str, Callable[[Session, dict[str, Any]], None]] = {
+    "step": lambda session, request: session.step(int(request.get("count", 1))),
+    "back": lambda session, request: session.back(),
+    "restart": lambda session, request: session.restart(),
+    "finish": lambda session, request: session.finish(),
+    "configure": lambda session, request: session.configure(**request["changes"]),
+    "choose": lambda session, request: session.choose_class(request["target"]),
+    "add": lambda session, request: session.add(request["at"], request["sign"]),
+    "move": lambda session, request: session.move(request["row"], request["to"]),
+    "flip": lambda session, request: session.flip(request["row"]),
+    "delete": lambda session, request: session.delete(request["row"]),
+    "clear": lambda session, request: session.clear(),
+    "undo": lambda session, request: session.undo(),
+    "example": lambda session, request: session.load_example(str(request["name"])),
+    "scene": lambda session, request: session.load_scene(str(request["name"])),
+    "csv": lambda session, request: session.load_csv(
+        str(request["text"]), str(request.get("name", "your file"))[:80]
+    ),
+    "restore": lambda session, request: session.restore(str(request["link"])),
 }

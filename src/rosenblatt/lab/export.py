@@ -7,11 +7,12 @@ import io
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rosenblatt.lab.session import Session
-from rosenblatt.lab.state import LabSettings
+from rosenblatt.lab.state import ORDERS
 
 MOST_STEPS = 5_000
 MOST_FRAMES = 40
@@ -37,10 +38,8 @@ def python_code(session: Session) -> str:
 
     The whole run is in ``run``.
     """
-    s, data = session.settings, session.data
-    order = {"in order": "False", "shuffled": "True", "random": "'random'"}[s.order]
-    rows = "".join(f"    {list(row)},\n" for row in data.X)
-    lift = session.lift.code(len(data.X))
+    data = session.data
+    lift = session.lift.code()
     lines = [
         '"""Made by the perceptron lab of rosenblatt."""',
         "",
@@ -49,23 +48,14 @@ def python_code(session: Session) -> str:
         "",
         "from rosenblatt import trace",
         "",
-        f"X = np.array([\n{rows}])",
+        "X = np.array([",
+        *(f"    {list(row)}," for row in data.X),
+        "])",
         f"y = np.array({list(data.signs)})",
         *lift[1:],
         *(["X = lift.transform(X)"] if lift else []),
-        "run = trace(",
-        "    X,",
-        "    y,",
-        f"    feature_names={list(session.lift.names)},",
-        *_rule(s),
-        f"    fit_intercept={s.bias!r},",
-        f"    intercept_scaling={s.padding!r},",
-        f"    order={order},",
-        f"    seed={s.seed!r},",
-        f"    max_epochs={s.max_epochs!r},",
-        *_start(session),
-        ")",
-        *_kept(session),
+        *_call("run = trace(", _trace_arguments(session), "X", "y"),
+        *_weights(session),
         "print(run.stop_reason, w, b)",
         *_estimator(session),
         "",
@@ -73,68 +63,64 @@ def python_code(session: Session) -> str:
     return "\n".join(lines)
 
 
-def _rule(s: LabSettings) -> list[str]:
-    """The arguments of trace that say how to learn."""
-    if s.rule != "perceptron":
-        return [f"    rule={s.rule!r},", f"    C={s.C!r},", f"    r={s.r!r},"]
-    return [
-        f"    update={s.update!r},",
-        f"    mistake={s.mistake!r},",
-        f"    threshold={s.threshold!r},",
-        f"    eta={s.eta!r},",
-    ]
+def _call(opening: str, arguments: dict[str, Any], *positional: str) -> list[str]:
+    """The lines of a call, one argument per line."""
+    keywords = [f"{name}={value!r}" for name, value in arguments.items()]
+    return [opening, *(f"    {argument}," for argument in [*positional, *keywords]), ")"]
 
 
-def _start(session: Session) -> list[str]:
-    if not session.settings.start or session.run is None or session.run.rule is not None:
-        return []
-    weights, bias = session.run.start
-    return [f"    weights={list(weights)},", f"    bias={bias},"]
+def _trace_arguments(session: Session) -> dict[str, Any]:
+    s = session.settings
+    arguments: dict[str, Any] = {"feature_names": list(session.lift.names)}
+    if s.rule == "perceptron":
+        arguments |= {"update": s.update, "mistake": s.mistake}
+        arguments |= {"threshold": s.threshold, "eta": s.eta}
+    else:
+        arguments |= {"rule": s.rule, "C": s.C, "r": s.r}
+    arguments |= {"fit_intercept": s.bias, "intercept_scaling": s.padding}
+    arguments |= {"order": ORDERS[s.order], "seed": s.seed, "max_epochs": s.max_epochs}
+    if s.start and session.run is not None and session.run.rule is None:
+        weights, bias = session.run.start
+        arguments |= {"weights": list(weights), "bias": bias}
+    return arguments
+
+
+def _weights(session: Session) -> list[str]:
+    """Code that picks the weights on screen from the run."""
+    if not session.position:
+        return ["w, b = run.path[0]"]
+    at = session.position - 1
+    if session.settings.keep == "last":
+        return [f"w, b = run[{at}].weights_after, run[{at}].bias_after"]
+    if session.settings.keep == "average":
+        return [f"w, b = run.averages[{at}]"]
+    return [f"pocket = run.pockets[{at}]", "w, b = pocket.weights, pocket.bias"]
 
 
 def _estimator(session: Session) -> list[str]:
-    """Code that trains a ``Perceptron`` to the same weights, where that is possible.
+    """Code that trains a ``Perceptron`` to the weights on screen; nothing where that is impossible.
 
-    The estimator draws random orders from NumPy, keeps its pocket differently, and may detect a
-    cycle later.
+    The estimator starts at zero, draws random orders from NumPy, keeps its pocket differently, and
+    may detect a cycle later.
     """
     s = session.settings
-    ended = session.run is not None and session.run.stop_reason in ("separated", "budget")
-    ended = ended and not any(s.start)  # an estimator starts at zero
     textbook = s.rule == "perceptron" and s.order == "in order" and s.keep != "best"
-    if not (session.ended and ended and textbook):
+    if session.run is None or not session.ended or not textbook or any(s.start):
         return []
+    if session.run.stop_reason == "cycle":
+        return []
+    arguments = {"eta0": s.eta, "threshold": s.threshold, "mistake": s.mistake, "update": s.update}
+    arguments |= {"keep": s.keep, "fit_intercept": s.bias, "intercept_scaling": s.padding}
+    arguments |= {"shuffle": False, "max_iter": s.max_epochs, "tol": None}
     return [
         "",
         "# The same run by the compiled estimator.",
         "from rosenblatt import Perceptron",
         "",
-        "model = Perceptron(",
-        f"    eta0={s.eta!r},",
-        f"    threshold={s.threshold!r},",
-        f"    mistake={s.mistake!r},",
-        f"    update={s.update!r},",
-        f"    keep={s.keep!r},",
-        f"    fit_intercept={s.bias!r},",
-        f"    intercept_scaling={s.padding!r},",
-        "    shuffle=False,",
-        f"    max_iter={s.max_epochs!r},",
-        "    tol=None,",
-        ").fit(X, y)",
+        *_call("model = Perceptron(", arguments),
+        "model.fit(X, y)",
         "print(model.stop_reason_, model.coef_, model.intercept_)",
     ]
-
-
-def _kept(session: Session) -> list[str]:
-    """Code that picks the weights on screen from the steps."""
-    if not session.position:
-        return ["w, b = run.path[0]"]
-    if session.settings.keep == "last":
-        last = f"run[{session.position - 1}]"
-        return [f"w, b = {last}.weights_after, {last}.bias_after"]
-    if session.settings.keep == "average":
-        return [f"w, b = run.averages[{session.position - 1}]"]
-    return [f"pocket = run.pockets[{session.position - 1}]", "w, b = pocket.weights, pocket.bias"]
 
 
 def _trace(session: Session, write: str) -> bytes:

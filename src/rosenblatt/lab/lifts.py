@@ -10,6 +10,7 @@ import numpy as np
 LIFTS = ("none", "products", "polynomial", "rbf")
 LANDMARKS = 20
 MOST_LIFTED = 5_100  # all products of two of the 100 features that a session may have
+_EXPONENTS = ("", "", "²", "³", "⁴")
 
 
 class FeatureMap:
@@ -31,65 +32,48 @@ class FeatureMap:
     """
 
     def __init__(self, kind: str = "none", degree: int = 2, gamma: float = 1.0) -> None:
-        self.kind, self.degree, self.gamma = kind, degree, gamma
+        self.kind, self.gamma = kind, gamma
+        self.degree = 2 if kind == "products" else degree
         self.names: tuple[str, ...] = ()
         self._map: Any = None
 
     def fit(self, X: Any, names: tuple[str, ...]) -> FeatureMap:
         """Fit the map to the rows and name its features."""
-        if self.kind == "none":
-            self.names = names
-            return self
-        made = 0 if self.kind == "rbf" else comb(len(names) + self._degree, self._degree) - 1
-        if made > MOST_LIFTED + len(names):
-            raise ValueError(f"the lift would make {made:,} features; choose a lower degree")
-        self._map = _transformer(self.kind, self.degree, self.gamma, len(X)).fit(X)
+        self.names = names
         if self.kind == "rbf":
-            self.names = tuple(f"near {i + 1}" for i in range(self._map.n_components))
-        else:
-            spelled = self._map.get_feature_names_out([f"<{j}>" for j in range(len(names))])
-            self.names = tuple(_spell(name, names) for name in spelled)
-        return self
+            from sklearn.kernel_approximation import Nystroem
 
-    @property
-    def _degree(self) -> int:
-        return 2 if self.kind == "products" else self.degree
+            count = min(len(X), LANDMARKS)
+            self._map = Nystroem(gamma=self.gamma, n_components=count, random_state=0).fit(X)
+            self.names = tuple(f"near {i + 1}" for i in range(count))
+        elif self.kind != "none":
+            from sklearn.preprocessing import PolynomialFeatures
+
+            made = comb(len(names) + self.degree, self.degree) - 1
+            if made > MOST_LIFTED + len(names):
+                raise ValueError(f"the lift would make {made:,} features; choose a lower degree")
+            products_only = self.kind == "products"
+            self._map = PolynomialFeatures(
+                self.degree, interaction_only=products_only, include_bias=False
+            ).fit(X)
+            self.names = tuple(_product(powers, names) for powers in self._map.powers_)
+        return self
 
     def __call__(self, X: Any) -> Any:
         """Map rows to the new features."""
         rows = np.asarray(X, dtype=float)
         return rows if self._map is None else self._map.transform(rows)
 
-    def code(self, n: int) -> list[str]:
-        """Python code for the same map of `n` rows."""
-        if self.kind == "none":
+    def code(self) -> list[str]:
+        """Python code for the same map: its import, and the map itself as ``lift``."""
+        if self._map is None:
             return []
-        if self.kind == "rbf":
-            count = min(n, LANDMARKS)
-            made = f"Nystroem(gamma={self.gamma!r}, n_components={count}, random_state=0)"
-            return ["from sklearn.kernel_approximation import Nystroem", f"lift = {made}.fit(X)"]
-        products = self.kind == "products"
-        options = f"degree={self._degree}, interaction_only={products}, include_bias=False"
-        made = f"PolynomialFeatures({options})"
-        return ["from sklearn.preprocessing import PolynomialFeatures", f"lift = {made}.fit(X)"]
+        transformer = type(self._map)
+        module = transformer.__module__.partition("._")[0]
+        imported = f"from {module} import {transformer.__name__}"
+        return [imported, f"lift = {self._map!r}.fit(X)"]
 
 
-def _transformer(kind: str, degree: int, gamma: float, n: int) -> Any:
-    if kind == "rbf":
-        from sklearn.kernel_approximation import Nystroem
-
-        return Nystroem(gamma=gamma, n_components=min(n, LANDMARKS), random_state=0)
-    from sklearn.preprocessing import PolynomialFeatures
-
-    if kind == "products":
-        return PolynomialFeatures(degree=2, interaction_only=True, include_bias=False)
-    return PolynomialFeatures(degree=degree, include_bias=False)
-
-
-def _spell(name: str, names: tuple[str, ...]) -> str:
-    """Translate scikit-learn's ``<0>^2 <1>`` to feature names with ² and ·."""
-    factors = []
-    for factor in name.split(" "):
-        base, _, power = factor.partition("^")
-        factors.append(names[int(base[1:-1])] + {"": "", "2": "²", "3": "³", "4": "⁴"}[power])
-    return "·".join(factors)
+def _product(powers: Any, names: tuple[str, ...]) -> str:
+    """The name of a product of features, such as ``p²·q``."""
+    return "·".join(names[j] + _EXPONENTS[powers[j]] for j in np.flatnonzero(powers))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 
+from rosenblatt import examples
 from rosenblatt.lab.state import Data, LabSettings
 
 
@@ -30,95 +30,89 @@ def load_scene(name: str) -> Scene:
     """The scene of this name, one of :data:`SCENES`."""
     if name not in _SCENES:
         raise ValueError(f"there is no scene {name!r}; choose one of {', '.join(SCENES)}")
-    task, make = _SCENES[name]
-    data, settings = make()
-    return Scene(name, task, data, settings)
+    return _SCENES[name]
 
 
-def _points(points: str, title: str) -> Data:
-    """Points written as ``x y sign`` and separated by commas."""
+def _scene(name: str, title: str, points: str, task: str, **settings: Any) -> Scene:
+    """A scene of points written as ``x y sign`` and separated by commas."""
     rows = [tuple(map(float, point.split())) for point in points.split(",")]
-    X = tuple((x, y) for x, y, _ in rows)
-    return Data(("across", "up"), X, tuple(int(sign) for _, _, sign in rows), title=title)
+    X, signs = tuple(row[:2] for row in rows), tuple(int(row[2]) for row in rows)
+    return Scene(name, task, Data(("across", "up"), X, signs, title=title), LabSettings(**settings))
 
 
-def _example(name: str, **settings: object) -> tuple[Data, LabSettings]:
-    from rosenblatt import examples
-
-    found = examples.load(name)
-    rule = {"mistake": found.mistake, "bias": found.fit_intercept, **settings}
-    return Data.example(name), LabSettings.of(rule)
-
-
-def _two_orders() -> tuple[Data, LabSettings]:
-    points = "0 1 -1, 1 0 -1, 1 1 -1, 2 1 1, 1 2 1, 3 2 1"
-    return _points(points, "six points, many solutions"), LabSettings(order="shuffled")
+def _example_scene(name: str, example: str, task: str, **settings: Any) -> Scene:
+    """A scene of an example of :mod:`rosenblatt.examples`, with the rule of its source."""
+    source = examples.load(example)
+    settings = {"mistake": source.mistake, "bias": source.fit_intercept, **settings}
+    return Scene(name, task, Data.example(example), LabSettings(**settings))
 
 
-def _offset() -> tuple[Data, LabSettings]:
-    points = "1 0 -1, 0 1 -1, 2 2 1"
-    return _points(points, "separable, but not through the origin"), LabSettings(bias=False)
-
-
-def _weight_space() -> tuple[Data, LabSettings]:
-    points = "1 2 1, 2 0.5 1, 3 2.5 1, -1 1 -1, -2 -0.5 -1, -0.5 -2 -1"
-    settings = LabSettings(bias=False, eta=0.5, start=(-4.0, 3.0))
-    return _points(points, "six points through the origin"), settings
-
-
-def _overlapping() -> Data:
-    points = (
-        "1 1 -1, 2 1 -1, 1 2.5 -1, 2.5 2 -1, 3 1.5 -1, 2 3.5 -1, 3.5 3 -1, "
-        "2 2.5 1, 3 3.5 1, 4 2 1, 4.5 3.5 1, 3.5 4.5 1, 5 2.5 1, 1.5 3 1"
+_SCENES = {
+    scene.name: scene
+    for scene in (
+        _scene(
+            "two-orders",
+            "six points, many solutions",
+            "0 1 -1, 1 0 -1, 1 1 -1, 2 1 1, 1 2 1, 3 2 1",
+            "Run to the end, change the seed, and run again: another order, another line.",
+            order="shuffled",
+        ),
+        _example_scene(
+            "pocket",
+            "xor",
+            "Step: all four rows are added at once, and nothing moves. Move a point and step.",
+            update="batch",
+            keep="best",
+        ),
+        _example_scene(
+            "start",
+            "or",
+            "The run starts away from zero. Change the start and watch the potential fall.",
+            start=(3.0, -2.0, 1.0),
+        ),
+        _scene(
+            "offset",
+            "separable, but not through the origin",
+            "1 0 -1, 0 1 -1, 2 2 1",
+            "No line through the origin separates these points. Switch the bias on.",
+            bias=False,
+        ),
+        _scene(
+            "average",
+            "two classes that overlap",
+            "1 1 -1, 2 1 -1, 1 2.5 -1, 2.5 2 -1, 3 1.5 -1, 2 3.5 -1, 3.5 3 -1, "
+            "2 2.5 1, 3 3.5 1, 4 2 1, 4.5 3.5 1, 3.5 4.5 1, 5 2.5 1, 1.5 3 1",
+            "Play, then compare the average with the last weights, which are dashed.",
+            keep="average",
+            max_epochs=30,
+        ),
+        _example_scene("movies", "movies", "The worked example of the course: nine steps."),
+        _example_scene(
+            "not-good",
+            "not-good",
+            "Run to the end and read which rows contradict each other. Then load the bigrams.",
+        ),
+        _example_scene(
+            "lift",
+            "xor",
+            "XOR, with the product of its features as a third one. Set the lift to none.",
+            lift="products",
+        ),
+        _scene(
+            "weight-space",
+            "six points through the origin",
+            "1 2 1, 2 0.5 1, 3 2.5 1, -1 1 -1, -2 -0.5 -1, -0.5 -2 -1",
+            "Two weights in all: each row is a line, each step a move towards the cone.",
+            bias=False,
+            eta=0.5,
+            start=(-4.0, 3.0),
+        ),
+        _example_scene(
+            "one-vs-all",
+            "triangle",
+            "Three classes: choose which one counts as +1, against all others.",
+        ),
     )
-    return _points(points, "two classes that overlap")
-
-
-_SCENES: MappingProxyType[str, tuple[str, Callable[[], tuple[Data, LabSettings]]]] = (
-    MappingProxyType(
-        {
-            "two-orders": (
-                "Run to the end, change the seed, and run again: another order, another line.",
-                _two_orders,
-            ),
-            "pocket": (
-                "Step: all four rows are added at once, and nothing moves. Move a point and step.",
-                lambda: _example("xor", update="batch", keep="best"),
-            ),
-            "start": (
-                "The run starts away from zero. Change the start and watch the potential fall.",
-                lambda: _example("or", start=(3.0, -2.0, 1.0)),
-            ),
-            "offset": (
-                "No line through the origin separates these points. Switch the bias on.",
-                _offset,
-            ),
-            "average": (
-                "Play, then compare the average with the last weights, which are dashed.",
-                lambda: (_overlapping(), LabSettings(keep="average", max_epochs=30)),
-            ),
-            "movies": (
-                "The worked example of the course: nine steps.",
-                lambda: _example("movies"),
-            ),
-            "not-good": (
-                "Run to the end and read which rows contradict each other. Then load the bigrams.",
-                lambda: _example("not-good"),
-            ),
-            "lift": (
-                "XOR, with the product of its features as a third one. Set the lift to none.",
-                lambda: _example("xor", lift="products"),
-            ),
-            "weight-space": (
-                "Two weights in all: each row is a line, each step a move towards the cone.",
-                _weight_space,
-            ),
-            "one-vs-all": (
-                "Three classes: choose which one counts as +1, against all others.",
-                lambda: _example("triangle"),
-            ),
-        }
-    )
-)
+}
 
 SCENES = tuple(_SCENES)

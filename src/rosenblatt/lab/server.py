@@ -15,10 +15,10 @@ from rosenblatt.lab.state import MOST_CHARACTERS
 
 PORT = 7673
 LOOPBACK = ("127.0.0.1", "localhost")
-# A page that was asked for connects within a moment; what is not connected for so long is closed.
+# A page connects within moments of being served; sessions without a connection are then closed.
 SECONDS_UNCONNECTED = 10.0
 
-# {% extends base %} brings Panel's own scripts, from this server: the page needs no network.
+# {% extends base %} includes Panel's scripts, from this server: the page needs no network.
 _PAGE = """
 {% extends base %}
 {% block postamble %}
@@ -38,14 +38,13 @@ _PAGE = """
 
 
 def page(start: Callable[[], Session] = Session) -> Any:
-    """A page with its own session, made by `start`: Panel makes one per browser tab."""
+    """A page with its own session, made by `start`; called by Panel for each browser tab."""
     import panel as pn
 
     from rosenblatt.lab.component import Lab
 
     template = pn.Template(_PAGE)
-    lab = Lab(start(), in_page=True, sizing_mode="stretch_width")
-    template.add_panel("lab", lab)
+    template.add_panel("lab", Lab(start(), in_page=True, sizing_mode="stretch_width"))
     return template
 
 
@@ -70,9 +69,9 @@ def serve(
     address
         The address to listen at. The default, loopback, cannot be reached from other machines.
     origins
-        Further hosts, as ``name`` or ``name:port``, whose pages may connect and under whose names
-        the lab may be visited. Websockets of pages from any other origin are refused, and so is
-        every request for another host: a name that an attacker's server lets point here.
+        Further hosts, as ``name`` or ``name:port``, whose pages may connect and by whose names
+        the lab may be reached. Websockets from other origins and requests for other hosts are
+        refused (DNS rebinding).
     show
         Whether to open a browser.
     threaded
@@ -82,11 +81,11 @@ def serve(
     names = list(LOOPBACK)
     if address not in ("0.0.0.0", "::", *LOOPBACK):
         names.append(f"[{address.strip('[]')}]" if ":" in address else address)
-    # Bokeh's list takes no IPv6 addresses; Tornado accepts their own pages before it asks for it.
+    # Bokeh's list takes no IPv6 addresses; Tornado accepts pages of the same host without it.
     hosts = [f"{name}:{port}" for name in names if "[" not in name]
     hosts += [origin if ":" in origin else f"{origin}:{port}" for origin in origins]
     run = partial(
-        _start,
+        _run,
         lambda: page(start),
         [*names, *(origin.partition(":")[0] for origin in origins)],
         port=port,
@@ -112,13 +111,13 @@ def serve(
     return server
 
 
-def _start(app: Callable[[], Any], names: Sequence[str], **options: Any) -> Any:
-    """Serve an app under some host names, until the loop of the server is stopped."""
+def _run(app: Callable[[], Any], names: Sequence[str], **options: Any) -> Any:
+    """Serve an app under these host names until the server's event loop is stopped."""
     from panel.io.server import get_server
 
     server = get_server({"/": app}, start=False, **options)
-    # Tornado accepts a websocket whose Origin is its Host before it asks for allowed origins, so a
-    # foreign Host must not get that far. Host patterns come before those of any host.
+    # Tornado accepts a websocket whose Origin equals its Host without asking for allowed origins,
+    # so requests for a foreign Host are refused first: handlers for a host pattern take precedence.
     others = rf"(?!(?:{'|'.join(map(re.escape, names))})$).*"
     server._tornado.add_handlers(others, [(".*", _refusal(names[0], options["port"]))])
     server.start()

@@ -11,7 +11,7 @@ import numpy as np
 
 from rosenblatt.counts import counted
 from rosenblatt.lab.lifts import FeatureMap
-from rosenblatt.lab.state import Data, LabSettings, decode, encode
+from rosenblatt.lab.state import ORDERS, Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
 from rosenblatt.theory import Certificate, certify
 from rosenblatt.tracing import (
@@ -32,10 +32,10 @@ MOST_UNDONE = 100
 
 
 class Session:
-    """Everything the page shows, and everything that can be done to it.
+    """The state behind the page: rows, settings, a run and the position in it.
 
-    Every method that changes something raises a ValueError with a plain sentence if it cannot,
-    and leaves the session as it was.
+    A method that cannot make its change raises a ValueError with a plain sentence and leaves the
+    session as it was.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Session:
         self.settings = settings or LabSettings()
         self.loaded = "or" if data is None else ""
         self.task = ""
-        self._past: list[tuple[str, Data, LabSettings, str, str]] = []
+        self._undo_stack: list[tuple[str, Data, LabSettings, str, str]] = []
         self._begin()
 
     def __repr__(self) -> str:
@@ -106,22 +106,18 @@ class Session:
 
     def _run(self, problem: TraceProblem) -> TraceRun:
         s = self.settings
-        order: Any = {"in order": False, "shuffled": True, "random": "random"}[s.order]
-        rule = rule_of(s.rule, s.C, s.r)
-        return TraceRun(
-            problem,
-            update=s.update if rule is None else "online",
-            eta=s.eta,
-            order=order,
-            seed=s.seed,
-            max_epochs=s.max_epochs,
-            weights=self._start(problem)[0] if rule is None else None,
-            bias=self._start(problem)[1] if rule is None else 0,
-            rule=rule,
-        )
+        options: dict[str, Any] = {
+            "order": ORDERS[s.order],
+            "seed": s.seed,
+            "max_epochs": s.max_epochs,
+        }
+        if s.rule != "perceptron":
+            return TraceRun(problem, rule=rule_of(s.rule, s.C, s.r), **options)
+        weights, bias = self._start(problem)
+        return TraceRun(problem, update=s.update, eta=s.eta, weights=weights, bias=bias, **options)
 
     def _start(self, problem: TraceProblem) -> tuple[Vector, Any]:
-        """Weights and bias to start from; what the setting leaves out is zero."""
+        """Weights and bias to start from; missing numbers are zero."""
         width, given = len(problem.feature_names), self.settings.start
         most = width + (problem.padding is not None)
         if len(given) > most:
@@ -129,7 +125,7 @@ class Session:
             raise ValueError(
                 f"the start has {len(given)} numbers for {counted(width, 'feature')}{bias}"
             )
-        # From zero the weights stay whole numbers where the rows are.
+        # Integers keep the weights of integer rows exact.
         whole = tuple(int(v) if float(v).is_integer() else v for v in given)
         padded = whole + (0,) * (width + 1 - len(whole))
         return padded[:width], padded[width]
@@ -157,14 +153,14 @@ class Session:
         assert isinstance(found, Certificate)
         return found
 
-    # What can be done to the data
+    # Changing the data
 
     def add(self, point: Any, sign: int) -> None:
         """Add a point."""
         self._replace_data(self.data.with_point([float(v) for v in point], sign), "add")
 
     def move(self, row: int, point: Any) -> None:
-        """Move a point; a whole drag is undone at once."""
+        """Move a point."""
         self._replace_data(self.data.moved(row, [float(v) for v in point]), f"move {row}")
 
     def flip(self, row: int) -> None:
@@ -210,9 +206,9 @@ class Session:
 
     def undo(self) -> None:
         """Take back the last change of the points or the settings."""
-        if not self._past:
+        if not self._undo_stack:
             raise ValueError("there is nothing to undo")
-        *self._past, (_, self.data, self.settings, self.loaded, self.task) = self._past
+        *self._undo_stack, (_, self.data, self.settings, self.loaded, self.task) = self._undo_stack
         self._begin()
 
     def _replace_data(self, data: Data, change: str) -> None:
@@ -223,10 +219,11 @@ class Session:
         self._begin()
 
     def _remember(self, change: str) -> None:
-        if change.startswith("move") and self._past and self._past[-1][0] == change:
+        """Save the state for undo; the moves of one drag count as one change."""
+        if change.startswith("move") and self._undo_stack and self._undo_stack[-1][0] == change:
             return
         now = (change, self.data, self.settings, self.loaded, self.task)
-        self._past = [*self._past[1 - MOST_UNDONE :], now]
+        self._undo_stack = [*self._undo_stack[1 - MOST_UNDONE :], now]
 
     def configure(self, **changes: Any) -> None:
         """Change settings and restart the run; changing only `keep` does not restart it."""
@@ -236,7 +233,7 @@ class Session:
         if set(changes) != {"keep"}:
             self._begin()
 
-    # What can be done to the run
+    # Moving through the run
 
     def step(self, count: int = 1) -> None:
         """Go forward by `count` steps, or to the end of the run."""
@@ -270,7 +267,7 @@ class Session:
         """The step on screen; None before the first."""
         return self.run.steps[self.position - 1] if self.run and self.position else None
 
-    # The state at this step of the run
+    # Weights, scores and proofs at the step on screen
 
     @property
     def weights(self) -> tuple[Vector, Any]:
@@ -287,12 +284,7 @@ class Session:
     def scores(self, w: Vector, b: Any) -> Any:
         """The score of each row."""
         assert self.problem is not None
-        return self._matrix @ np.array(w, dtype=float) + float(b)
-
-    @property
-    def _matrix(self) -> Any:
-        assert self.problem is not None
-        return np.array(self.problem.X, dtype=float)
+        return np.array(self.problem.X, dtype=float) @ np.array(w, dtype=float) + float(b)
 
     def wrong(self, w: Vector, b: Any) -> Any:
         """Which rows are on the wrong side."""
@@ -310,9 +302,7 @@ class Session:
 
     def proof(self) -> Proof | None:
         """The convergence proof up to the step on screen."""
-        if self.separator is None or self.run is None or self.problem is None:
-            return None
-        if self.run.rule is not None:
+        if self.separator is None or self.run is None or self.problem is None or self.run.rule:
             return None
         start = self.problem.padded_weights(*self.run.start)
         steps = self.run.steps[: self.position]
@@ -321,9 +311,9 @@ class Session:
     def margin_interval(self) -> tuple[float, float] | None:
         """Lower and upper bounds on the largest margin that follow from the weights on screen."""
         step = self.current
-        if step is None or self.problem is None or not step.updates or any(self.settings.start):
+        if step is None or self.problem is None or not step.updates:
             return None
-        if step.rule is not None:
+        if step.rule is not None or any(self.settings.start):
             return None
         w = np.array(self.problem.padded_weights(step.weights_after, step.bias_after), dtype=float)
         length = float(np.linalg.norm(w))
@@ -351,6 +341,6 @@ class Session:
         restored = Session(data, settings)
         restored.step(position)
         self._remember("load")
-        restored._past = self._past
+        restored._undo_stack = self._undo_stack
         vars(self).clear()
         vars(self).update(vars(restored))

@@ -8,8 +8,8 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from rosenblatt.data import Arrays, read_arrays
 from rosenblatt.errors import listed, shown
 from rosenblatt.lab.lifts import LIFTS
 from rosenblatt.rules import MISTAKE_RULES
+from rosenblatt.tracing import TraceProblem
 from rosenblatt.tracing.run import RULES
 
 MOST_POINTS = 500
@@ -29,7 +30,7 @@ MOST_CLASSES = 8
 MOST_CELLS = 200_000
 MOST_CHARACTERS = 2_000_000
 LARGEST = 1e6
-ORDERS = ("in order", "shuffled", "random")
+ORDERS = {"in order": False, "shuffled": True, "random": "random"}  # as `trace` takes them
 KEEPS = ("last", "average", "best")
 UPDATES = ("online", "batch")
 
@@ -103,10 +104,10 @@ class LabSettings:
 
 @dataclass(frozen=True)
 class Data:
-    """The rows of a session with their signs and names.
+    """The rows of a session, their signs, and the names of rows, features and classes.
 
-    With more than two classes, `labels` counts them, `all_classes` names them, and the signs say
-    which rows belong to the class `target`: one vs all.
+    With more than two classes, `labels` are indices into `all_classes`, and the signs follow: +1
+    for the class `target`, -1 for all others.
 
     Examples
     --------
@@ -128,7 +129,7 @@ class Data:
     def __post_init__(self) -> None:
         width = len(self.feature_names)
         if self.labels is not None:
-            self._take_target()
+            self._set_signs()
         if not 1 <= width <= MOST_FEATURES:
             raise ValueError(f"the lab takes 1 to {MOST_FEATURES} features, not {width}")
         if len(self.X) > MOST_POINTS:
@@ -144,8 +145,8 @@ class Data:
             if not all(_is_number(value) and abs(value) <= LARGEST for value in row):
                 raise ValueError(f"numbers must lie between -{LARGEST:g} and {LARGEST:g}")
 
-    def _take_target(self) -> None:
-        """With several classes, the signs follow from the class that counts as +1."""
+    def _set_signs(self) -> None:
+        """Compute signs and class names from the class that counts as +1."""
         count, labels = len(self.all_classes), self.labels or ()
         if not 2 <= count <= MOST_CLASSES:
             raise ValueError(f"the lab takes 2 to {MOST_CLASSES} classes, not {count}")
@@ -165,26 +166,19 @@ class Data:
     @classmethod
     def example(cls, name: str) -> Data:
         """The data of an example of :mod:`rosenblatt.examples`."""
-        found = examples.load(name)
-        X = tuple(tuple(float(value) for value in row) for row in found.X)
-        names = None if name == "iris" else found.row_names
-        make = cls if name in examples.TWO_CLASSES else cls._several
-        return make(found.feature_names, X, found.y, names, found.class_names, found.title)
+        source = examples.load(name)
+        names = {"feature_names": source.feature_names, "title": source.title}
+        row_names = None if name == "iris" else source.row_names
+        X, y = np.array(source.X), np.array(source.y)
+        return cls._labelled(X, y, source.class_names, row_names=row_names, **names)
 
     @classmethod
-    def _several(
-        cls, features: Any, X: Any, labels: Any, row_names: Any, classes: Any, title: str
-    ) -> Data:
-        signs = (1,) * len(X)  # decided by the labels
-        return cls(
-            features,
-            X,
-            signs,
-            row_names,
-            title=title,
-            labels=tuple(labels),
-            all_classes=tuple(classes),
-        )
+    def arrays(cls, X: Any, y: Any) -> Data:
+        """Rows and labels of two classes, in any form that :func:`rosenblatt.trace` takes."""
+        problem = TraceProblem.of(X, y)
+        rows = tuple(tuple(float(value) for value in row) for row in problem.X)
+        names = _class_names(list(problem.classes))
+        return cls(problem.feature_names, rows, problem.signs, class_names=names, title="your rows")
 
     @classmethod
     def csv(cls, text: str, title: str = "your file") -> Data:
@@ -207,75 +201,68 @@ class Data:
 
     @classmethod
     def _table(cls, table: Arrays, title: str) -> Data:
-        kinds = np.unique(table.y).tolist()
-        if not 2 <= len(kinds) <= MOST_CLASSES:
-            first = listed([str(kind) for kind in kinds], most=4)
-            raise ValueError(
-                f"expected labels of 2 to {MOST_CLASSES} classes, found {len(kinds)}: {first}"
-            )
         X = table.X.toarray() if issparse(table.X) else table.X
-        rows = tuple(tuple(row) for row in X.astype(float).tolist())
-        if len(kinds) > 2:
-            labels = [kinds.index(label) for label in table.y.tolist()]
-            classes = [str(kind) for kind in kinds]
-            return cls._several(table.columns, rows, labels, table.row_names, classes, title)
-        signs = tuple(1 if label == kinds[1] else -1 for label in table.y)
-        names = (str(kinds[0]), str(kinds[1])) if kinds != [-1, 1] else ("-1", "+1")
-        return cls(table.columns, rows, signs, table.row_names, names, title)
+        names = {"feature_names": table.columns, "row_names": table.row_names, "title": title}
+        return cls._labelled(X, table.y, _class_names(np.unique(table.y).tolist()), **names)
+
+    @classmethod
+    def _labelled(cls, X: Any, y: Any, classes: tuple[str, ...], **names: Any) -> Data:
+        """Arrays of rows and labels; `classes` are the names of the labels, in sorted order."""
+        if not 2 <= len(classes) <= MOST_CLASSES:
+            raise ValueError(
+                f"expected labels of 2 to {MOST_CLASSES} classes, found {len(classes)}: "
+                f"{listed(classes, most=4)}"
+            )
+        rows = tuple(map(tuple, X.astype(float).tolist()))
+        labels = np.unique(y, return_inverse=True)[1]
+        if len(classes) > 2:
+            return cls(X=rows, labels=tuple(labels.tolist()), all_classes=classes, **names)
+        signs = tuple((2 * labels - 1).tolist())
+        return cls(X=rows, signs=signs, class_names=classes, **names)
 
     def with_point(self, point: Sequence[float], sign: int) -> Data:
         """The data with one more point."""
-        names = None if self.row_names is None else (*self.row_names, f"point {len(self.X) + 1}")
-        labels = self.labels
-        if labels is not None:
+        added: dict[str, Any] = {"X": (*self.X, tuple(point)), "signs": (*self.signs, sign)}
+        if self.row_names is not None:
+            added["row_names"] = (*self.row_names, f"point {len(self.X) + 1}")
+        if self.labels is not None:
             other = (self.target + 1) % len(self.all_classes)
-            labels = (*labels, self.target if sign > 0 else other)
-        return self._replaced(
-            X=(*self.X, tuple(point)), signs=(*self.signs, sign), row_names=names, labels=labels
-        )
+            added["labels"] = (*self.labels, self.target if sign > 0 else other)
+        return replace(self, **added)
 
     def moved(self, row: int, point: Sequence[float]) -> Data:
         """The data with one point moved."""
         X = list(self.X)
         X[self._checked(row)] = tuple(point)
-        return self._replaced(X=tuple(X))
+        return replace(self, X=tuple(X))
 
     def flipped(self, row: int) -> Data:
         """The data with one label flipped; with several classes, changed to the next one."""
         if self.labels is not None:
             labels = list(self.labels)
             labels[self._checked(row)] = (labels[row] + 1) % len(self.all_classes)
-            return self._replaced(labels=tuple(labels))
+            return replace(self, labels=tuple(labels))
         signs = list(self.signs)
         signs[self._checked(row)] *= -1
-        return self._replaced(signs=tuple(signs))
+        return replace(self, signs=tuple(signs))
 
     def without(self, row: int) -> Data:
         """The data without one point."""
         at = self._checked(row)
-        names = self.row_names and (*self.row_names[:at], *self.row_names[at + 1 :])
-        labels = self.labels and (*self.labels[:at], *self.labels[at + 1 :])
-        X, signs = self.X, self.signs
-        return self._replaced(
-            X=(*X[:at], *X[at + 1 :]), signs=(*signs[:at], *signs[at + 1 :]), row_names=names,
-            labels=labels,
-        )  # fmt: skip
+        columns = {name: getattr(self, name) for name in ("X", "signs", "row_names", "labels")}
+        left = {name: values and values[:at] + values[at + 1 :] for name, values in columns.items()}
+        return replace(self, **left)
 
     def with_target(self, target: int) -> Data:
         """The data with another class against all others."""
         if self.labels is None:
             raise ValueError("there are only two classes")
-        return self._replaced(target=target)
+        return replace(self, target=target)
 
     def _checked(self, row: int) -> int:
         if not isinstance(row, int) or not 0 <= row < len(self.X):
             raise ValueError(f"there is no point {shown(row)}")
         return row
-
-    def _replaced(self, **changes: Any) -> Data:
-        return Data(
-            **{**{field.name: getattr(self, field.name) for field in fields(self)}, **changes}
-        )
 
 
 def encode(data: Data, settings: LabSettings, position: int) -> str:
@@ -325,14 +312,18 @@ def decode(text: str) -> tuple[Data, LabSettings, int]:
         raise ValueError("this link does not contain a session of the lab") from None
 
 
+def _class_names(labels: list[Any]) -> tuple[str, ...]:
+    return ("-1", "+1") if labels == [-1, 1] else tuple(map(str, labels))
+
+
 def _is_number(value: Any) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return abs(value) <= sys.float_info.max  # an integer may be beyond all floats; NaN is not
 
 
-def _one_of(what: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
+def _one_of(what: str, value: Any, choices: Iterable[str]) -> None:
+    if value not in tuple(choices):
         raise ValueError(f"the {what} must be one of {', '.join(choices)}")
 
 

@@ -25,7 +25,10 @@ STOPPED = {
 }
 
 
-def view(session: Session, frame: tuple[float, float, float, float] | None) -> dict[str, Any]:
+Frame = tuple[float, float, float, float]
+
+
+def view(session: Session, frame: Frame | None) -> dict[str, Any]:
     """Everything the page shows, as JSON values.
 
     Parameters
@@ -35,30 +38,29 @@ def view(session: Session, frame: tuple[float, float, float, float] | None) -> d
     frame : (x0, x1, y0, y1) or None
         The part of the plane to show; None unless there are two features.
     """
+    data, step = session.data, session.current
     w, b = session.weights
-    step = session.current
     has_rows = session.problem is not None
     wrong = session.wrong(w, b) if has_rows else np.zeros(0, dtype=bool)
+    stop_reason = session.run.stop_reason if session.run and session.ended else None
     return {
-        "title": session.data.title,
+        "title": data.title,
         "loaded": session.loaded,
         "task": session.task,
-        "can_undo": bool(session._past),
-        "labels": session.data.labels,
-        "all_classes": list(session.data.all_classes),
-        "target": session.data.target,
-        "planar": session.data.planar,
-        "features": list(session.data.feature_names),
-        "classes": list(session.data.class_names),
-        "points": [
-            [*row, sign] for row, sign in zip(session.data.X, session.data.signs, strict=True)
-        ]
-        if session.data.planar
+        "can_undo": bool(session._undo_stack),
+        "labels": data.labels,
+        "all_classes": list(data.all_classes),
+        "target": data.target,
+        "planar": data.planar,
+        "features": list(data.feature_names),
+        "classes": list(data.class_names),
+        "points": [[*row, sign] for row, sign in zip(data.X, data.signs, strict=True)]
+        if data.planar
         else [],
-        "rows": [] if session.data.planar else _rows(session, w, b, wrong),
+        "rows": [] if data.planar else _rows(session, w, b, wrong),
         "frame": frame,
         "wrong": np.flatnonzero(wrong).tolist(),
-        "looked_at": _looked_at(session),
+        "looked_at": [] if step is None else step.mistaken if step.row is None else [step.row],
         "boundary": _boundary(session, w, b, frame) if frame and has_rows else None,
         "last_line": _last_line(session, frame) if frame and has_rows else [],
         "step": _step(session),
@@ -72,10 +74,8 @@ def view(session: Session, frame: tuple[float, float, float, float] | None) -> d
         "updates": step.updates if step else 0,
         "wrong_count": int(wrong.sum()),
         "ended": session.ended,
-        "stop": STOPPED[session.run.stop_reason]
-        if session.run and session.run.stop_reason and session.ended
-        else None,
-        "stop_reason": session.run.stop_reason if session.run and session.ended else None,
+        "stop": STOPPED[stop_reason] if stop_reason else None,
+        "stop_reason": stop_reason,
         "margin": _margin(session),
         "certificate": _certificate(session),
         "proof": _proof(session),
@@ -85,8 +85,8 @@ def view(session: Session, frame: tuple[float, float, float, float] | None) -> d
     }
 
 
-def frame_for(session: Session) -> tuple[float, float, float, float] | None:
-    """Limits of the plane that contain all points, with room around them."""
+def frame_for(session: Session) -> Frame | None:
+    """Limits of the plane that contain all points, with room around them; None without a plane."""
     if not session.data.planar:
         return None
     if not session.data.X:
@@ -98,17 +98,10 @@ def frame_for(session: Session) -> tuple[float, float, float, float] | None:
     return (float(x0), float(x1), float(y0), float(y1))
 
 
-def holds(frame: tuple[float, float, float, float], session: Session) -> bool:
+def holds(frame: Frame, session: Session) -> bool:
     """Whether all points are in the frame."""
     x0, x1, y0, y1 = frame
     return all(x0 <= x <= x1 and y0 <= y <= y1 for x, y in session.data.X)
-
-
-def _looked_at(session: Session) -> list[int]:
-    step = session.current
-    if step is None:
-        return []
-    return list(step.mistaken) if step.row is None else [step.row]
 
 
 def _rows(session: Session, w: Any, b: Any, wrong: Any) -> list[dict[str, Any]]:
@@ -185,75 +178,58 @@ def _margin(session: Session) -> dict[str, Any] | None:
 
 
 def _certificate(session: Session) -> dict[str, Any]:
-    found, problem = session.certificate, session.problem
-    if found is None or problem is None:
-        return {
-            "verdict": "open",
-            "text": "Add points of both labels to see whether a line separates them.",
-            "rows": [],
-        }
-    thing = "line" if len(problem.feature_names) == 2 else "hyperplane"
-    lifted = session.settings.lift != "none"
-    features = counted(len(problem.feature_names), "feature")
-    after = f"After the lift to {features}, " if lifted else ""
-    if found.separable:
-        bound = _bound(session)
-        least = found.augmented.lower if found.augmented else 0.0
-        margin = f"The largest margin is γ = {number(least * (problem.padding or 1))}"
-        end = "."
-        if bound is not None:
-            run = "a run from this start" if any(session.settings.start) else "a run"
-            end = f", so {run} makes at most {counted(bound, 'update')}."
-        return {
-            "verdict": "separable",
-            "text": f"{after}{'a' if after else 'A'} {thing} separates them. {margin}{end}",
-            "rows": [],
-        }
-    if found.contradiction is None:
-        return {"verdict": found.verdict, "text": "Undecided within the time limit.", "rows": []}
-    shares = dict(zip(found.contradiction.rows, found.contradiction.shares, strict=True))
-    about = "" if all(share.denominator <= 100 for share in shares.values()) else "about "
-    sentence = about + "".join(contradiction(problem, {i: _tidy(v) for i, v in shares.items()}))
-    weak = found.verdict == "quasi-separable"
-    says = "has all points strictly on their sides" if weak else "separates them"
-    count = f"{len(shares)} of {len(problem.X)} points contradict each other"
-    return {
-        "verdict": found.verdict,
-        "text": f"{after}{'no' if after else 'No'} {thing} {says}. {count}: {sentence}",
-        "rows": [[row, number(_tidy(share))] for row, share in shares.items()],
-    }
+    """Whether a line separates the rows, why, and the rows that contradict each other."""
+    certificate, problem = session.certificate, session.problem
+    if certificate is None or problem is None:
+        text = "Add points of both labels to see whether a line separates them."
+        return {"verdict": "open", "text": text, "rows": []}
+    features, lifted = len(problem.feature_names), session.settings.lift != "none"
+    after = f"After the lift to {counted(features, 'feature')}, " if lifted else ""
+    a, no = ("a", "no") if lifted else ("A", "No")
+    thing = "line" if features == 2 else "hyperplane"
+    rows: list[list[Any]] = []
+    if certificate.separable:
+        text = f"{after}{a} {thing} separates them. {_margin_and_bound(session)}."
+    elif certificate.contradiction is None:
+        text = "Undecided within the time limit."
+    else:
+        combination = certificate.contradiction
+        shares = dict(zip(combination.rows, map(_tidy, combination.shares), strict=True))
+        rows = [[row, number(share)] for row, share in shares.items()]
+        weak = certificate.verdict == "quasi-separable"
+        says = "has all points strictly on their sides" if weak else "separates them"
+        exact = all(isinstance(share, Fraction) for share in shares.values())
+        sentence = ("" if exact else "about ") + "".join(contradiction(problem, shares))
+        count = f"{len(shares)} of {len(problem.X)} points contradict each other"
+        text = f"{after}{no} {thing} {says}. {count}: {sentence}"
+    return {"verdict": certificate.verdict, "text": text, "rows": rows}
 
 
-def _tidy(share: Fraction) -> Any:
-    """A share for the eye: a simple fraction, or two digits."""
+def _margin_and_bound(session: Session) -> str:
+    """A sentence on the largest margin of separable rows, and the bound that follows from it."""
+    assert session.certificate is not None
+    found, bound = session.certificate.augmented, _bound(session)
+    padding = session.settings.padding if session.settings.bias else 1
+    sentence = f"The largest margin is γ = {number((found.lower if found else 0.0) * padding)}"
+    if bound is None:
+        return sentence
+    run = "a run from this start" if any(session.settings.start) else "a run"
+    return f"{sentence}, so {run} makes at most {counted(bound, 'update')}"
+
+
+def _tidy(share: Fraction) -> Fraction | float:
+    """The share itself if it is a simple fraction, else rounded to two digits."""
     return share if share.denominator <= 100 else float(f"{float(share):.2g}")
 
 
 def _bound(session: Session) -> int | None:
-    """The most updates that online learning can make here."""
-    problem, separator = session.problem, session.separator
-    if problem is None or separator is None or session.settings.update == "batch":
+    """The most updates that the online perceptron can make here, or None if that is not known."""
+    if session.settings.update == "batch" or session.settings.rule != "perceptron":
         return None
-    if session.settings.rule != "perceptron":
-        return None
-    if any(session.settings.start):
-        proof = session.proof()
-        found = None if proof is None else proof.bound
-        return None if found is None else math.floor(found * (1 + 1e-9))
-    if session.settings.threshold == 0 and session.certificate is not None:
-        return session.certificate.mistake_bound
-    z = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
-    margin = float((z @ np.array(separator)).min() / np.linalg.norm(separator))
-    if margin <= 0:
-        return None
-    extra = 2 * session.settings.threshold / session.settings.eta
-    return math.floor((float(problem.sqradius) + extra) / margin**2 * (1 + 1e-9))
-
-
-def _no_bound(session: Session) -> str:
-    if session.certificate is None:
-        return "The bound needs points of both labels."
-    return "No line separates the points, so the number of updates has no bound."
+    if session.settings.threshold == 0 and not any(session.settings.start):
+        return session.certificate.mistake_bound if session.certificate else None
+    proof = session.proof()
+    return None if proof is None or proof.bound is None else math.floor(proof.bound * (1 + 1e-9))
 
 
 def _proof(session: Session) -> dict[str, Any]:
@@ -263,8 +239,11 @@ def _proof(session: Session) -> dict[str, Any]:
     if session.settings.update == "batch":
         return {"why_not": "This chart is for online updates only."}
     proof, bound = session.proof(), _bound(session)
+    if session.certificate is None:
+        return {"why_not": "The bound needs points of both labels."}
     if proof is None or bound is None:
-        return {"why_not": _no_bound(session)}
+        why_not = "No line separates the points, so the number of updates has no bound."
+        return {"why_not": why_not}
     s = session.settings
     every = max(1, len(proof.points) // MOST_DOTS)
     points = proof.points[::every]
@@ -284,30 +263,20 @@ def _proof(session: Session) -> dict[str, Any]:
 
 def _weight_space(session: Session) -> dict[str, Any] | None:
     """One edge per row and the path of the weights, if there are exactly two weights."""
-    problem, run = session.problem, session.run
+    problem, run, step = session.problem, session.run, session.current
     if problem is None or run is None or len(problem.padded(0)) != 2:
         return None
     steps = run.steps[: session.position]
     states = [run.start, *((s.weights_after, s.bias_after) for s in steps if s.mistake)]
     path = [[float(v) for v in problem.padded_weights(w, b)] for w, b in states[-MOST_DOTS:]]
-    names = [*problem.feature_names, *(["bias"] if problem.padding is not None else [])]
+    rows = range(min(len(problem.X), MOST_DOTS))
+    axes = [f"weight of {name}" for name in problem.feature_names]
+    variances = step.variances_after[:2] if step else ()
     return {
-        "edges": [
-            [*map(float, problem.padded(i)), problem.signs[i]] for i in range(len(problem.X))
-        ][:MOST_DOTS],
+        "edges": [[*map(float, problem.padded(i)), problem.signs[i]] for i in rows],
         "path": path,
-        "ellipse": _ellipse(session),
+        # Standard deviations of the two weights, for a rule that keeps variances.
+        "ellipse": [math.sqrt(variance) for variance in variances] or None,
         "threshold": float(problem.threshold),
-        "axes": [
-            f"weight of {names[0]}",
-            "bias" if names[1] == "bias" else f"weight of {names[1]}",
-        ],
+        "axes": axes if problem.padding is None else [*axes, "bias"],
     }
-
-
-def _ellipse(session: Session) -> list[float] | None:
-    """The standard deviations of the two weights, for a rule that keeps variances."""
-    step, problem = session.current, session.problem
-    if step is None or problem is None or not step.variances_after:
-        return None
-    return [math.sqrt(variance) for variance in step.variances_after[:2]]

@@ -120,6 +120,7 @@ class FamilyPart(Part):
         if self.has_variances or name == "Truncated":
             self.depth = 2
         self.before = self.before_bias = np.empty(0)
+        self.mean = None
         self.deferred = []
         self._begin()
 

@@ -293,12 +293,22 @@ class Linear(CountedByScores):
         found = Weights(_joined(shown), np.concatenate(biases))
         if averaged:
             self._average = clock, found
+            if len(self.parts) > 1:
+                self._forget_means()  # they were copied
         return found
 
     def snapshot(self, averaged: bool = False) -> Weights:
-        """A copy of the present weights, or of their average."""
+        """A copy of the present weights, or of their average, in the layout of the learner."""
         weights, bias = self.weights(averaged)
-        return Weights(np.array(weights, order="C"), bias)
+        if averaged and self.is_perceptron:  # a new array: handed over, not copied
+            self._average = None
+            self._forget_means()
+            return Weights(weights, bias)
+        return Weights(weights.copy(order="K"), bias.copy())
+
+    def _forget_means(self) -> None:
+        for part in self.parts:
+            part.mean = None
 
     def is_at(self, snapshot: Weights) -> bool:
         """Whether the present weights equal those of a snapshot."""

@@ -47,10 +47,12 @@ class Part:
             np.zeros((4, problems)),
         )
         self.before = self.before_bias = np.empty(0)
+        self.mean: tuple[Any, tuple[Array, Array]] | None = None  # cached, with its key
         self.deferred: list[tuple[Examples, Array, Array, Array, float]] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "learner": None}  # which comes back to its parts by itself
+        # The learner attaches itself to its parts again.
+        return {**self.__dict__, "learner": None, "mean": None}
 
     @property
     def kernel(self) -> Any:
@@ -154,6 +156,14 @@ class Part:
         W, bias = self._without_room(self.W), self.book[learn.BIAS]
         if not averaged:
             return W, bias
+        key = len(W), self.clock
+        if self.mean is None or self.mean[0] != key:
+            self.mean = None  # its memory is free before another is made
+            self.mean = key, self._averaged(W, bias)
+        return self.mean[1]
+
+    def _averaged(self, W: Array, bias: Array) -> tuple[Array, Array]:
+        """The means of weights and biases over all steps, as new arrays."""
         self.settle()
         steps = max(self.clock, 1e-300)
         sums, mean = self._without_room(self.sums()), np.empty_like(W)
@@ -189,7 +199,7 @@ class Part:
 
     def forget(self) -> None:
         """Let the average begin with the next step."""
-        self.U = np.empty(0)
+        self.U, self.mean = np.empty(0), None
         self.deferred.clear()
         self.book[learn.BIAS_SUM] = self.book[learn.CLOCK] = 0.0
 
@@ -249,6 +259,7 @@ class Part:
     def restore(self, state: State, own: slice) -> None:
         """Take up what a state holds of these problems; its arrays are copied."""
         self.deferred.clear()
+        self.mean = None
         self.W = self._laid_out(state.weights[own], self.W.dtype)
         if self.learner.averaging and state.sums.size:
             self.U = self._laid_out(state.sums[own], np.float64)

@@ -81,7 +81,7 @@ def packed_frequencies(rows: Packed, n: int, count: int = 0) -> tuple[Array, Arr
 
 def rarity_by(frequencies: Array, squares: Array, n: int) -> Rarity:
     """The scales of features by the number of rows, of n, that have them, and sums of squares."""
-    logs = np.log((2 + n) / (1 + frequencies))
+    logs = np.log((2 + n) / np.arange(1, frequencies.max(initial=0) + 2))[frequencies]
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
     return Rarity((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))

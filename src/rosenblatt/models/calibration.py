@@ -1,4 +1,4 @@
-"""Probabilities from scores, by a map that was fitted to rows held out from training."""
+"""Calibration: probabilities from scores, fitted to rows held out from training."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 METHODS = ("sigmoid", "isotonic")
-FEWEST_ROWS = 10  # held out, to fit two numbers
+FEWEST_ROWS = 10  # held out, to fit two parameters
 _MOST_KNOTS = 100_000
-_STEPS, _SMALLEST_STEP = 50, 1e-8
+_STEPS, _SMALLEST_STEP, _SMALLEST_SIZE = 50, 1e-8, 1e-6  # of Newton's method
 _TINY = 1e-12
 _PAIRS = ((0, 0), (0, 1), (1, 1))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """From scores to probabilities.
+    """A map from scores to probabilities.
 
     Two classes: ``p = 1 / (1 + exp(-(scale·s + offset)))`` (Platt 1999). More: the softmax of
     ``scale·sign(s)·|s|^power``, for a power of 1 temperature scaling (Guo et al. 2017); the order
-    of the classes stays that of their scores. ``"isotonic"`` puts a rising step function after it,
-    one for all classes, and divides by the sum (Zadrozny and Elkan 2002).
+    of the classes stays that of their scores. ``"isotonic"`` adds an isotonic regression, one for
+    all classes, and normalizes (Zadrozny and Elkan 2002).
 
-    Where a row may have several of the classes, each has a probability of its own, by one sigmoid
-    for all.
+    For multilabel scores, each label has its own probability, by one sigmoid for all labels.
 
     Examples
     --------
@@ -42,12 +41,12 @@ class Calibration:
 
     method: str
     n_classes: int
-    rows: int  # held out, that it was fitted to
+    rows: int  # that it was fitted to
     scale: float
     offset: float = 0.0
     power: float = 1.0
-    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # linear between them
-    several: bool = False  # whether a row may have several of the classes
+    knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # of the isotonic regression
+    several: bool = False  # whether a row may have several labels
 
     @classmethod
     def fit(
@@ -58,11 +57,10 @@ class Calibration:
         method: str = "sigmoid",
         weights: Array | None = None,
     ) -> Calibration | None:
-        """The map that fits rows held out from training; None where they are too few.
+        """Fit to held-out rows; None if they are too few.
 
-        Scores are (rows,) or (rows, 1) for two classes, else (rows, classes); a row stands for as
-        many as its weight says. Where a row may have several of the classes, `codes` are
-        (rows, classes) and say which.
+        Scores are (rows,) or (rows, 1) for two classes, else (rows, classes). For multilabel rows,
+        `codes` is an indicator matrix (rows, classes).
 
         >>> scores = np.array([[1.0, -1.0, 0.5], [-1.0, 2.0, -0.5]] * 9)
         >>> Calibration.fit(scores, scores > 0, 3).probabilities(scores)[0].round(2).tolist()
@@ -99,7 +97,7 @@ class Calibration:
         if self.n_classes == 2:
             second = np.interp(found[:, 1], *self.knots)
             return np.column_stack([1.0 - second, second])
-        # A trace of the smooth map, so that on a step the larger score stays the larger.
+        # A little of the smooth map, so that classes on the same step keep their order.
         steps = np.interp(found, *self.knots) + 1e-6 * found
         return np.asarray(steps / steps.sum(axis=1, keepdims=True))
 
@@ -110,7 +108,7 @@ class Calibration:
         return _softmax(self.scale * _powers(scores, self.power))
 
     def _with_steps(self, scores: Array, codes: Array, weights: Array) -> Calibration:
-        """With a step function fitted to what the smooth map gives."""
+        """With an isotonic regression on the probabilities of the smooth map."""
         from sklearn.isotonic import IsotonicRegression
 
         smooth, k = self._smooth(scores), self.n_classes
@@ -174,8 +172,8 @@ def _powers(scores: Array, power: float) -> Array:
 def _fit_sigmoid(scores: Array, positive: Array, weights: Array) -> tuple[float, float]:
     """Slope and offset of the logistic function with the least loss (Platt 1999; Lin et al. 2007).
 
-    The targets are a little off 0 and 1, so that classes that are separated do not give an infinite
-    slope. Newton's method on units in which the scores have length 1.
+    The targets are a little off 0 and 1, which keeps the slope of separated classes finite. Scores
+    are divided by their root mean square.
     """
     n1, n0 = float(weights[positive].sum()), float(weights[~positive].sum())
     target = np.where(positive, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
@@ -192,7 +190,7 @@ def _fit_sigmoid(scores: Array, positive: Array, weights: Array) -> tuple[float,
 
     start = np.array([1.0, math.log((n1 + 1) / (n0 + 1))])
     slope, offset = _minimized(loss, derivatives, start, (1e3, 1e3))
-    # A falling curve would contradict the predictions: then the scores tell nothing.
+    # A falling curve would contradict the predictions.
     return max(0.0, slope) / unit, offset
 
 
@@ -232,28 +230,23 @@ def _fit_softmax(scores: Array, codes: Array, weights: Array) -> tuple[float, fl
 def _minimized(
     loss: Any, derivatives: Any, at: Array, limits: tuple[float, float]
 ) -> tuple[float, float]:
-    """Where a loss of two numbers is least, by Newton's method; neither goes beyond its limit."""
+    """Where a loss of two parameters is least, by Newton's method with backtracking.
+
+    The absolute values of the parameters stay within their limits.
+    """
     for _ in range(_STEPS):
         gradient, hessian = derivatives(at)
-        at, moved = _descended(loss, at, gradient, hessian, limits)
-        if moved < _SMALLEST_STEP:
+        damping = 1e-9 * float(np.trace(hessian)) + _TINY
+        (a, b), (_, d) = hessian + damping * np.eye(2)
+        # Two equations by hand: BLAS is not loaded for this.
+        step = np.array([d * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]])
+        step /= a * d - b * b
+        before, size = loss(at), 1.0
+        while not (np.all(np.abs(at - size * step) <= limits) and loss(at - size * step) <= before):
+            size /= 2
+            if size <= _SMALLEST_SIZE:
+                return float(at[0]), float(at[1])
+        at = at - size * step
+        if size * np.abs(step).max() < _SMALLEST_STEP:
             break
     return float(at[0]), float(at[1])
-
-
-def _descended(
-    loss: Any, at: Array, gradient: Array, hessian: Array, limits: tuple[float, float]
-) -> tuple[Array, float]:
-    """One step of Newton's method, halved until the loss falls; how far it went."""
-    damping = 1e-9 * float(np.trace(hessian)) + _TINY
-    (a, b), (_, d) = hessian + damping * np.eye(2)
-    # Two equations by hand: BLAS is not loaded for this.
-    step = np.array([d * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]])
-    step /= a * d - b * b
-    before, size = loss(at), 1.0
-    while size > 1e-6:
-        there = at - size * step
-        if np.all(np.abs(there) <= limits) and loss(there) <= before:
-            return there, float(size * np.abs(step).max())
-        size /= 2
-    return at, 0.0

@@ -1,4 +1,4 @@
-"""Small models: without what only training needs, weights rounded, the least useful left out."""
+"""Smaller models: no training state, rounded weights, the least important ones pruned."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from rosenblatt.models.files import file_size
 from rosenblatt.models.model import Array, Model, labelled
 from rosenblatt.models.packed import PRECISIONS, rounded
 
-_SHRINK = 0.7  # of the weights are left from one step to the next
+_SHRINK = 0.7  # of the weights are kept in each step of pruning
 
 
 @dataclass(frozen=True)
 class Size:
-    """A form of a model: how large its file is, and how well it does."""
+    """A compressed model, the bytes of its file, and its accuracy; NaN without rows."""
 
     model: Model
-    bytes: int  # of its file
-    accuracy: float  # on the rows given; NaN without any
+    bytes: int
+    accuracy: float
 
     @property
     def weights(self) -> int:
-        """How many weights are not zero."""
+        """The number of nonzero weights."""
         return int(np.count_nonzero(self.model.weights))
 
 
@@ -37,16 +37,15 @@ def compress(
     loss: float | None = None,
     rows: Source | None = None,
 ) -> list[Size]:
-    """Forms of a model, ever smaller, of which the last is the one that was asked for.
+    """Smaller and smaller forms of a model; the last is the one that was asked for.
 
-    The state that only training needs is dropped and columns are sorted, which loses nothing. Then
-    weights are rounded to float16 and to int8, and then those are left out that change the scores
-    of rows the least: by size times the root of how many rows have the feature.
+    First the training state is dropped and columns are sorted, which loses nothing. Then weights
+    are rounded to float16 and to int8. Then weights are pruned, those first that change the scores
+    of rows the least: the absolute weight times the root of the number of rows with the feature.
 
-    `size` is the most bytes the file may have: the first form that is small enough. `loss` is the
-    accuracy on `rows` that may be lost, as a share: the smallest form that keeps it. Without both,
-    int8 and nothing left out. The rows have labels and were opened with the model's features and
-    classes; if they decide, use others to test the result.
+    `size` is the largest number of bytes of the file. `loss` is the accuracy on `rows` that may be
+    lost, as a share. Without both, the last form is int8 and not pruned. The rows have labels and
+    were opened with the model's features and classes; measure the result on other rows.
 
     >>> from rosenblatt import train
     >>> frame = {"label": ["pos", "neg"] * 20, "text": ["good and fun", "bad and dull"] * 20}
@@ -100,7 +99,7 @@ def _fitting(model: Model, importance: Array, size: float, test: _Test | None) -
 
 
 def _until_lost(forms: list[Size], importance: Array, loss: float, test: _Test) -> list[Size]:
-    """Forms that keep their accuracy, each smaller than the one before."""
+    """The forms that lose no more than `loss`, the smallest last."""
     enough = forms[0].accuracy - loss
     kept = [form for form in forms if form.accuracy >= enough]
     if kept[-1] is not forms[-1]:
@@ -117,15 +116,15 @@ def _until_lost(forms: list[Size], importance: Array, loss: float, test: _Test) 
 
 
 def _pruned(model: Model, importance: Array, ranks: Array, count: int) -> Model:
-    """The model with so many of its weights, the most important ones."""
+    """The model with its `count` most important weights."""
     least = math.inf if count == 0 else ranks[count - 1]
     weights = np.where(importance >= least, model.weights, np.float32(0))
-    # Once more, as the largest weight, which sets the scale, may be among those left out.
+    # Rounded again, as the largest weight, which sets the scale, may be pruned.
     return replace(model, weights=rounded(weights, model.precision)).sparsified()
 
 
 def _importance(model: Model, small: Model, test: _Test | None) -> Array:
-    """How much the scores of rows change when a weight is left out, about."""
+    """An estimate of how much the scores of rows change if a weight becomes zero."""
     if test is not None:
         rows_with = test.rows_with(small)
     elif "scale" in model.state:
@@ -140,25 +139,26 @@ def _importance(model: Model, small: Model, test: _Test | None) -> Array:
 
 
 class _Test:
-    """Rows with labels, hashed once for all forms of a model."""
+    """Rows with labels, hashed once for all forms of the model."""
 
     def __init__(self, model: Model, source: Source) -> None:
         self.batches = list(labelled(model, source))
         self.count = sum(len(truth) for _, truth in self.batches)
 
     def accuracy(self, model: Model) -> float:
-        """The share of rows whose class is predicted, or all labels, where there are several."""
+        """The share of rows whose class, or whole set of labels, is predicted."""
         right = 0
         for rows, known in self.batches:
             scores = model.scores(rows)
             if model.has_several_labels:
-                right += int((model.decide_labels(scores) == known).all(axis=1).sum())
+                is_right = (model.decide_labels(scores) == known).all(axis=1)
             else:
-                right += int((model.decide(scores) == known).sum())
+                is_right = model.decide(scores) == known
+            right += int(is_right.sum())
         return right / self.count
 
     def rows_with(self, model: Model) -> Array:
-        """How many of the rows have each feature of a model, and one more."""
+        """One plus the number of rows with each feature of a model."""
         found = np.ones(len(model.columns), dtype=np.int64)
         for rows, _ in self.batches:
             at = np.searchsorted(model.columns, rows.indices)
@@ -169,7 +169,7 @@ class _Test:
 
 
 def parse_size(given: str) -> float:
-    """A number of bytes from what a person writes.
+    """A number of bytes from a text such as ``"2MB"``.
 
     >>> parse_size("2MB"), parse_size("1.5 kB"), parse_size("300")
     (2000000.0, 1500.0, 300.0)
@@ -187,7 +187,7 @@ def parse_size(given: str) -> float:
 
 
 def parse_share(given: str) -> float:
-    """A share from what a person writes.
+    """A share from a text such as ``"0.1%"``.
 
     >>> parse_share("0.1%"), parse_share("0.02")
     (0.001, 0.02)

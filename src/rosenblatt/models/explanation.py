@@ -1,4 +1,4 @@
-"""Why a row got its scores."""
+"""Explanations: the contributions of features to the scores of a row."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """What each feature of a row contributes to its scores; with the biases it adds up to them.
+    """The contribution of each feature of a row to its scores; with the biases they sum to them.
 
     Attributes
     ----------
     classes : tuple of str
-        Of two classes, positive contributions speak for the second.
+        With two classes, positive contributions are for the second.
     features : list of str or int
-        The name of each feature of the row, or its hashed column where it has no name.
+        The name of each feature of the row, or its hashed column if the name is unknown.
     contributions : array (features, problems)
         Value times weight; one problem for two classes, else one per class.
     bias : array (problems,)
     threshold : float
-        The score above which the second of two classes, or a label of several, is predicted.
+        The score above which the second of two classes, or one of several labels, is predicted.
     several : bool
-        Whether a row may have several of the classes, or none.
+        Whether a row may have several labels, or none.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Explanation:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The label that the scores stand for; where a row may have several, all of them."""
+        """The predicted label, or all of them if a row may have several."""
         scores = self.scores
         if self.several:
             return tuple(self.classes[i] for i in np.flatnonzero(scores > self.threshold))
@@ -61,12 +61,12 @@ class Explanation:
 
     @property
     def predicted(self) -> str:
-        """The same in one word, or with commas; ``"no label"`` where there is none."""
+        """The predicted labels, separated by commas; ``"no label"`` if there is none."""
         return ", ".join(self.labels) or "no label"
 
     @property
     def explained(self) -> str:
-        """The class whose score is told unless another is named: the one of the largest score."""
+        """The class that is explained by default: the one with the largest score."""
         return self.classes[1 if len(self.bias) == 1 else int(self.scores.argmax())]
 
     def top(
@@ -74,8 +74,7 @@ class Explanation:
     ) -> list[tuple[str | int, float]]:
         """Features by their contribution to the score of a class, strongest first.
 
-        The class is the one of the largest score, if none is named; for two classes the score is
-        that of the second.
+        By default of the class with the largest score; of two classes always of the second.
         """
         own = self.contributions[:, self._problem(label)]
         order = np.argsort(-np.abs(own), kind="stable")[:count]
@@ -84,7 +83,7 @@ class Explanation:
     def sum_of(
         self, count: int, label: str | None = None
     ) -> tuple[list[tuple[str | int, float]], float, float, float]:
-        """The strongest features, what all others add up to, the bias, and the score: their sum.
+        """The strongest features, the sum of all others, the bias, and the score, their total.
 
         >>> Explanation(("n", "y"), ["a", "b"], np.array([[2.0], [0.5]]), np.array([1.0])).sum_of(1)
         ([('a', 2.0)], 0.5, 1.0, 3.5)
@@ -95,7 +94,7 @@ class Explanation:
         return top, score - bias - sum(value for _, value in top), bias, score
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data; per feature one contribution, or one per class."""
+        """The explanation as plain data; per feature one contribution, or one per class."""
         two = len(self.bias) == 1
         return {
             "predicted": list(self.labels) if self.several else self.predicted,

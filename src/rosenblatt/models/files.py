@@ -1,4 +1,4 @@
-"""Model files: safetensors with plain data beside the arrays. Reading one never runs code."""
+"""Model files: safetensors with JSON metadata. Reading one never runs code."""
 
 from __future__ import annotations
 
@@ -31,20 +31,19 @@ from rosenblatt.models.packed import (
 
 FORMAT = "rosenblatt-model"
 VERSION = 4
-# A weight that is not zero takes a byte at least, its column another one, and its place four: a
-# small file cannot ask for more memory than this many weights, most of them zero, for each byte.
+# Weights per byte of the file, most of them zero: limits the memory that a small file can ask for.
 _MOST_PER_BYTE = 256
-# Up to version 2 rows that were corrected were called mistakes.
+# Keys of epochs up to version 2.
 _RENAMED = {"online_error": "progressive_error", "mistakes": "updated_rows"}
 
 
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file; it appears whole or not at all."""
+    """Write a model file atomically."""
     tensorfile.write(path, *_content(model))
 
 
 def file_size(model: Model) -> int:
-    """How many bytes the file of a model would have."""
+    """The bytes that the file of a model would have."""
     return tensorfile.size(*_content(model))
 
 
@@ -67,7 +66,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
     last = model.state.get("W")
     arrays = pack_columns(model.columns, model.features.ngrams.bits) | {"bias": model.bias}
     if model.precision == "float32":
-        # An average differs from the last weights only where learning still went on.
+        # Averages of weights that no longer change equal the last weights.
         arrays |= pack("weights", model.weights, last)
     else:
         arrays |= pack_weights(model.weights, model.precision)
@@ -77,7 +76,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file, checking everything it says.
+    """Read a model file and check its content.
 
     Raises
     ------
@@ -88,7 +87,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Model:
-    """The model of a file of this name that holds these arrays and plain data."""
+    """The model of a file with these arrays and metadata; the name is for error messages."""
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
@@ -96,13 +95,13 @@ def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Mo
         raise ModelFormatError(
             f"{name} has format version {version!r}; this release reads up to {VERSION}"
         )
-    with damage_is_named(name):
+    with reporting_damage(name):
         return _checked(arrays, about)
 
 
 @contextmanager
-def damage_is_named(name: str) -> Iterator[None]:
-    """Turn what goes wrong while a file's content is looked at into an error that names it."""
+def reporting_damage(name: str) -> Iterator[None]:
+    """Turn errors from checking the content of a file into a ModelFormatError that names it."""
     try:
         yield
     except (DataError, ModelFormatError):
@@ -143,7 +142,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         raise ValueError(f"{precision!r} is not a precision")
     expect("bias", bias, np.float64, (problems,))
     if about["version"] == 1 and "scale" in state:
-        # Then it was rows that were scaled; now it is the features that have learning rates.
+        # In version 1 rows were scaled; now features have learning rates.
         scaled = [name for name in ("W", "U") if name in state]
         state = dict(state) | {name: state[name] * state["scale"][:, None] for name in scaled}
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
@@ -164,7 +163,7 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
 
 
 def _decision(about: dict[str, Any]) -> tuple[Calibration | None, float]:
-    """The calibration and the threshold; earlier releases had neither."""
+    """The calibration and the threshold, which files of earlier releases do not have."""
     plain, threshold = about.get("calibration"), about.get("threshold", 0.0)
     if type(threshold) not in (int, float) or not math.isfinite(threshold):
         raise ValueError("the threshold is not a finite number")

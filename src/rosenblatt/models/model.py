@@ -1,4 +1,4 @@
-"""A linear classifier together with the way from raw rows to its features."""
+"""A linear classifier together with its features of raw rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rosenblatt import __version__
 from rosenblatt.counts import counted
-from rosenblatt.data.arrow_tables import is_frame, table_of
+from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings
 from rosenblatt.data.features import Features
@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """What :func:`rosenblatt.train` learned: weights, and the way from raw rows to features.
+    """A linear classifier of raw rows, the result of :func:`rosenblatt.train`.
 
     Attributes
     ----------
@@ -42,25 +42,25 @@ class Model:
     features : Features
         How rows become features.
     columns : uint32 array (n,)
-        The hashed columns that carry weight.
+        The hashed columns that have weights.
     weights, bias : arrays (n, problems) and (problems,)
         One problem for two classes, one per class for more.
     parameters : dict
-        What training was told.
+        The settings of training.
     history : list of dict
-        What happened in each epoch.
+        One record per epoch.
     fingerprint : dict
-        Which files the model was trained on.
+        Names and digests of the training files.
     words : dict
         The strongest features of each class by name, with their weights.
     state : mapping of arrays
-        What training needs to go on: last weights, averaging sums, clock. May be empty.
+        What is needed to continue training: last weights, averaging sums, clock. May be empty.
     package : str
         The version of rosenblatt that trained it.
     precision : {"float32", "float16", "int8"}
-        How its file holds the weights; see :meth:`compressed`.
+        Of the weights in its file; see :meth:`compressed`.
     calibration : Calibration or None
-        From scores to probabilities, where rows were held out to tell.
+        From scores to probabilities; None if no rows were held out.
     threshold : float
         The second of two classes is predicted above this score.
 
@@ -104,22 +104,22 @@ class Model:
         return self._numbering.score(rows, self.weights, self.bias)
 
     def decide(self, scores: Array) -> Array:
-        """The class numbers that scores stand for: of two the second above the threshold."""
+        """The predicted class numbers from scores."""
         if len(self.bias) == 1:
             return (scores[:, 0] > self.threshold).astype(np.int32)
         return scores.argmax(axis=1).astype(np.int32)
 
     @property
     def has_several_labels(self) -> bool:
-        """Whether a row may have several of the classes, or none."""
+        """Whether a row may have several labels, or none."""
         return self.features.separator is not None
 
     def decide_labels(self, scores: Array) -> Array:
-        """Which classes (rows, classes) a row has, where it may have several: positive scores."""
+        """The indicator matrix (rows, classes) of predicted labels from scores."""
         return scores > self.threshold
 
     def probabilities(self, scores: Array) -> Array:
-        """The probability of each class (rows, classes) where :meth:`scores` gave these scores.
+        """The probability of each class (rows, classes) from scores.
 
         Raises
         ------
@@ -139,16 +139,16 @@ class Model:
         Parameters
         ----------
         X : data frame, Arrow table, dict of columns, or list of texts
-            With the columns that the model was trained on. A list of texts will do for a model of
-            one column of text.
+            With the columns that the model was trained on. A list of texts is for models of one
+            column of text.
         """
         scores = self.scores(self.features.rows(self._table(X)))
         return scores[:, 0] if len(self.bias) == 1 else scores
 
     def predict(self, X: Any) -> Array:
-        """The labels predicted for rows, given as for :meth:`decision_function`.
+        """The predicted labels of rows, which are given as for :meth:`decision_function`.
 
-        Where a row may have several labels, an indicator matrix (rows, classes) as scikit-learn's.
+        An indicator matrix (rows, classes) if a row may have several labels.
         """
         scores = self.scores(self.features.rows(self._table(X)))
         if self.has_several_labels:
@@ -156,7 +156,7 @@ class Model:
         return self.classes_[self.decide(scores)]
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each class (rows, classes), of rows as for :meth:`decision_function`.
+        """The probability of each class (rows, classes), of rows as in :meth:`decision_function`.
 
         Raises
         ------
@@ -173,16 +173,17 @@ class Model:
         return self.probabilities(self.scores(self.features.rows(self._table(X))))
 
     def score(self, X: Any, y: Any) -> float:
-        """The accuracy: the share of rows whose label is predicted; labels compare as strings.
+        """The accuracy; labels are compared as strings.
 
-        Where a row may have several labels, y is an indicator matrix, and all must be predicted.
+        If a row may have several labels, y is an indicator matrix, and all labels of a row must be
+        right.
         """
         if self.has_several_labels:
             return float(np.mean(np.all(self.predict(X) == np.asarray(y), axis=1)))
         return float(np.mean(self.predict(X) == np.array([str(label) for label in y])))
 
     def explain(self, row: Any) -> Explanation:
-        """What each feature of one row contributes to its scores.
+        """The contribution of each feature of one row to its scores.
 
         Parameters
         ----------
@@ -190,10 +191,6 @@ class Model:
             A text, for a model of one column of text; or the value of each column by name. For a
             model of svmlight files, the value of each feature by number; for one of Vowpal Wabbit
             files a line such as ``"| good fun"``.
-
-        Returns
-        -------
-        Explanation
 
         Examples
         --------
@@ -217,7 +214,7 @@ class Model:
         )
 
     def _one_row(self, row: Any) -> tuple[Rows, Any]:
-        """The features of one row, and the table that names them."""
+        """The features of one row, and the table with their names or None."""
         import pyarrow as pa
 
         if self.features.origin == "svmlight":
@@ -254,17 +251,17 @@ class Model:
     def compressed(
         self, *, size: float | None = None, loss: float = 0.0, rows: Any = None
     ) -> Model:
-        """A smaller model that predicts alike and cannot be trained further.
+        """A smaller model with nearly the same predictions, which cannot be trained further.
 
         Parameters
         ----------
         size : float, optional
-            The most bytes its file may have.
+            The largest number of bytes of its file.
         loss : float
             The accuracy on `rows` that may be lost, as a share.
         rows : Source, optional
             Rows to measure on, from :func:`rosenblatt.data.open` with the model's features and
-            classes. Without `size` and `rows`, weights become int8 and none is left out.
+            classes. Without `size` and `rows`, weights become int8 and none is pruned.
 
         Examples
         --------
@@ -307,12 +304,12 @@ class Model:
         if self.features.origin != "table":
             raise ValueError(f"the model was trained on {self.features.origin} data: use scores()")
         names = [c.name for c in self.features.columns]
-        if is_frame(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
-            table = table_of(X)
+        if is_table_in_memory(X) and not hasattr(X, "to_frame"):  # a Series is a list of texts
+            table = to_arrow_table(X)
         elif len(names) == 1:
             values = list(X)
             is_plain = all(isinstance(value, str) for value in values)
-            # Not `pa.array` for strings: its first call imports pandas, where that is installed.
+            # Not `pa.array` for strings: its first call imports pandas, if installed.
             column = make_strings(values) if is_plain else pa.array(values)
             table = pa.Table.from_arrays([column], names=names)
         else:
@@ -323,22 +320,15 @@ class Model:
         return table
 
     def sparsified(self) -> Model:
-        """The same predictions from a smaller file: weights of zero and the state are dropped.
-
-        >>> features = Features(origin="svmlight")
-        >>> weights = np.array([[1.0], [0.0]], np.float32)
-        >>> model = Model(("0", "1"), features, np.arange(2, dtype=np.uint32), weights, np.zeros(1))
-        >>> len(model.sparsified().columns)
-        1
-        """
+        """The model without zero weights and without state, which makes its file smaller."""
         used = self.weights.any(axis=1)
         return replace(self, columns=self.columns[used], weights=self.weights[used], state={})
 
 
 def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
-    """Rows of a source to compare a model with, and their class numbers, or which labels they have.
+    """Batches of rows and their class numbers, or indicators of their labels.
 
-    A source without rows or labels is refused.
+    Raises DataError if there are no rows or no labels.
     """
     rows = 0
     for batch in source:

@@ -1,4 +1,4 @@
-"""Models on numbers as ONNX, for programs that know nothing of Python."""
+"""Export models of numeric features to ONNX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.kernels.text import Rows, column
 from rosenblatt.models.model import Model
 
@@ -43,12 +43,12 @@ def export_onnx(model: Model, out: str | os.PathLike[str]) -> None:
     onnx.checker.check_model(graph)
     content = graph.SerializeToString()
     _check(onnxruntime.InferenceSession(content), model)
-    with replacing(out) as file:
+    with atomic_write(out) as file:
         file.write(content)
 
 
 def _linear(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Means of columns, weights on raw numbers and of missing ones, biases; scaling folded in."""
+    """Column means, weights of raw and of missing values, biases; scaling is folded in."""
     problems = model.weights.shape[1]
     if model.features.origin == "svmlight":
         raw = np.zeros((int(model.columns.max(initial=0)) + 1, problems))
@@ -116,7 +116,7 @@ def _graph(onnx: Any, model: Model) -> Any:
 
 
 def _check(session: Any, model: Model) -> None:
-    """The exported model must say what the model says, on numbers like those it was trained on."""
+    """Compare scores and labels with the model's, on random rows with its means and scales."""
     generator = np.random.default_rng(0)
     columns = model.features.columns
     if model.features.origin == "svmlight":

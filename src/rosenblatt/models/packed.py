@@ -1,21 +1,19 @@
-"""Arrays of a model as they lie in its file: what is zero, or the same as elsewhere, is left out.
+"""Compact arrays of model files.
 
-Each array `name` becomes one or several arrays of the file:
+Each array `name` becomes one or several arrays of the file, whichever are smallest:
 
-- ``name``: as it is;
-- ``name.mask`` and ``name.values``: one bit per entry, set where it differs from its base, and
-  those entries. The base is zero, or another array of the model;
-- ``name.places`` and ``name.values``: the same with the numbers of the entries that differ;
-- ``name.codes`` and ``name.table``: numbers of two bytes into a table of the different values;
-- ``columns.bits``: ascending columns as one bit for each column there could be;
-- ``columns.gaps``: ascending columns by their distances, seven bits per byte, the highest bit set
-  in all bytes of a number but the last;
+- ``name``: unchanged;
+- ``name.mask`` and ``name.values``: a bit mask of the entries that differ from a base, and those
+  entries. The base is zero, or another array of the model;
+- ``name.places`` and ``name.values``: the same with the indices of the entries that differ;
+- ``name.codes`` and ``name.table``: indices of two bytes into a table of distinct values;
+- ``columns.bits``: sorted columns as a bit mask;
+- ``columns.gaps``: sorted columns as differences, as variable-length integers (LEB128);
 - ``weights.scaled`` and ``weights.scale``: weights in float16 or int8, and the largest weight s of
-  each problem. A float16 v stands for v·s, an int8 q for ± s·(q/127)², so that small weights are
-  finer than large ones.
+  each problem. A float16 v stands for v·s, an int8 q for ± s·(q/127)², which is finer for small
+  weights.
 
-Whichever is smallest is written. What is read back is the same, bit for bit, but for weights that
-were rounded; and whatever the file says is checked.
+All but rounded weights are read back unchanged, bit for bit. What is read is checked.
 """
 
 from __future__ import annotations
@@ -38,16 +36,12 @@ _STATE, _OF_FAMILY = ("weights", "bias", "sums", "bias_sums", "clock"), ("cells"
 
 
 def size_of(arrays: Arrays) -> int:
-    """The bytes that arrays take.
-
-    >>> size_of({"a": np.zeros(3)})
-    24
-    """
+    """The bytes that arrays take."""
     return sum(array.nbytes for array in arrays.values())
 
 
 def pack(name: str, array: Array, base: Array | None = None) -> Arrays:
-    """An array for the file, in its smallest form.
+    """The smallest form of an array.
 
     >>> sorted(pack("w", np.array([0, 0, 1.5] + [0] * 99, np.float32)))
     ['w.places', 'w.values']
@@ -68,7 +62,7 @@ def pack(name: str, array: Array, base: Array | None = None) -> Arrays:
 
 
 def check(arrays: Arrays, name: str, kind: Any, shape: tuple[int, ...]) -> None:
-    """Refuse, by a ValueError, what :func:`pack` cannot have made of such an array."""
+    """Raise ValueError if :func:`pack` cannot have made these from an array of this kind."""
     if f"{name}.codes" in arrays:
         codes, table = arrays[f"{name}.codes"], arrays[f"{name}.table"]
         expect(f"{name}.codes", codes, np.uint16, shape)
@@ -98,7 +92,7 @@ def check(arrays: Arrays, name: str, kind: Any, shape: tuple[int, ...]) -> None:
 def unpack(
     arrays: Arrays, name: str, kind: Any, shape: tuple[int, ...], base: Array | None = None
 ) -> Array:
-    """The array that :func:`pack` packed, once it is checked; a `base` is changed into it."""
+    """The inverse of :func:`pack`, with checks; overwrites the `base`."""
     check(arrays, name, kind, shape)
     if f"{name}.codes" in arrays:
         return arrays[f"{name}.table"][arrays[f"{name}.codes"]]
@@ -115,9 +109,9 @@ def unpack(
 
 
 class PackedState(Mapping[str, Array]):
-    """The state of a model as its file holds it: checked at once, unpacked where it is asked for.
+    """The state of a model, checked when it is read and unpacked on access.
 
-    A model that only predicts needs no state, which takes three times the memory of its weights.
+    Prediction needs no state, which takes three times the memory of the weights.
     """
 
     def __init__(self, arrays: Arrays, n: int, problems: int) -> None:
@@ -147,10 +141,7 @@ class PackedState(Mapping[str, Array]):
 
 
 def expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
-    """Refuse an array of another type or shape, or with numbers that are not finite.
-
-    The type may be an abstract one, such as `np.floating`.
-    """
+    """Raise ValueError unless an array has this type and shape, and only finite numbers."""
     if not np.issubdtype(array.dtype, kind) or array.shape != shape:
         kind = getattr(kind, "__name__", kind)
         raise ValueError(f"{name} is {array.dtype}{array.shape}, not {kind}{shape}")
@@ -159,7 +150,7 @@ def expect(name: str, array: Array, kind: Any, shape: tuple[int, ...]) -> None:
 
 
 def _differs(array: Array, base: Array | None) -> Array:
-    """Which entries of an array are other than those of its base, bit for bit."""
+    """A mask of the entries of an array that differ from its base, bit for bit."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind == "f" and flat.dtype.itemsize in _BITS:
         flat = flat.view(_BITS[flat.dtype.itemsize])
@@ -170,7 +161,7 @@ def _differs(array: Array, base: Array | None) -> Array:
 
 
 def pack_columns(columns: Array, bits: int) -> Arrays:
-    """Columns for the file; ascending ones take few bytes.
+    """The smallest form of columns; sorted ones take few bytes.
 
     >>> pack_columns(np.array([3, 5, 300], np.uint32), 22)["columns.gaps"].tolist()
     [3, 1, 166, 2]
@@ -187,7 +178,7 @@ def pack_columns(columns: Array, bits: int) -> Arrays:
 
 
 def unpack_columns(arrays: Arrays, bits: int) -> Array:
-    """The columns that :func:`pack_columns` packed, different ones below ``2**bits``."""
+    """The inverse of :func:`pack_columns`; checks that they are distinct and below ``2**bits``."""
     if "columns.bits" in arrays:
         flags = arrays["columns.bits"]
         expect("columns.bits", flags, np.uint8, (max(1, (1 << bits) // 8),))
@@ -208,7 +199,7 @@ def unpack_columns(arrays: Arrays, bits: int) -> Array:
 
 
 def _as_bytes(numbers: Array) -> Array:
-    """Numbers in bytes of seven bits, the lowest first; the highest bit says that more follow."""
+    """Integers as LEB128: seven bits per byte, lowest first; the highest bit means more."""
     lengths = np.searchsorted(1 << 7 * np.arange(1, 5), numbers, side="right") + 1
     starts = np.cumsum(lengths) - lengths
     made = np.empty(int(lengths.sum()), dtype=np.uint8)
@@ -235,7 +226,7 @@ def _from_bytes(coded: Array) -> Array:
 
 
 def pack_weights(weights: Array, precision: str) -> Arrays:
-    """Weights for the file in float16 or int8; those of zero are left out.
+    """Weights in float16 or int8, in their smallest form.
 
     >>> weights = np.array([[2.0], [-0.5], [0.0]], np.float32)
     >>> unpack_weights(pack_weights(weights, "int8"), weights.shape).ravel().round(3)
@@ -251,7 +242,7 @@ def pack_weights(weights: Array, precision: str) -> Arrays:
 
 
 def unpack_weights(arrays: Arrays, shape: tuple[int, int]) -> Array:
-    """The weights that :func:`pack_weights` packed, in float32."""
+    """The inverse of :func:`pack_weights`, in float32."""
     kind = next(
         arrays[name].dtype for name in ("weights.scaled.values", "weights.scaled") if name in arrays
     )
@@ -269,30 +260,22 @@ def unpack_weights(arrays: Arrays, shape: tuple[int, int]) -> Array:
 
 
 def rounded(weights: Array, precision: str) -> Array:
-    """The weights as a file of this precision gives them back.
-
-    >>> rounded(np.array([[1.0], [0.1]], np.float32), "int8").ravel().round(3)
-    array([1.   , 0.099], dtype=float32)
-    """
+    """The weights, rounded as in a file of this precision."""
     if precision == "float32":
         return weights
     return unpack_weights(pack_weights(weights, precision), weights.shape)
 
 
 def state_arrays(state: State, prefix: str) -> Arrays:
-    """What a linear learner has learned, as arrays of a file."""
+    """The state of a linear learner as arrays of a file."""
     names = (*_STATE, *(_OF_FAMILY if state.book.size else ()))
     return {prefix + name: getattr(state, name) for name in names}
 
 
 def state_from(arrays: Arrays, prefix: str, problems: int, full: bool = False) -> State:
-    """What :func:`state_arrays` wrote of so many problems; what does not fit is refused.
+    """The inverse of :func:`state_arrays`; raises ValueError if shapes do not fit.
 
-    With `full`, members of the family may have kept a whole covariance matrix.
-
-    >>> found = state_from(state_arrays(State.zero(1, 2), "s."), "s.", problems=1)
-    >>> found.weights
-    array([[0., 0.]])
+    With `full`, members of the family may have a full covariance matrix.
     """
     own = _OF_FAMILY if f"{prefix}book" in arrays else ()
     found: dict[str, Any] = {name: arrays[prefix + name] for name in (*_STATE, *own)}

@@ -1,11 +1,11 @@
-"""A run with its arithmetic spelled out: every step, and the proof that it must end.
+"""Every step of a run with its arithmetic, and the convergence proof along the run.
 
 The steps come from :mod:`rosenblatt.reference`, which states the conventions. This package adds
-the names of rows and features, the sentences, and the quantities of the convergence proof.
+names of rows and features, sentences, and the quantities of the convergence proof.
 """
 
-from rosenblatt.tracing.kept import Pocket, PocketState, RunningAverage
 from rosenblatt.tracing.multiclass import ClassTraces, Decision, trace_classes
+from rosenblatt.tracing.pocket import Pocket, PocketState, RunningAverage
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, ProofPoint, prove
 from rosenblatt.tracing.record import Trace, trace

@@ -1,4 +1,4 @@
-"""The parts of a printed trace: the rows, the run, the end, the proof."""
+"""The sections of a printed trace: the rows, the run, the end, the proof."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from rosenblatt.counts import counted
 from rosenblatt.reference import Vector
 from rosenblatt.tracing import words
-from rosenblatt.tracing.kept import PocketState
+from rosenblatt.tracing.pocket import PocketState
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import widest_separator
 from rosenblatt.tracing.run import TraceStep
 from rosenblatt.tracing.words import (
     Block,
-    Fold,
     Heading,
     Item,
     Line,
@@ -29,39 +28,42 @@ if TYPE_CHECKING:
     from rosenblatt.tracing.record import Trace
 
 Average = tuple[Vector, Any]
+State = tuple[TraceStep, Average | None, PocketState | None]
+"""A step, with the average and the pocket after it if they are shown."""
 
 STYLES = ("steps", "table")
 KEPT = ("average", "pocket")
 FIRST, LAST = 10, 5
-"""Rows of a long table that stay open at its two ends when it is folded."""
+"""Rows at the start and at the end of a long table that are not folded away."""
 
 
 def document(
     trace: Trace, style: str, proof: bool = False, show: Sequence[str] = ()
 ) -> list[Block]:
-    """All parts in order; the run as steps with their arithmetic, or as one table."""
+    """All sections; the run as steps with their arithmetic, or as one table."""
     if style not in STYLES:
         raise ValueError(f"style must be one of {STYLES}, not {style!r}")
     for kept in show:
         if kept not in KEPT:
             raise ValueError(f"show takes {' and '.join(KEPT)}, not {kept!r}")
-    averages = trace.averages if "average" in show else []
-    pockets = trace.pockets if "pocket" in show else []
+    averages = trace.averages if "average" in show else [None] * len(trace)
+    pockets = trace.pockets if "pocket" in show else [None] * len(trace)
+    states = list(zip(trace.steps, averages, pockets, strict=True))
     blocks: list[Block] = [Heading("The rows"), _rows(trace.problem)]
     if style == "steps":
-        blocks += _items(trace, averages, pockets)
+        blocks += _items(trace.problem, states)
     else:
-        blocks += [Heading("The run"), _steps(trace, averages, pockets)]
+        blocks += [Heading("The run"), _steps(trace.problem, states, show)]
     blocks += [Heading("The end"), *(Paragraph(line) for line in _ending(trace))]
-    last = _kept_lines(trace.problem, averages[-1:], pockets[-1:])
-    blocks += [Paragraph(line) for line in last]
+    for _, average, pocket in states[-1:]:
+        blocks += [Paragraph(line) for line in _kept_lines(trace.problem, average, pocket)]
     if proof:
         blocks += [Heading("The proof"), *_proof(trace)]
     return blocks
 
 
 def contradiction(problem: TraceProblem, shares: dict[int, Fraction]) -> Line:
-    """The contradiction as an equation: shares of positive rows left, of negative rows right.
+    """The contradiction as an equation: positive rows on the left, negative rows on the right.
 
     >>> problem = TraceProblem.of([[0], [1], [2]], [-1, 1, -1])
     >>> "".join(contradiction(problem, {0: Fraction(1), 1: Fraction(2), 2: Fraction(1)}))
@@ -77,21 +79,20 @@ def contradiction(problem: TraceProblem, shares: dict[int, Fraction]) -> Line:
 
 
 def folded(blocks: Sequence[Block]) -> list[Block]:
-    """The same document with the middle of every long table folded away.
+    """The document with the middle of every long table folded away.
 
     >>> table = TraceTable([["row"]], [[[str(i)]] for i in range(100)], marked=(0, 50, 99))
-    >>> first, fold, last = folded([table])
-    >>> len(first.rows), fold.summary, last.rows[-1], last.marked
+    >>> first, middle, last = folded([table])
+    >>> len(first.rows), middle.summary, last.rows[-1], last.marked
     (10, '85 more rows', [['99']], (4,))
     """
     shown: list[Block] = []
     for block in blocks:
         if isinstance(block, TraceTable) and len(block.rows) > 2 * (FIRST + LAST):
-            middle, last = FIRST, len(block.rows) - LAST
-            more = counted(last - middle, "more row", "more rows")
+            last = len(block.rows) - LAST
             shown += [
-                _part(block, 0, middle),
-                Fold(more, _part(block, middle, last)),
+                _part(block, 0, FIRST),
+                _part(block, FIRST, last, counted(last - FIRST, "more row")),
                 _part(block, last, len(block.rows)),
             ]
         else:
@@ -99,9 +100,9 @@ def folded(blocks: Sequence[Block]) -> list[Block]:
     return shown
 
 
-def _part(table: TraceTable, start: int, end: int) -> TraceTable:
+def _part(table: TraceTable, start: int, end: int, summary: str = "") -> TraceTable:
     marked = tuple(i - start for i in table.marked if start <= i < end)
-    return TraceTable(table.header, table.rows[start:end], marked)
+    return TraceTable(table.header, table.rows[start:end], marked, summary)
 
 
 def _rows(problem: TraceProblem) -> TraceTable:
@@ -117,54 +118,55 @@ def _rows(problem: TraceProblem) -> TraceTable:
     return TraceTable([["row"], [Math("y")], *columns], rows)
 
 
-def _items(
-    trace: Trace, averages: Sequence[Average], pockets: Sequence[PocketState]
-) -> Iterator[Block]:
-    problem, epoch = trace.problem, 0
-    for at, step in enumerate(trace.steps):
+def _items(problem: TraceProblem, states: Sequence[State]) -> Iterator[Block]:
+    epoch = 0
+    for step, average, pocket in states:
         if step.epoch != epoch:
             epoch = step.epoch
             yield Heading(f"Epoch {epoch}")
         title, lines = words.title(problem, step), words.arithmetic(problem, step)
-        kept = _kept_lines(problem, averages[at : at + 1], pockets[at : at + 1])
+        kept = _kept_lines(problem, average, pocket)
         yield Item(step.number, title, [*lines, *kept], step.mistake)
 
 
 def _kept_lines(
-    problem: TraceProblem, averages: Sequence[Average], pockets: Sequence[PocketState]
+    problem: TraceProblem, average: Average | None, pocket: PocketState | None
 ) -> Iterator[Line]:
     """The running average and the pocket after a step, as lines."""
-    for w, b in averages:
-        yield words.line("average of the weights so far: ", words.weights(problem, w, b))
-    for state in pockets:
-        kept = words.weights(problem, state.weights, state.bias)
-        where = "the start" if state.step == 0 else f"step {state.step}"
-        yield words.line("pocket: ", Math(f"E = {state.errors}"), f", from {where}: ", kept)
+    if average is not None:
+        yield words.line("average of the weights so far: ", words.weights(problem, *average))
+    if pocket is not None:
+        kept = words.weights(problem, pocket.weights, pocket.bias)
+        where = "the start" if pocket.step == 0 else f"step {pocket.step}"
+        yield words.line("pocket: ", Math(f"E = {pocket.errors}"), f", from {where}: ", kept)
 
 
-def _steps(trace: Trace, averages: Sequence[Average], pockets: Sequence[PocketState]) -> TraceTable:
-    problem, steps = trace.problem, trace.steps
-    batch, bias = any(step.row is None for step in steps), problem.padding is not None
-    header: list[Line] = [["step"], ["epoch"]]
-    header += [] if batch else [["row"], [Math("y")], [Math("s")], ["predicted"]]
-    header += [["verdict"], [Math("w")], *([[Math("b")]] if bias else [])]
-    header += [["average w"], *([["average b"]] if bias else [])] if averages else []
-    header += [[Math("E")], ["pocket w"], *([["pocket b"]] if bias else [])] if pockets else []
+def _steps(problem: TraceProblem, states: Sequence[State], show: Sequence[str]) -> TraceTable:
+    batch = any(step.row is None for step, _, _ in states)
+    names: list[str] = ["step", "epoch"]
+    names += [] if batch else ["row", Math("y"), Math("s"), "predicted"]
+    names += ["verdict", Math("w"), Math("b")]
+    names += ["average w", "average b"] if "average" in show else []
+    names += [Math("E"), "pocket w", "pocket b"] if "pocket" in show else []
+    if problem.padding is None:
+        names = [name for name in names if name.split()[-1] != "b"]
     rows: list[Sequence[Line]] = []
-    for at, step in enumerate(steps):
+    for step, average, pocket in states:
         row: list[Line] = [[str(step.number)], [str(step.epoch)]]
         row += [] if batch else _prediction(problem, step)
         row.append([_verdict(problem, step)])
-        row += _vector_cells(problem, step.weights_after, step.bias_after)
-        for w, b in averages[at : at + 1]:
-            row += _vector_cells(problem, w, b)
-        for state in pockets[at : at + 1]:
-            row += [[Math(str(state.errors))], *_vector_cells(problem, state.weights, state.bias)]
+        row += _weight_cells(problem, step.weights_after, step.bias_after)
+        if average is not None:
+            row += _weight_cells(problem, *average)
+        if pocket is not None:
+            row += [[Math(str(pocket.errors))]]
+            row += _weight_cells(problem, pocket.weights, pocket.bias)
         rows.append(row)
-    return TraceTable(header, rows, tuple(i for i, step in enumerate(steps) if step.mistake))
+    marked = tuple(i for i, (step, _, _) in enumerate(states) if step.mistake)
+    return TraceTable([[name] for name in names], rows, marked)
 
 
-def _vector_cells(problem: TraceProblem, weights: Any, bias: Any) -> list[Line]:
+def _weight_cells(problem: TraceProblem, weights: Any, bias: Any) -> list[Line]:
     cells = [words.vector(weights, problem.feature_names)]
     return cells if problem.padding is None else [*cells, [Math(number(bias))]]
 

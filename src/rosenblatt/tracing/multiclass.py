@@ -1,4 +1,4 @@
-"""Several classes as binary problems: a trace for each, and the decision for each row."""
+"""Problems with several classes: a trace per binary classifier, and their joint decision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMES = ("one-vs-one", "one-vs-all")
 
 @dataclass(frozen=True)
 class Decision:
-    """How the classifiers decide about one row.
+    """The joint decision of the classifiers about one row.
 
     Attributes
     ----------
@@ -28,8 +28,8 @@ class Decision:
     votes
         One-vs-one: how many classifiers chose each class. One-vs-all: None.
     prediction
-        The class with the most votes, of equals the one with the larger sum of scores for it; or
-        the class of the largest score.
+        One-vs-one: the class with the most votes; ties go to the larger sum of scores.
+        One-vs-all: the class with the largest score.
     """
 
     scores: dict[str, Any]
@@ -45,11 +45,11 @@ class ClassTraces(Printed):
     Attributes
     ----------
     scheme : {"one-vs-one", "one-vs-all"}
-        How the classes are taken apart.
+        How the problem is reduced to binary ones.
     classes : tuple
         The labels, sorted.
     traces : dict of str to Trace
-        The traces by the name of their classifier, such as ``"a vs b"``: a counts as +1.
+        The traces by classifier name, such as ``"a vs b"``, where a counts as +1.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class ClassTraces(Printed):
             votes[plus if score > 0 else minus] += 1
             sums[plus] += score
             sums[minus] -= score
-        # The first of equal labels wins in the end.
+        # If both are tied, the first label wins.
         prediction = max(self.classes, key=lambda label: (votes[label], sums[label]))
         return Decision(scores, votes, prediction)
 

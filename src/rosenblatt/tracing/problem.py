@@ -11,12 +11,12 @@ from rosenblatt.counts import counted
 from rosenblatt.reference import Vector, dot
 from rosenblatt.rules import MISTAKE_RULES
 
-_MOST_DENSE = 10_000_000  # values of a sparse matrix written out
+_MOST_DENSE = 10_000_000  # values of a sparse matrix converted to dense
 
 
 @dataclass(frozen=True)
 class TraceProblem:
-    """A small data set made ready for the reference algorithm.
+    """A small data set and a mistake rule, checked, as the reference algorithm takes them.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class TraceProblem:
     feature_names, row_names
         One name per column and per row.
     classes
-        The two labels as they were given, the one for -1 first.
+        The two labels of the input, the one for -1 first.
     padding
-        The padding constant c, None through the origin.
+        The padding constant c; None without a bias.
     threshold, mistake
         When an example counts as mistaken.
 
@@ -106,7 +106,7 @@ class TraceProblem:
         return max(dot(z, z) for z in map(self.padded, range(len(self.X))))
 
     def label(self, sign: int) -> str:
-        """The label of this sign for readers: the sign, and the class name if there is one."""
+        """The sign as text, with the class name if it is not the sign itself."""
         written = "+1" if sign > 0 else "-1"
         if set(self.classes) == {-1, 1}:
             return written
@@ -114,7 +114,7 @@ class TraceProblem:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Plain Python values from an array, a series or a sequence."""
+    """Python numbers and strings from an array, a series or a sequence."""
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
             return list(getattr(values, method)())
@@ -123,9 +123,9 @@ def _plain(values: Any) -> list[Any]:
 
 def _rows(X: Any) -> tuple[Vector, ...]:
     if hasattr(X, "toarray"):
-        from rosenblatt.theory.checker.input_data import written_out  # SciPy's import takes 0.1 s
+        from rosenblatt.theory.checker.input_data import to_dense  # SciPy's import takes 0.1 s
 
-        X = written_out(X, _MOST_DENSE, "trace")
+        X = to_dense(X, _MOST_DENSE, "trace")
     elif hasattr(X, "to_numpy"):
         X = X.to_numpy()
     rows = tuple(tuple(_plain(row)) for row in X)
@@ -148,7 +148,7 @@ def _is_finite_number(value: Any) -> bool:
 
 
 def _classes(labels: list[Any]) -> tuple[Any, Any]:
-    """The two labels in order; if all labels are -1 or all are +1, the other one is implied."""
+    """The two labels, sorted; if all labels are -1 or all are +1, the other one is implied."""
     found = sorted(set(labels))
     if found in ([-1], [1]):
         return -1, 1

@@ -1,10 +1,10 @@
-"""The convergence proof, followed number by number along a run.
+"""The quantities of the convergence proof after each update of a run.
 
 With a separator u of length 1 and margin γ over the padded rows ``z = y·(x, c)``, and R the
 length of the longest of them, each update by ``η·z`` where ``w·z <= δ``
 
 - moves w along u by at least ηγ: ``u·w >= u·w0 + Σ ηγ``, which is kγ for η = 1 from zero;
-- lengthens w little: ``‖w‖² <= ‖w0‖² + Σ (2ηδ + η²R²)``, which is kR² for η = 1 and δ = 0;
+- adds little to its length: ``‖w‖² <= ‖w0‖² + Σ (2ηδ + η²R²)``, which is kR² for η = 1, δ = 0;
 - brings it closer to αu: the potential ``‖w - αu‖²`` falls by at least ``η²R²``, for
   ``α = (δ + ηR²)/γ``.
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from rosenblatt.counts import counted
@@ -28,10 +27,10 @@ from rosenblatt.tracing.run import TraceStep
 
 @dataclass(frozen=True)
 class ProofPoint:
-    """Where the proof stands after k updates.
+    """The quantities of the proof after k updates.
 
-    ``progress >= progress_floor``, ``sqnorm <= sqnorm_ceiling``, and the potential falls by at
-    least `fall` from the point before.
+    ``progress >= progress_floor``, ``sqnorm <= sqnorm_ceiling``, and `potential` is less than at
+    the previous point by at least `fall`.
     """
 
     k: int
@@ -54,10 +53,10 @@ class Proof:
     margin, radius
         γ and R.
     alpha
-        The multiple of u that the weights approach.
+        The factor α of the vector αu that the weights approach.
     bound
-        The most updates that a run with constant η can make: ``(R² + 2δ/η)/γ²`` from zero, and
-        ``k₀ = ‖w0 - αu‖²/(ηR)²`` from another start; None for other rates and batch updates.
+        The most updates that a run with constant η can make: ``(R² + 2δ/η)/γ²`` from zero,
+        ``k₀ = ‖w0 - αu‖²/(ηR)²`` from another start; None if η varies, and for batch updates.
     points : tuple of ProofPoint
         One per update, starting with k = 0.
 
@@ -93,7 +92,7 @@ def prove(
     start: Vector | None = None,
     eta: float | None = None,
 ) -> Proof:
-    """Follow the proof along the steps, for a separator of the padded rows.
+    """Compute the quantities of the proof for the steps of a run and a separator.
 
     Parameters
     ----------
@@ -102,9 +101,9 @@ def prove(
     separator
         Any vector with ``z·separator > 0`` for every padded row z; its length does not matter.
     start
-        The padded weights that the run starts with; those before the first step unless given.
+        The padded weights that the run starts with; by default those before the first step.
     eta
-        The learning rate, for when no step has been taken yet.
+        The learning rate if no step has been taken yet.
     """
     length = math.hypot(*separator)
     u = tuple(float(value) / length for value in separator) if length else tuple(separator)
@@ -157,4 +156,4 @@ def widest_separator(problem: TraceProblem) -> Vector | None:
         return None
     whole = found.weights if c is None else (*found.weights, found.bias)
     largest = max(abs(value) for value in whole)
-    return tuple(float(Fraction(value, largest)) for value in whole)
+    return tuple(value / largest for value in whole)

@@ -1,4 +1,4 @@
-"""A finished run: its steps, why it ended, and the proof along the way."""
+"""A finished run: its steps, why it stopped, and the convergence proof."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ from rosenblatt.counts import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
 from rosenblatt.tracing.document import document, folded
-from rosenblatt.tracing.kept import Pocket, PocketState, RunningAverage
+from rosenblatt.tracing.pocket import Pocket, PocketState, RunningAverage
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.proof import Proof, prove, widest_separator
 from rosenblatt.tracing.run import TraceRun, TraceStep, rule_of
 from rosenblatt.tracing.words import Block
 
 MOST_ITEMS = 20
-"""A notebook shows the arithmetic of runs up to this many steps, and a table of longer ones."""
+"""A notebook shows longer runs as a table."""
 
 
 class Trace(render.Printed, Sequence[TraceStep]):
-    """The steps of a run; printed, they read as a worked example.
+    """A finished run: a sequence of steps, printed as a worked example.
 
-    Iterate over it, index it, print it. A notebook shows a long run as a table with the middle
-    folded away. Made by :func:`trace`.
+    A notebook shows a long run as a table with the middle folded away. Made by :func:`trace`.
 
     Attributes
     ----------
     problem : TraceProblem
         The rows with their names, the labels and the rule.
     steps : tuple of TraceStep
-        All the steps.
+        All steps.
     stop_reason : {"separated", "cycle", "budget"}
-        Why it ended, as for :class:`~rosenblatt.tracing.TraceRun`.
+        Why the run stopped, as for :class:`~rosenblatt.tracing.TraceRun`.
     contradiction : dict or None
-        After a cycle, the rows that contradict each other and how much of each.
+        After a cycle, the rows that contradict each other and the coefficient of each.
     weights, bias
         The last weights.
 
@@ -43,9 +42,9 @@ class Trace(render.Printed, Sequence[TraceStep]):
     style : {"steps", "table"}
         Every step with its arithmetic, or one line per step.
     proof : bool
-        Whether to follow the convergence proof along the run.
+        Whether to add the quantities of the convergence proof.
     show : sequence of {"average", "pocket"}
-        What the run keeps beside its last weights, step by step.
+        Whether to add the running average and the pocket after each step.
 
     Examples
     --------
@@ -109,7 +108,7 @@ class Trace(render.Printed, Sequence[TraceStep]):
 
     @property
     def n_epochs(self) -> int:
-        """The number of epochs, the last one perhaps unfinished."""
+        """The number of epochs, including an unfinished one."""
         return self.steps[-1].epoch if self.steps else 0
 
     @property
@@ -122,7 +121,7 @@ class Trace(render.Printed, Sequence[TraceStep]):
 
     @property
     def averages(self) -> list[tuple[Vector, Any]]:
-        """The mean of the weights so far and of the bias, after each step.
+        """The means of weights and bias so far, after each step.
 
         >>> trace([[2, 1], [-1, 1]], [1, -1]).averages[1]
         ((Fraction(5, 2), Fraction(1, 2)), Fraction(1, 2))
@@ -132,7 +131,7 @@ class Trace(render.Printed, Sequence[TraceStep]):
 
     @property
     def pockets(self) -> list[PocketState]:
-        """The pocket after each step: the fewest mistaken rows so far, and the weights.
+        """The pocket after each step: the weights with the fewest mistaken rows so far.
 
         >>> [state.errors for state in trace([[2, 1], [-1, 1]], [1, -1]).pockets]
         [1, 0, 0, 0]
@@ -149,7 +148,7 @@ class Trace(render.Printed, Sequence[TraceStep]):
         return ["".join(line) for line in words.arithmetic(self.problem, self.steps[index])]
 
     def proof(self, separator: Sequence[Any] | None = None) -> Proof:
-        """The quantities of the convergence proof, update by update.
+        """The quantities of the convergence proof after each update.
 
         Parameters
         ----------
@@ -193,15 +192,15 @@ def trace(
     C: float = 1.0,
     r: float = 1.0,
 ) -> Trace:
-    """Run the reference perceptron on a small data set and keep every step.
+    """Run the reference perceptron on a small data set and record every step.
 
     Parameters
     ----------
     X, y
-        Rows of numbers (an array, a data frame, nested lists; fractions stay exact) and their
-        labels, of two kinds. The larger label counts as +1.
+        Rows of numbers (an array, a data frame, nested lists; fractions stay exact) and labels of
+        two classes. The larger label counts as +1.
     feature_names, row_names
-        Names of the columns and the rows; by default those of a data frame's columns.
+        Names of the columns and the rows. Columns of a data frame bring theirs.
     threshold, mistake
         When an example counts as mistaken; see :mod:`rosenblatt.reference`.
     update : {"online", "batch"}
@@ -213,9 +212,9 @@ def trace(
     order, seed
         The order of the rows, as for :func:`rosenblatt.reference.online`.
     weights, bias
-        Weights and bias to start from; zero unless given.
+        Initial weights and bias; zero by default.
     max_epochs
-        The most epochs to run.
+        The maximum number of epochs.
     rule : {"perceptron", "pa", "pa1", "pa2", "arow"}
         Another member of the family: passive-aggressive with its aggressiveness `C`, or AROW with
         its `r`. They have a threshold of 1 and start from zero.

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from rosenblatt.tracing.words import Block, Fold, Heading, Item, Line, Math, Paragraph
+from rosenblatt.tracing.words import Block, Heading, Item, Line, Math, Paragraph, TraceTable
 
 _TEX_MATH = {
     "·": r" \cdot ", "←": r"\leftarrow", "≤": r"\le", "≥": r"\ge", "Σ": r"\sum", "η": r"\eta",
@@ -35,7 +35,7 @@ _STYLE = """
 
 
 class Printed:
-    """What can be printed as a document, which `_document` makes of the options given."""
+    """Printing in four formats; `_document` builds the blocks from the options."""
 
     def _document(self, *args: Any, **options: Any) -> Sequence[Block]:
         raise NotImplementedError
@@ -76,19 +76,15 @@ class _Text:
         return "\n".join(map(self.block, blocks))
 
     def block(self, block: Block) -> str:
-        if isinstance(block, Fold):
-            return self.fold(block)
         if isinstance(block, Heading):
             return self.heading(block.text)
         if isinstance(block, Paragraph):
             return self.paragraph(self.line(block.line))
         if isinstance(block, Item):
             return self.item(block, self.line(block.title), [self.line(x) for x in block.lines])
-        cells = [[self.line(cell) for cell in row] for row in (block.header, *block.rows)]
-        return self.table(cells, block.marked)
-
-    def fold(self, block: Fold) -> str:
-        return self.block(block.table)
+        return self.table(
+            block, [[self.line(cell) for cell in row] for row in (block.header, *block.rows)]
+        )
 
     def line(self, line: Line) -> str:
         return "".join(line)
@@ -103,7 +99,7 @@ class _Text:
         mark = "✗" if item.mistake else "✓"
         return f"{item.number:>3}. {mark} {title}\n" + "".join(f"      {x}\n" for x in lines)
 
-    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+    def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         head, *rows = [
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -122,7 +118,7 @@ class _Markdown(_Text):
     def item(self, item: Item, title: str, lines: list[str]) -> str:
         return f"{item.number}. {title}\n" + "".join(f"    - {x}\n" for x in lines)
 
-    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+    def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         head, *rows = [" | ".join(row) for row in cells]
         rule = " | ".join("---:" for _ in cells[0])
         return "\n".join(f"| {row} |" for row in (head, rule, *rows)) + "\n"
@@ -140,17 +136,13 @@ class _Latex(_Text):
         head = f"\\paragraph{{{item.number}.}} {title}\n"
         return f"{head}\\begin{{itemize}}\n{body}\\end{{itemize}}\n"
 
-    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+    def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         head, *rows = [" & ".join(row) for row in cells]
         body = " \\\\\n".join([f"{head} \\\\ \\hline\n{rows[0]}", *rows[1:]] if rows else [head])
         return f"\\begin{{tabular}}{{{'r' * len(cells[0])}}}\n{body} \\\\\n\\end{{tabular}}\n"
 
 
 class _Html(_Text):
-    def fold(self, block: Fold) -> str:
-        summary = f"<summary>{html.escape(block.summary)}</summary>"
-        return f"<details>{summary}{self.block(block.table)}</details>"
-
     def line(self, line: Line) -> str:
         pieces = [(html.escape(piece), isinstance(piece, Math)) for piece in line]
         return "".join(f'<span class="m">{x}</span>' if formula else x for x, formula in pieces)
@@ -166,15 +158,18 @@ class _Html(_Text):
         head = f"<strong>{item.number}.</strong> {title}"
         return f'<div class="{kind}">{head}<br>{"<br>".join(lines)}</div>'
 
-    def table(self, cells: list[list[str]], marked: Sequence[int]) -> str:
+    def table(self, table: TraceTable, cells: list[list[str]]) -> str:
         header = "".join(f"<th>{cell}</th>" for cell in cells[0])
         rows = "".join(
-            f"<tr{' class=mistake' if i in marked else ''}>"
+            f"<tr{' class=mistake' if i in table.marked else ''}>"
             + "".join(f"<td>{cell}</td>" for cell in row)
             + "</tr>"
             for i, row in enumerate(cells[1:])
         )
-        return f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+        written = f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+        if not table.summary:
+            return written
+        return f"<details><summary>{html.escape(table.summary)}</summary>{written}</details>"
 
 
 def _set(line: Line, escapes: dict[str, str]) -> str:

@@ -1,10 +1,10 @@
-"""A run of the reference algorithm, one step at a time, with the reason why it ended."""
+"""A run of the reference algorithm, one step at a time, and why it stopped."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,7 @@ RULES = ("perceptron", "pa", "pa1", "pa2", "arow")
 
 
 def rule_of(name: str, C: float, r: float) -> Any:
-    """The rule of a name, with the parameter that it has; None for the perceptron.
+    """The rule with this name and its parameter; None for the perceptron.
 
     >>> rule_of("pa2", C=0.5, r=1.0)
     Pa(largest=inf, slack=1.0)
@@ -46,7 +46,7 @@ class TraceStep:
     row
         The row looked at; None with batch updates.
     mistaken
-        The rows that this step updates the weights with.
+        The rows that this step corrects.
     score, prediction
         The score and the predicted sign of the row; None with batch updates.
     eta
@@ -54,26 +54,26 @@ class TraceStep:
     weights_before, bias_before, weights_after, bias_after
         Weights and bias before and after the step.
     updates
-        The number of updates so far, k, those of this step included.
+        k, the number of updates so far, including this step.
     rule, tau, beta, square
-        Of another member of the family: the rule, what it answered, and the squared length or the
-        variance of the padded row. None and zeros for the perceptron.
+        For other members of the family: the rule, the coefficients τ and β of its update, and the
+        squared length or the variance of the padded row. None and zeros for the perceptron.
     variances_after
-        The variances of the weights and, last, of the bias, for a member that keeps them.
+        The variances of the weights and, last, of the bias, for members that have them.
     """
 
     number: int
     epoch: int
-    row: int | None
     mistaken: tuple[int, ...]
-    score: Any
-    prediction: int | None
-    eta: Any
+    updates: int
     weights_before: Vector
     bias_before: Any
     weights_after: Vector
     bias_after: Any
-    updates: int
+    row: int | None = None
+    score: Any = None
+    prediction: int | None = None
+    eta: Any = 1
     rule: Any = None
     tau: float = 0.0
     beta: float = 0.0
@@ -98,8 +98,8 @@ class TraceRun:
     eta, order, weights, bias, max_epochs, seed
         As for :func:`rosenblatt.reference.online`.
     rule : named tuple or None
-        Another member of the family, see :mod:`rosenblatt.rules`, which starts from zero and looks
-        at one row per step.
+        Another member of the family, see :mod:`rosenblatt.rules`; it starts from zero and updates
+        online.
 
     Attributes
     ----------
@@ -110,8 +110,8 @@ class TraceRun:
         equal, a proof that no line separates the rows. ``budget``: all epochs used. None while
         the run can go on.
     contradiction : dict of int to Fraction, or None
-        After a cycle: how much of each row was added during it. The padded rows ``y·(x, c)``
-        times these numbers add up to exactly zero.
+        After a cycle: the sum of the learning rates of the updates on each row during the cycle.
+        The padded rows ``y·(x, c)`` times these numbers add up to exactly zero.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class TraceRun:
             self.stop_reason = "budget"
 
     def _detect_cycle(self) -> None:
-        """End the run if the weights equal those of an earlier epoch end, checked exactly."""
+        """Stop the run if the weights equal those at an earlier epoch end, checked exactly."""
         before = self._epoch_ends.setdefault(self.at(len(self.steps)), len(self.steps))
         if before == len(self.steps):
             return
@@ -220,23 +220,19 @@ class TraceRun:
             self.contradiction = dict(sorted(added.items()))
 
 
-def _step(record: Any, previous: TraceStep | None, rule: Any = None) -> TraceStep:
-    number, corrected = (previous.number, previous.updates) if previous else (0, 0)
-    if isinstance(record, reference.FamilyStep):
-        mistaken: tuple[int, ...] = (record.row,) if record.tau else ()
-        return TraceStep(
-            number + 1, record.epoch, record.row, mistaken, record.score, record.prediction, 1,
-            record.weights_before, record.bias_before, record.weights_after, record.bias_after,
-            corrected + len(mistaken), rule, record.tau, record.beta, record.square,
-            record.variances_after,
-        )  # fmt: skip
+def _step(record: Any, previous: TraceStep | None, rule: Any) -> TraceStep:
+    """A step of the reference as the step of a trace after `previous`."""
     if isinstance(record, reference.BatchStep):
-        row, mistaken, score, prediction = None, record.mistaken, None, None
+        mistaken = record.mistaken
     else:
-        row, score, prediction = record.row, record.score, record.prediction
-        mistaken = (row,) if record.mistake else ()
+        updated = record.tau != 0 if rule is not None else record.mistake
+        mistaken = (record.row,) if updated else ()
+    number, updates = (previous.number, previous.updates) if previous else (0, 0)
+    same = {name: getattr(record, name) for name in _SAME if hasattr(record, name)}
     return TraceStep(
-        number + 1, record.epoch, row, mistaken, score, prediction, record.eta,
-        record.weights_before, record.bias_before, record.weights_after, record.bias_after,
-        corrected + len(mistaken),
+        number=number + 1, mistaken=mistaken, updates=updates + len(mistaken), rule=rule, **same
     )  # fmt: skip
+
+
+_SAME = {f.name for f in fields(TraceStep)} - {"number", "mistaken", "updates", "rule"}
+"""Fields of a step that records of the reference have under the same names, or lack."""

@@ -1,12 +1,12 @@
-"""A step in words and sums, as it would be written on a blackboard.
+"""Sentences and formulas for a step, and the blocks of a document.
 
-A *line* is a list of pieces; those that are formulas are marked as :class:`Math`, so that each
-output format can set them its own way. A *document* is a list of blocks.
+A *line* is a list of strings, in which formulas are of the type :class:`Math`: every output format
+typesets them its own way. A *document* is a list of blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,11 +19,11 @@ from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.run import TraceStep
 
 WIDEST = 8
-"""Vectors longer than this are written by the names of their entries that are not zero."""
+"""Longer vectors are written as their nonzero entries by name."""
 
 
 class Math(str):
-    """A piece of a line that is a formula, written with Unicode signs."""
+    """A piece of a line that is a formula, in Unicode."""
 
     __slots__ = ()
 
@@ -33,14 +33,14 @@ Line = Sequence[str]
 
 @dataclass(frozen=True)
 class Heading:
-    """The title of a part."""
+    """The title of a section."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A line on its own."""
+    """A paragraph of one line."""
 
     line: Line
 
@@ -57,22 +57,18 @@ class Item:
 
 @dataclass(frozen=True)
 class TraceTable:
-    """A table with one heading per column; the marked rows are those with an update."""
+    """A table with one heading per column; the marked rows are those with an update.
+
+    HTML hides a table with a summary behind it until it is opened.
+    """
 
     header: Sequence[Line]
     rows: Sequence[Sequence[Line]]
     marked: tuple[int, ...] = ()
+    summary: str = ""
 
 
-@dataclass(frozen=True)
-class Fold:
-    """A part of a table that is hidden until it is opened, where the format can do that."""
-
-    summary: str
-    table: TraceTable
-
-
-Block = Heading | Paragraph | Item | TraceTable | Fold
+Block = Heading | Paragraph | Item | TraceTable
 
 
 def number(value: Any) -> str:
@@ -88,7 +84,7 @@ def number(value: Any) -> str:
 
 
 def line(*pieces: str | Line) -> Line:
-    """Join pieces and lines into one line, merging neighbouring formulas.
+    """Join pieces and lines into one line, merging adjacent formulas.
 
     >>> line(Math("w = "), vector((1, 0), "ab"), " at last")
     ['w = [1, 0]', ' at last']
@@ -131,19 +127,12 @@ def products(w: Vector, x: Vector, bias: Any | None) -> str:
     terms = [(wj, f"·{_factor(value)}") for wj, value in pairs]
     if bias is not None:
         terms.append((bias, ""))
-    return _sum(terms)
-
-
-def _sum(terms: Iterable[tuple[Any, str]]) -> str:
-    written = ""
-    for coefficient, rest in terms:
-        sign = "-" if coefficient < 0 else "+"
-        size = f"{number(abs(coefficient))}{rest}"
-        if written:
-            written += f" {sign} {size}"
-        else:
-            written = f"-{size}" if sign == "-" else size
-    return written or "0"
+    signed = "".join(
+        f" {'-' if coefficient < 0 else '+'} {number(abs(coefficient))}{rest}"
+        for coefficient, rest in terms
+    )
+    first = "-" if signed.startswith(" - ") else ""
+    return f"{first}{signed[3:]}" or "0"
 
 
 def _factor(value: Any) -> str:
@@ -151,7 +140,7 @@ def _factor(value: Any) -> str:
 
 
 def arithmetic(problem: TraceProblem, step: TraceStep) -> list[Line]:
-    """The lines of a step: the weights, the score, the verdict, the update."""
+    """The lines of a step: weights, score, verdict and update."""
     before = weights(problem, step.weights_before, step.bias_before)
     if step.row is None:
         return [before, *_batch_lines(problem, step)]
@@ -161,7 +150,7 @@ def arithmetic(problem: TraceProblem, step: TraceStep) -> list[Line]:
 
 
 def title(problem: TraceProblem, step: TraceStep) -> Line:
-    """The row a step looks at, its numbers and its label."""
+    """The row of a step, its values and its label."""
     if step.row is None:
         return [f"all {len(problem.X)} rows at once"]
     x = vector(problem.X[step.row], problem.feature_names)
@@ -170,7 +159,7 @@ def title(problem: TraceProblem, step: TraceStep) -> Line:
 
 
 def verdict(problem: TraceProblem, step: TraceStep) -> Line:
-    """Whether the score of a row calls for an update, and why."""
+    """Whether the row is mistaken, and the comparison that decides it."""
     y, s = problem.signs[step.row or 0], number(step.score)
     if problem.mistake == "sign":
         holds = "holds" if step.score > 0 else "does not hold"
@@ -197,7 +186,7 @@ def outcome(problem: TraceProblem, step: TraceStep) -> str:
 
 
 def update(problem: TraceProblem, step: TraceStep) -> Line:
-    """The update that a row causes, or that there is none."""
+    """The update on a mistaken row, or a line saying that the weights do not change."""
     before = vector(step.weights_before, problem.feature_names)
     if not step.mistake:
         return line(Math("w = "), before, " does not change")
@@ -242,7 +231,7 @@ def _batch_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
 
 
 def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
-    """The lines of a step after its score: the loss, what follows from it, the new weights."""
+    """The lines of a step after its score: the loss, the coefficient, the new weights."""
     y, names = problem.signs[step.row or 0], problem.feature_names
     margin = y * step.score
     sign = "+1" if y > 0 else "-1"
@@ -261,7 +250,8 @@ def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
     else:
         lines.append([Math(f"τ = {_tau(step.rule, step)} = {number(step.tau)}")])
         pull = "τ·y·x"
-    lines.append(line(Math(f"w ← w + {pull} = "), vector(step.weights_after, names), *_bias(step)))
+    bias = [", ", Math(f"b ← {number(step.bias_after)}")] if step.bias_after else []
+    lines.append(line(Math(f"w ← w + {pull} = "), vector(step.weights_after, names), *bias))
     if step.variances_after:
         shown = step.variances_after[: len(names)]
         lines.append(line(Math("σ ← σ - β·(σ·x)² = "), vector(shown, names)))
@@ -269,12 +259,8 @@ def _family_lines(problem: TraceProblem, step: TraceStep) -> list[Line]:
 
 
 def _tau(rule: Pa, step: TraceStep) -> str:
-    """How τ is made of the loss and the squared length of the padded row."""
+    """The formula for τ with the squared length of the padded row filled in."""
     square = f"‖(x,c)‖² = ℓ/{number(step.square)}"
     if rule.slack > 0:
         return f"ℓ/(‖(x,c)‖² + 1/(2C)) = ℓ/({number(step.square)} + {number(rule.slack)})"
     return f"ℓ/{square}" if rule.largest == float("inf") else f"min(C, ℓ/{square})"
-
-
-def _bias(step: TraceStep) -> list[str]:
-    return [] if step.bias_after == 0 else [", ", Math(f"b ← {number(step.bias_after)}")]

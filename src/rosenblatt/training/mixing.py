@@ -1,4 +1,4 @@
-"""Iterative parameter mixing: what shards want to change, added up in a fixed binary tree.
+"""Iterative parameter mixing: weight changes of shards, summed in a fixed binary tree.
 
 An epoch walks over every shard from the same weights w. Shard i ends at w_i, and the weights are
 mixed: ``w + Σ μ_i (w_i - w)``, Σ μ_i = 1 (R. McDonald, K. Hall, G. Mann (2010), Distributed
@@ -24,10 +24,10 @@ _DENSE_FROM = 0.5  # share of the features from which listing them costs more th
 
 
 def tree_sum(items: Sequence[Item], add: Callable[[Item, Item], Item]) -> Item:
-    """Add up items in a fixed binary tree: the left part is the largest power of two below n.
+    """Sum items in a fixed binary tree: the left part is the largest power of two below n.
 
-    So each aligned block of 2^k items is a subtree, and sums of such blocks can be made anywhere:
-    adding them up gives the same tree.
+    So each aligned block of 2^k items is a subtree: the sum of the sums of such blocks is the same
+    tree.
 
     >>> tree_sum(list("abcde"), lambda left, right: f"({left}{right})")
     '(((ab)(cd))e)'
@@ -42,7 +42,7 @@ def tree_sum(items: Sequence[Item], add: Callable[[Item, Item], Item]) -> Item:
 def tree_map(
     items: Sequence[Item], make: Callable[[Item], Made], add: Callable[[Made, Made], Made]
 ) -> Made:
-    """What is made of items, added up in the tree; as few as possible are held at a time.
+    """Sum ``make(item)`` over items in the same tree, holding as few results as possible.
 
     >>> tree_map("abc", str.upper, lambda left, right: f"({left}{right})")
     '((AB)C)'
@@ -55,23 +55,23 @@ def tree_map(
 
 
 @dataclass(frozen=True)
-class Moves:
-    """How far shards want to move the weights, each times its share μ, added up.
+class Delta:
+    """The sum of the weight changes of some shards, each times its share μ.
 
     Attributes
     ----------
     n_features : int
     index : uint32 array or None
-        The features that move, each once; None: `values` holds all of them.
+        The features that change, each once; None if `values` holds all features.
     values : float64 array (features, numbers per feature)
     bias : float64 array (numbers per feature,)
     counts : float64 array
-        What else is counted, added up as it is.
+        What the shards counted, summed without shares.
 
     Examples
     --------
-    >>> one = Moves(9, np.array([1, 4], "u4"), np.array([[0.5], [1.0]]), np.zeros(1), np.ones(1))
-    >>> both = one + Moves(9, np.array([4], "u4"), np.array([[0.25]]), np.ones(1), np.ones(1))
+    >>> one = Delta(9, np.array([1, 4], "u4"), np.array([[0.5], [1.0]]), np.zeros(1), np.ones(1))
+    >>> both = one + Delta(9, np.array([4], "u4"), np.array([[0.25]]), np.ones(1), np.ones(1))
     >>> both.values.ravel().tolist(), both.compact().index.tolist(), both.counts
     ([0.0, 0.5, 0.0, 0.0, 1.25, 0.0, 0.0, 0.0, 0.0], [1, 4], array([2.]))
     """
@@ -82,14 +82,14 @@ class Moves:
     bias: Array
     counts: Array
 
-    def __add__(self, other: Moves) -> Moves:
-        return Moves(
+    def __add__(self, other: Delta) -> Delta:
+        return Delta(
             self.n_features, None, self.dense(), self.bias.copy(), self.counts.copy()
-        ).added(other)
+        ).add_in_place(other)
 
-    def added(self, other: Moves) -> Moves:
-        """This sum, which holds all features, with another one added in place."""
-        assert self.index is None, "only sums that hold all features can grow"
+    def add_in_place(self, other: Delta) -> Delta:
+        """Add another delta to this one, which must hold all features."""
+        assert self.index is None, "only a delta of all features is added to in place"
         if other.index is None:
             self.values[...] += other.values
         else:
@@ -98,22 +98,22 @@ class Moves:
         self.counts[...] += other.counts
         return self
 
-    def merged(self, other: Moves) -> Moves:
-        """The sum in the form that takes fewer bytes, for sums that are made along the way."""
+    def compact_sum(self, other: Delta) -> Delta:
+        """The sum in the form that takes fewer bytes, for sums sent between workers."""
         return (self + other).compact()
 
-    def over(self, shares: Array) -> Moves:
-        """The moves divided by a number for each feature: the share of those that have it.
+    def divided_by(self, shares: Array) -> Delta:
+        """The change of each feature divided by its number in `shares`.
 
-        >>> one = Moves(9, np.array([1, 4], "u4"), np.ones((2, 1)), np.zeros(1), np.ones(1))
-        >>> one.over(np.full(9, 0.25)).values.ravel().tolist()
+        >>> one = Delta(9, np.array([1, 4], "u4"), np.ones((2, 1)), np.zeros(1), np.ones(1))
+        >>> one.divided_by(np.full(9, 0.25)).values.ravel().tolist()
         [4.0, 4.0]
         """
         own = shares if self.index is None else shares[self.index]
         return replace(self, values=self.values / own[:, None])
 
-    def compact(self) -> Moves:
-        """The same with the features listed, where few of them move."""
+    def compact(self) -> Delta:
+        """The same with an `index`, if few features change."""
         moved = np.flatnonzero(np.logical_or.reduce([self.values[:, j] != 0 for j in range(
             self.values.shape[1]
         )]))  # fmt: skip
@@ -122,15 +122,9 @@ class Moves:
         return replace(self, index=moved.astype(np.uint32), values=self.values[moved])
 
     def dense(self) -> Array:
-        """The moves of all features, in an array of its own."""
+        """The changes of all features, as a new array."""
         if self.index is None:
             return self.values.copy()
         whole = np.zeros((self.n_features, self.values.shape[1]))
         whole[self.index] = self.values
         return whole
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that travel."""
-        listed = 0 if self.index is None else self.index.nbytes
-        return self.values.nbytes + self.bias.nbytes + self.counts.nbytes + listed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.counts import counted
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.style import INK, frame, pyplot
 
@@ -85,7 +85,7 @@ def animate(
     with tempfile.TemporaryDirectory() as folder:
         finished = Path(folder) / target.name
         animation.save(finished, writer=writers[target.suffix], fps=fps, dpi=dpi)
-        with replacing(target) as file:
+        with atomic_write(target) as file:
             file.write(finished.read_bytes())
     return target
 

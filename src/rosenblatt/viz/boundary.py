@@ -44,29 +44,17 @@ class BoundaryDisplay(style.Display):
     """
 
     def __init__(
-        self,
-        points: Any,
-        classes: Any,
-        names: Sequence[str],
-        axes: Sequence[str],
-        score: Any,
-        mistaken: Any,
-        margin: float | None = None,
-    ) -> None:
+        self, points: Any, classes: Any, names: Sequence[str], axes: Sequence[str], score: Any,
+        mistaken: Any, margin: float | None = None,
+    ) -> None:  # fmt: skip
         self.points, self.classes, self.names = points, classes, list(names)
         self.axes, self.score, self.mistaken, self.margin = list(axes), score, mistaken, margin
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        features: Sequence[int | str] | None = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> BoundaryDisplay:
+        cls, estimator: Any, X: Any, y: Any, *, features: Sequence[int | str] | None = None,
+        ax: Any = None, **options: Any,
+    ) -> BoundaryDisplay:  # fmt: skip
         """Draw a fitted estimator over the rows.
 
         Parameters
@@ -112,15 +100,9 @@ class BoundaryDisplay(style.Display):
 
     @classmethod
     def from_trace(
-        cls,
-        trace: Any,
-        *,
-        step: int | None = None,
-        points: Any = None,
-        lift: Any = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> BoundaryDisplay:
+        cls, trace: Any, *, step: int | None = None, points: Any = None, lift: Any = None,
+        ax: Any = None, **options: Any,
+    ) -> BoundaryDisplay:  # fmt: skip
         """Draw a trace of two features.
 
         Parameters
@@ -128,7 +110,7 @@ class BoundaryDisplay(style.Display):
         trace : Trace
             The run.
         step : int, optional
-            After how many steps; after the last unless given.
+            The number of steps taken; all by default.
         points, lift
             For a run on lifted rows: the points of the plane they came from, and the map that
             takes such points to rows.
@@ -158,7 +140,7 @@ class BoundaryDisplay(style.Display):
     def plot(
         self, ax: Any = None, *, shade: bool = True, legend: bool = True, grid: int = 220
     ) -> BoundaryDisplay:
-        """Draw into `ax`, or into a new figure; scores are taken at `grid` by `grid` places."""
+        """Draw into `ax`, or into a new figure, with scores on a mesh of `grid` by `grid`."""
         ax = self._prepare(ax)
         (x0, x1), (y0, y1) = style.frame(self.points)
         mesh = np.meshgrid(np.linspace(x0, x1, grid), np.linspace(y0, y1, grid))
@@ -198,7 +180,7 @@ class BoundaryDisplay(style.Display):
 
 
 def _slope(surface: Any, grid: Any) -> float:
-    """The length of the gradient of a score that is linear in the plane."""
+    """The norm of the gradient of a score that is linear in the plane."""
     by_y, by_x = np.gradient(surface, grid[1][:, 0], grid[0][0])
     return float(np.hypot(by_x.mean(), by_y.mean()))
 
@@ -206,7 +188,7 @@ def _slope(surface: Any, grid: Any) -> float:
 def _plane(
     rows: Any, estimator: Any, features: Any, names: list[str]
 ) -> tuple[Any, Any, list[str]]:
-    """Maps from the rows to the plane drawn and back, and the names of its axes."""
+    """Functions from rows to the drawn plane and back, and the names of its axes."""
     if features is not None or rows.shape[1] == 2:
         chosen = [names.index(f) if isinstance(f, str) else int(f) for f in features or (0, 1)]
         if len(chosen) != 2:

@@ -10,7 +10,7 @@ import numpy as np
 from rosenblatt.reference import average
 from rosenblatt.theory import general_bound, nonseparable_bounds
 from rosenblatt.tracing.proof import widest_separator
-from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, SOFT, Display
+from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, SOFT, Display, padded_rows
 
 
 class BoundsDisplay(Display):
@@ -21,7 +21,7 @@ class BoundsDisplay(Display):
     updates : int
         The updates of the run.
     bounds : mapping of str to float
-        The bounds by name; leave out those that are infinite or unknown.
+        The finite bounds by name.
 
     Examples
     --------
@@ -60,9 +60,9 @@ class BoundsDisplay(Display):
             raise ValueError("the bounds are about the online rule with a constant learning rate")
         separator = widest_separator(trace.problem)
         if separator is not None:
-            return cls(trace.n_updates, _separable(trace, separator)).plot(ax=ax, **options)
+            return cls(trace.n_updates, _separable_bounds(trace, separator)).plot(ax=ax, **options)
         updates = sum(step.mistake for step in trace if step.epoch == 1)
-        bounds = _first_pass(trace)
+        bounds = _first_epoch_bounds(trace)
         return cls(updates, bounds, "updates in the first epoch").plot(ax=ax, **options)
 
     def plot(self, ax: Any = None) -> BoundsDisplay:
@@ -88,10 +88,9 @@ class BoundsDisplay(Display):
         return self
 
 
-def _separable(trace: Any, widest: Any) -> dict[str, float]:
+def _separable_bounds(trace: Any, widest: Any) -> dict[str, float]:
     """Bounds for the separator of largest margin, and for the one that the run ended with."""
-    problem = trace.problem
-    Z = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
+    problem, Z = trace.problem, padded_rows(trace.problem)
     start = np.array(problem.padded_weights(*trace.path[0]), dtype=float)
     last = np.array(problem.padded_weights(trace.weights, trace.bias), dtype=float)
     plain = not start.any() and problem.threshold == 0
@@ -107,7 +106,7 @@ def _separable(trace: Any, widest: Any) -> dict[str, float]:
     return found
 
 
-def _first_pass(trace: Any) -> dict[str, float]:
+def _first_epoch_bounds(trace: Any) -> dict[str, float]:
     """Bounds by the losses of the averaged weights, each for its best ρ."""
     problem = trace.problem
     if any(w for w in trace.path[0][0]) or problem.threshold or trace[0].eta != 1:

@@ -21,13 +21,13 @@ class ContradictionDisplay(style.Display):
     Parameters
     ----------
     points : array of shape (n, 2)
-        All rows, as they are drawn. Any linear view of them keeps the contradiction.
+        All rows, as they are drawn. Any linear projection of them keeps the contradiction.
     classes : array of shape (n,)
         0 or 1 for each row.
     names, axes : pair of str
         The classes, and what is on the axes.
     shares : mapping of int to number
-        How much of each contradicting row.
+        The coefficient of each contradicting row.
 
     Examples
     --------
@@ -40,13 +40,9 @@ class ContradictionDisplay(style.Display):
     """
 
     def __init__(
-        self,
-        points: Any,
-        classes: Any,
-        names: Sequence[str],
-        axes: Sequence[str],
+        self, points: Any, classes: Any, names: Sequence[str], axes: Sequence[str],
         shares: Mapping[int, Any],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.points = np.asarray(points, dtype=float)
         self.classes = np.asarray(classes)
         self.names, self.axes = list(names), list(axes)
@@ -65,7 +61,7 @@ class ContradictionDisplay(style.Display):
         if trace.contradiction is None:
             raise ValueError(f"this run ended by {trace.stop_reason!r}, not by a contradiction")
         problem = trace.problem
-        points, axes = _view(np.array(problem.X, dtype=float), problem.feature_names, features)
+        points, axes = _projected(np.array(problem.X, dtype=float), problem.feature_names, features)
         classes = (np.array(problem.signs) > 0).astype(int)
         names = style.class_names(problem.classes)
         display = cls(points, classes, names, axes, trace.contradiction)
@@ -73,15 +69,9 @@ class ContradictionDisplay(style.Display):
 
     @classmethod
     def from_certificate(
-        cls,
-        certificate: Any,
-        X: Any,
-        y: Any,
-        *,
-        features: Sequence[int] | None = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> ContradictionDisplay:
+        cls, certificate: Any, X: Any, y: Any, *, features: Sequence[int] | None = None,
+        ax: Any = None, **options: Any,
+    ) -> ContradictionDisplay:  # fmt: skip
         """Draw the contradicting rows of a certificate.
 
         Parameters
@@ -98,7 +88,7 @@ class ContradictionDisplay(style.Display):
                 f"this certificate is {certificate.verdict!r} and has no contradicting rows"
             )
         rows, names = style.named_rows(X)
-        points, axes = _view(rows, names, features)
+        points, axes = _projected(rows, names, features)
         labels = [str(label) for label in np.asarray(y).tolist()]
         classes = np.array([int(label in certificate.positive) for label in labels])
         shares = dict(
@@ -131,7 +121,7 @@ class ContradictionDisplay(style.Display):
         for row in rows if len(rows) <= 12 else []:
             across, up = self._outward(row, meeting)
             ax.annotate(
-                _written(self.shares[row]), self.points[row], xytext=(17 * across, 17 * up),
+                _share_text(self.shares[row]), self.points[row], xytext=(17 * across, 17 * up),
                 textcoords="offset points", color=style.INK, va="center",
                 ha="left" if across > 0 else "right",
             )  # fmt: skip
@@ -148,10 +138,8 @@ class ContradictionDisplay(style.Display):
         return self
 
     def _outward(self, row: int, meeting: Any) -> tuple[float, float]:
-        """The direction from the common point to a row, as it is drawn, where its share fits."""
-        away = self.points[row] - meeting.mean(axis=0)
-        (x0, x1), (y0, y1) = style.frame(self.points)
-        away = away / [x1 - x0, y1 - y0]
+        """The direction on screen from the common point to a row, in which its share is written."""
+        away = (self.points[row] - meeting.mean(axis=0)) / np.ptp(style.frame(self.points), axis=1)
         length = float(np.hypot(*away))
         return (away[0] / length, away[1] / length) if length else (0.8, 0.6)
 
@@ -159,20 +147,20 @@ class ContradictionDisplay(style.Display):
         corners = np.array([self.points[row] for row in self.shares if self.classes[row] == k])
         if len(corners) < 2:
             return None
-        around = corners[_around(corners)]
-        color, line = style.PALETTE[k], "--" if k == 0 else "-"
-        closed = np.vstack([around, around[:1]]) if len(around) > 2 else around
-        ax.fill(*closed.T, color=color, alpha=0.12, linewidth=0)
-        (hull,) = ax.plot(*closed.T, color=color, linestyle=line, linewidth=1.4)
+        outline = corners[_hull_order(corners)]
+        closed = np.vstack([outline, outline[:1]]) if len(outline) > 2 else outline
+        look = {"color": style.PALETTE[k], "linestyle": "--" if k == 0 else "-"}
+        ax.fill(*closed.T, color=style.PALETTE[k], alpha=0.12, linewidth=0)
+        (hull,) = ax.plot(*closed.T, linewidth=1.4, **look)
         return hull
 
 
-def _written(share: Fraction) -> str:
+def _share_text(share: Fraction) -> str:
     return str(share) if share.denominator < 100 else f"{float(share):.2g}"
 
 
-def _around(corners: Any) -> Any:
-    """The corners of the convex hull in order; sorted along the line if all are collinear."""
+def _hull_order(corners: Any) -> Any:
+    """Indices of the convex hull's corners in order; along their line if all are collinear."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -182,7 +170,9 @@ def _around(corners: Any) -> Any:
         return np.argsort(corners @ direction)
 
 
-def _view(X: Any, names: Sequence[str], features: Sequence[int] | None) -> tuple[Any, list[str]]:
+def _projected(
+    X: Any, names: Sequence[str], features: Sequence[int] | None
+) -> tuple[Any, list[str]]:
     """Two columns of the rows, or their plane of largest spread, and names for the axes."""
     if features is None and X.shape[1] == 1:
         return np.column_stack([X[:, 0], np.zeros(len(X))]), [names[0], ""]

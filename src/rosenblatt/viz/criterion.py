@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, Display
+from rosenblatt.viz.style import INK, NEGATIVE, POSITIVE, Display, padded_rows, weight_names
 
 
 class CriterionDisplay(Display):
@@ -47,16 +47,14 @@ class CriterionDisplay(Display):
     def from_trace(
         cls, trace: Any, weight: int = 0, *, values: Any = None, ax: Any = None, **options: Any
     ) -> CriterionDisplay:
-        """Vary one weight of a trace about its last weights; ``-1`` is the bias if there is one."""
-        problem = trace.problem
-        Z = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
+        """Vary one of the last weights of a trace; ``-1`` is the bias if there is one."""
+        problem, Z = trace.problem, padded_rows(trace.problem)
         last = np.array(problem.padded_weights(trace.weights, trace.bias), dtype=float)
-        names = [f"weight of {name}" for name in problem.feature_names]
-        names += [] if problem.padding is None else ["bias"]
+        names = weight_names(problem)
         if not -len(names) <= weight < len(names):
             raise ValueError(f"there are {len(names)} weights; {weight} is not one of them")
         if values is None:
-            # Each row changes sides where its score is zero: show all of these places.
+            # Each row changes sides where its score is zero: show all of these values.
             with np.errstate(divide="ignore", invalid="ignore"):
                 jumps = last[weight] - (Z @ last) / Z[:, weight]
             jumps = np.append(jumps[np.isfinite(jumps)], [last[weight], 0.0])

@@ -84,7 +84,6 @@ class EpochsDisplay(Display):
         ax.set(xlabel="epoch", ylabel="updates")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.get_major_locator().set_params(integer=True)
-        handles = [self.bars_]
         self.lines_ = []
         curves = [
             (self.progressive_error, "progressive error", POSITIVE, ":", "^"),
@@ -94,7 +93,7 @@ class EpochsDisplay(Display):
         if any(curve is not None for curve, *_ in curves):
             right = ax.twinx()
             right.spines["top"].set_visible(False)
-            right.set(ylabel="error", ylim=(0, None))
+            right.set(ylabel="error")
             for values, label, color, line, marker in curves:
                 if values is not None:
                     self.lines_ += right.plot(
@@ -107,17 +106,17 @@ class EpochsDisplay(Display):
         if self.stop_reason:
             ax.set_title(f"ended: {self.stop_reason}", loc="right", fontsize="medium", color=SOFT)
         if legend and self.lines_:
-            ax.legend(handles=[*handles, *self.lines_], loc="upper right", framealpha=0.9)
+            ax.legend(handles=[self.bars_, *self.lines_], loc="upper right", framealpha=0.9)
         return self
 
 
 def _progressive_error(epoch: Any) -> float:
-    """The progressive error of an epoch; files of version 2 and older call it `online_error`."""
+    """The progressive error of an epoch, which files of version 2 and older call `online_error`."""
     return float(getattr(epoch, "progressive_error", getattr(epoch, "online_error", np.nan)))
 
 
 def _known(values: Sequence[float] | None) -> list[float] | None:
-    """The values, or None if none is known."""
+    """The values as floats, or None if all are NaN."""
     if values is None or all(np.isnan(value) for value in values):
         return None
     return [float(value) for value in values]

@@ -1,4 +1,4 @@
-"""Evaluations as pictures: curves, of each class against the rest, and the confusion matrix."""
+"""Evaluations as pictures: ROC and precision-recall curves, reliability, the confusion matrix."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy as np
 from rosenblatt.errors import MissingExtraError
 from rosenblatt.estimators.evaluation import Evaluation
 from rosenblatt.estimators.measures import area, curves
-from rosenblatt.viz.style import PALETTE, POSITIVE, SOFT
+from rosenblatt.viz.style import LINES, PALETTE, POSITIVE, SOFT
 
-_LINES = ("-", "--", "-.", ":")
-_FAINT = "#C8C8C8"  # classes that have no colour of their own
+_FAINT = "#C8C8C8"  # for classes without a colour of their own
 
 
 def class_curves(result: Evaluation, positive: int = 1) -> dict[str, np.ndarray]:
-    """The curves of a class against the rest; the result must have kept the scores."""
+    """The curves of a class against the rest, from the scores that the result holds."""
     scores = result.scores if result.scores.ndim == 1 else result.scores[:, positive]
     return curves(scores, result.truth == positive)
 
 
 def draw_evaluation(result: Evaluation, out: str | os.PathLike[str]) -> None:
-    """Draw what an evaluation found into a picture file; it must have kept the scores."""
+    """Draw an evaluation that holds its scores into a picture file."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -46,9 +45,9 @@ def draw_evaluation(result: Evaluation, out: str | os.PathLike[str]) -> None:
 
 
 def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
-    """One curve per class against the rest; a class without rows has none.
+    """One curve per class against the rest, except for classes without rows.
 
-    Of many classes those with the least area have colours and names, the others are faint.
+    Of many classes, those with the least area get a colour and a name.
     """
     found = {c: class_curves(result, c) for c in positives if (result.truth == c).any()}
     areas = {c: area(of_class) for c, of_class in found.items()}
@@ -58,7 +57,7 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
         look: dict[str, Any] = {"color": _FAINT, "linewidth": 1.0}
         if c in named:
             place = named.index(c)
-            look = {"color": PALETTE[place], "linestyle": _LINES[place % len(_LINES)], "zorder": 3}
+            look = {"color": PALETTE[place], "linestyle": LINES[place % len(LINES)], "zorder": 3}
             look["label"] = f"{result.classes[c]} {areas[c]:.4f}"
         if len(positives) == 1:
             look = {"color": POSITIVE}
@@ -72,14 +71,14 @@ def _draw_curves(axes: Any, result: Evaluation, positives: list[int]) -> None:
     of = "each class" if len(positives) > 1 else result.classes[positives[0]]
     axes[1].set(xlabel="recall", ylabel="precision", title=f"precision and recall: {of}")
     for panel in axes:
-        _frame(panel)
+        _unit_axes(panel)
     if len(positives) > 1:
         title = "area" if len(named) == len(areas) else "least area"
         axes[0].legend(title=title, loc="lower right", fontsize="small")
 
 
-def _frame(axes: Any) -> None:
-    """Shares from 0 to 1 on both axes, with a grid behind them."""
+def _unit_axes(axes: Any) -> None:
+    """Set both axes to 0..1, with a grid behind the curves."""
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.grid(color="#E6E6E6", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -97,7 +96,7 @@ def _draw_confusion(axes: Any, result: Evaluation) -> None:
 
 
 def _draw_reliability(axes: Any, result: Evaluation) -> None:
-    """How often rows of a probability are right; calibrated ones lie on the diagonal."""
+    """Draw accuracy against stated probability; calibrated probabilities lie on the diagonal."""
     assert result.reliability is not None
     bins = result.reliability.bins()
     axes.plot([0, 1], [0, 1], color=SOFT, linestyle="--", linewidth=1, label="calibrated")
@@ -107,5 +106,5 @@ def _draw_reliability(axes: Any, result: Evaluation) -> None:
     axes.plot(stated, right, marker="o", color=POSITIVE, label="this model")
     title = f"reliability: calibration error {result.reliability.error:.4f}"
     axes.set(xlabel="probability of the likeliest class", ylabel="share that is right", title=title)
-    _frame(axes)
+    _unit_axes(axes)
     axes.legend(loc="upper left", fontsize="small")

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.theory import vc_bound
-from rosenblatt.viz.style import GOOD, INK, NEGATIVE, PALETTE, POSITIVE, Display
-
-LINES = ("-", "--", "-.", ":")
+from rosenblatt.viz.style import GOOD, INK, LINES, NEGATIVE, PALETTE, POSITIVE, Display
 
 
 class OverfittingDisplay(Display):

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, markers, axes.
+"""Colours, markers, axes and checks that all pictures share.
 
 The colours are those of Okabe and Ito, which people with any kind of colour vision can tell
 apart; every difference in colour is also one in shape or line, so that a printed page reads the
@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.theory.checker.input_data import written_out
+from rosenblatt.theory.checker.input_data import to_dense
 
 POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 GOOD, ACCENT, SOFT = "#009E73", "#CC79A7", "#8A8A8A"
 INK = "#222222"
 PALETTE = (NEGATIVE, POSITIVE, GOOD, "#E69F00", ACCENT, "#56B4E9", "#B8A900", INK)
-_MOST_DENSE = 20_000_000  # values of a sparse matrix written out
 MARKERS = ("s", "o", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
+_MOST_DENSE = 20_000_000  # values of a sparse matrix made dense
 
 
 def pyplot() -> Any:
-    """matplotlib's pyplot; if it is missing, an error that says what to install."""
+    """matplotlib's pyplot, or a MissingExtraError that says what to install."""
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -51,26 +52,22 @@ class Display:
 
 
 def scatter(ax: Any, points: Any, classes: Any, names: Sequence[str]) -> list[Any]:
-    """Points of each class in its own colour and shape; class k has index k in `names`."""
-    drawn = []
-    for k, name in enumerate(names):
-        chosen = points[classes == k]
-        color, marker = PALETTE[k % len(PALETTE)], MARKERS[k % len(MARKERS)]
-        drawn.append(
-            ax.scatter(
-                chosen[:, 0], chosen[:, 1], s=42, c=color, marker=marker,
-                edgecolors="white", linewidths=0.8, label=name, zorder=3,
-            )
-        )  # fmt: skip
-    return drawn
+    """Draw the points of each class in its own colour and shape; `classes` index `names`."""
+    return [
+        ax.scatter(
+            *points[classes == k].T, s=42, c=PALETTE[k % len(PALETTE)],
+            marker=MARKERS[k % len(MARKERS)], edgecolors="white", linewidths=0.8, label=name,
+            zorder=3,
+        )
+        for k, name in enumerate(names)
+    ]  # fmt: skip
 
 
-def ring(ax: Any, points: Any, label: str, color: str = INK, size: float = 150) -> Any:
-    """Open circles around points that need attention."""
+def ring(ax: Any, points: Any, label: str) -> Any:
+    """Draw open circles around points that need attention."""
     return ax.scatter(
-        points[:, 0], points[:, 1], s=size, facecolors="none", edgecolors=color,
-        linewidths=1.6, label=label, zorder=4,
-    )  # fmt: skip
+        *points.T, s=150, facecolors="none", edgecolors=INK, linewidths=1.6, label=label, zorder=4
+    )
 
 
 def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -82,7 +79,7 @@ def frame(points: Any, margin: float = 0.12) -> tuple[tuple[float, float], tuple
 
 
 def refuse_several_labels(estimator: Any) -> None:
-    """Refuse a model of rows with several labels, in which there is no one class to draw."""
+    """Raise a ValueError for a multi-label model: its rows have no single class to draw."""
     if getattr(estimator, "multiclass_", None) == "labels":
         raise ValueError(
             "the model has several labels per row: draw one that was fitted to a single column"
@@ -90,7 +87,7 @@ def refuse_several_labels(estimator: Any) -> None:
 
 
 def refuse_pairs(estimator: Any) -> None:
-    """Refuse weights of pairs of classes where those of each class are drawn."""
+    """Raise a ValueError for a one-vs-one model: it has no weights per class to draw."""
     if getattr(estimator, "multiclass_", None) == "ovo" and len(estimator.classes_) > 2:
         raise ValueError(
             "the model has weights per pair of classes, not per class: fit one with "
@@ -106,8 +103,19 @@ def class_names(classes: Sequence[Any]) -> list[str]:
 
 
 def named_rows(X: Any) -> tuple[Any, list[str]]:
-    """The rows of a data frame, an array or a sparse matrix as floats, and names of the columns."""
-    values = written_out(X, _MOST_DENSE, "draw") if hasattr(X, "toarray") else X
+    """The rows of a data frame, an array or a sparse matrix as floats, and the column names."""
+    values = to_dense(X, _MOST_DENSE, "draw") if hasattr(X, "toarray") else X
     rows = np.asarray(values, dtype=float)
     names = [str(name) for name in getattr(X, "columns", [])]
     return rows, names or [f"x{j + 1}" for j in range(rows.shape[1])]
+
+
+def padded_rows(problem: Any) -> Any:
+    """The padded rows ``z = y·(x, c)`` of a traced problem as an array."""
+    return np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
+
+
+def weight_names(problem: Any) -> list[str]:
+    """A name for each weight of a traced problem, the bias last."""
+    names = [f"weight of {name}" for name in problem.feature_names]
+    return names if problem.padding is None else [*names, "bias"]

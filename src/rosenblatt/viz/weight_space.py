@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, Display
+from rosenblatt.viz.style import GOOD, INK, NEGATIVE, POSITIVE, Display, padded_rows, weight_names
 
 
 class WeightSpaceDisplay(Display):
@@ -53,7 +53,7 @@ class WeightSpaceDisplay(Display):
     ) -> WeightSpaceDisplay:
         """Draw a trace with two weights in all: two features, or one feature and a bias."""
         problem = trace.problem
-        rows = np.array([problem.padded(i) for i in range(len(problem.X))], dtype=float)
+        rows = padded_rows(problem)
         if rows.shape[1] != 2:
             raise ValueError(
                 f"two weights can be drawn, not {rows.shape[1]}: take two features through the "
@@ -62,16 +62,13 @@ class WeightSpaceDisplay(Display):
         steps = trace.steps[: len(trace) if step is None else step]
         states = [trace.path[0], *((s.weights_after, s.bias_after) for s in steps if s.mistake)]
         path = np.array([problem.padded_weights(w, b) for w, b in states], dtype=float)
-        names = [f"weight of {name}" for name in problem.feature_names]
-        names += [] if problem.padding is None else ["bias"]
+        first, second = weight_names(problem)
         variances = None
         if any(s.variances_after for s in steps):
-            first = (1.0,) * (len(names) if problem.padding is not None else 3)
-            kept = [first, *(s.variances_after for s in steps if s.mistake)]
-            variances = np.array(kept, dtype=float)[:, :2]
-        display = cls(
-            rows, np.array(problem.signs), path, (names[0], names[1]), problem.threshold, variances
-        )
+            later = [s.variances_after[:2] for s in steps if s.mistake]
+            variances = np.array([(1.0, 1.0), *later], dtype=float)
+        signs, axes = np.array(problem.signs), (first, second)
+        display = cls(rows, signs, path, axes, problem.threshold, variances)
         return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> WeightSpaceDisplay:
@@ -122,7 +119,7 @@ class WeightSpaceDisplay(Display):
         return drawn
 
     def _edges(self) -> list[tuple[Any, int]]:
-        """One row for each edge there is, without the rows that are zero."""
+        """One row and sign per distinct edge; zero rows have none."""
         seen: dict[tuple[float, ...], tuple[Any, int]] = {}
         for z, y in zip(self.rows, self.signs, strict=True):
             length = np.linalg.norm(z)
@@ -141,7 +138,6 @@ class WeightSpaceDisplay(Display):
         (edge,) = ax.plot(*ends.T, color=color, linestyle=style, linewidth=1, alpha=0.8, zorder=2)
         # Strokes stand on the side the row forbids.
         at = foot + np.outer(np.linspace(-1.5 * extent, 1.5 * extent, 19), along)
-        strokes = np.stack([at, at - 0.035 * extent * normal], axis=1)
-        for stroke in strokes:
-            ax.plot(*stroke.T, color=color, linewidth=0.8, alpha=0.6, zorder=2)
+        strokes = np.stack([at, at - 0.035 * extent * normal])
+        ax.plot(strokes[..., 0], strokes[..., 1], color=color, linewidth=0.8, alpha=0.6, zorder=2)
         return edge

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt.theory.checker.input_data import binary_signs, sound_csr
+from rosenblatt.theory.checker.input_data import binary_signs, checked_csr
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def pad(X: Any, constant: float = 1.0) -> Any:
         raise ValueError("the padding constant must not be zero")
     if sparse.issparse(X):
         column = sparse.csr_array(np.full((X.shape[0], 1), constant))
-        return sparse.hstack([sound_csr(X), column], format="csr")
+        return sparse.hstack([checked_csr(X), column], format="csr")
     X = np.asarray(X)
     return np.hstack([X, np.full((X.shape[0], 1), constant, dtype=np.result_type(X, constant))])
 
@@ -63,7 +63,7 @@ def premultiply(X: Any, y: Any) -> Any:
     [[2.0, 1.0], [-1.0, -1.0]]
     """
     if sparse.issparse(X):
-        return sparse.csr_array(sparse.diags_array(binary_signs(y, X.shape[0])) @ sound_csr(X))
+        return sparse.csr_array(sparse.diags_array(binary_signs(y, X.shape[0])) @ checked_csr(X))
     X = np.asarray(X)
     return X * binary_signs(y, X.shape[0])[:, None]
 
@@ -127,7 +127,7 @@ def radius(X: Any, padding: float | None = 1.0) -> float:
     (5.0, 5.099)
     """
     if sparse.issparse(X):
-        rows = sound_csr(X)
+        rows = checked_csr(X)
         squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     else:
         X = np.asarray(X, dtype=np.float64)
@@ -136,5 +136,5 @@ def radius(X: Any, padding: float | None = 1.0) -> float:
 
 
 def _scores(X: Any, y: Any, w: Floats, b: float) -> Floats:
-    X = sound_csr(X) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    X = checked_csr(X) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     return np.asarray((X @ w + b) * binary_signs(y, X.shape[0]))

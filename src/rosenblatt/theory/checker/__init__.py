@@ -1,1 +1,1 @@
-"""What checks proofs: the certificate, its file format, and a verifier of its own."""
+"""Certificates, their file format, and an independent verifier."""

@@ -1,4 +1,4 @@
-"""The record of a proof: the verdict, the witnesses, and the data it is about."""
+"""Certificates: the verdict, its proof, and the data it is about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rosenblatt.theory.checker.domain import VERDICTS
 
 @dataclass(frozen=True, repr=False)
 class Combination:
-    """Rows, the side (+1 or -1) of each, and positive integer coefficients."""
+    """Row numbers, the side (+1 or -1) of each row, and positive integer coefficients."""
 
     rows: tuple[int, ...]
     signs: tuple[int, ...]
@@ -46,8 +46,11 @@ class Margin:
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """Column `column` alone separates: `direction` times its value is above `threshold`'s on the
-    positive rows, and below on the negative ones."""
+    """Column `column` alone separates the classes.
+
+    `direction` times its value is above `direction` times `threshold` on the positive rows, and
+    below on the negative rows.
+    """
 
     column: int
     direction: int
@@ -58,7 +61,7 @@ class ColumnRule:
 class Replacement:
     """Column `column` is replaced by the sum of `columns` times `weights`; it is one of them.
 
-    The column of ones, if there is one, counts as the one after the last.
+    The column of ones, if there is one, has the number after the last.
     """
 
     column: int
@@ -68,7 +71,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class CertificateSource:
-    """Where in a file the data are: the label's column, and the names of the other columns.
+    """The columns of the file: the label's column, and the names of the other columns.
 
     Names are for readers; the proof does not depend on them.
     """
@@ -79,7 +82,7 @@ class CertificateSource:
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(report.Reported):
     """Whether a hyperplane separates two classes, with the proof.
 
     Made by :func:`rosenblatt.certify`, checked by :func:`rosenblatt.verify`. ``print`` shows it as
@@ -92,13 +95,13 @@ class Certificate:
         ``"quasi-separable"``: none has, but some has no row on the wrong side, and not all rows on
         it. ``"inseparable"``: not even that. ``"undecided"``: the time limit was reached.
     exact : bool
-        Whether the verdict is proven in integers. If not, it is what doubles suggest.
+        Whether the verdict is proven in integers. If not, it rests on floating-point arithmetic.
     n_rows, n_columns, fingerprint
         The data it is about; the fingerprint hashes all values and labels.
     fit_intercept : bool
         Whether hyperplanes may miss the origin.
     positive, negative : tuple of str
-        The names of the classes on either side. Rows of other classes are left out.
+        The names of the classes on either side. Rows of other classes are ignored.
     weights, bias
         The hyperplane in integers (only its direction matters), if there is one: strict if
         separable, weak if quasi-separable.
@@ -166,25 +169,20 @@ class Certificate:
     @property
     def speaks_of(self) -> str:
         """The classes on either side, in words."""
-        return coverage.speaks_of(self)
+        negative, positive = coverage.side_text(self.negative), coverage.side_text(self.positive)
+        return f"{negative} against {positive}"
 
     def report(self) -> str:
         """The certificate in plain English."""
         return report.report(self)
-
-    def __str__(self) -> str:
-        return self.report()
 
     def __repr__(self) -> str:
         proven = "proven, " if self.exact and self.verdict != "undecided" else ""
         rows, columns = report.counted(self.n_rows, "row"), report.counted(self.n_columns, "column")
         return f"<Certificate: {self.verdict}, {proven}{self.speaks_of}, {rows}, {columns}>"
 
-    def _repr_html_(self) -> str:
-        return report.as_html(self.report())
-
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as plain JSON values, sealed; see the format's page in the guide."""
+        """The certificate as a JSON object with its seal; see the guide for the format."""
         return certificate_file.to_record(self)
 
     @classmethod
@@ -201,12 +199,12 @@ class Certificate:
         certificate_file.write(self.to_dict(), path)
 
 
-class CertificateSet(Mapping[Any, Certificate]):
-    """Certificates of a problem of several classes: one per class, or one per pair of classes.
+class CertificateSet(report.Reported, Mapping[Any, Certificate]):
+    """Certificates of a problem with several classes: one per class, or one per pair of classes.
 
     A mapping from the class (or pair, negative class first) to its :class:`Certificate`. A set is
-    complete: every class, or every pair of them, has exactly one certificate; otherwise it cannot
-    be made (ValueError).
+    complete: unless every class, or every pair, has exactly one certificate, making it raises
+    ValueError.
 
     Attributes
     ----------
@@ -252,7 +250,7 @@ class CertificateSet(Mapping[Any, Certificate]):
 
     @property
     def speaks_of(self) -> str:
-        """The classes that stand against each other, in words."""
+        """What is compared, in words."""
         count = len(self.classes)
         if self.strategy == "ovo":
             return f"every pair of {count:,} classes"
@@ -262,9 +260,6 @@ class CertificateSet(Mapping[Any, Certificate]):
         """All reports, one after the other."""
         return "\n\n".join(part.report() for part in self.values())
 
-    def __str__(self) -> str:
-        return self.report()
-
     def __repr__(self) -> str:
         return f"<CertificateSet: {self.verdict}, {self.speaks_of}>"
 
@@ -272,7 +267,7 @@ class CertificateSet(Mapping[Any, Certificate]):
         return "".join(report.as_html(part.report()) for part in self.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All parts as plain JSON values, sealed as a whole."""
+        """All parts as a JSON object with a seal over all of them."""
         return certificate_file.to_set_record(self)
 
     @classmethod

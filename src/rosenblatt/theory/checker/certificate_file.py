@@ -2,9 +2,9 @@
 
 Integers that may be long are decimal text. Row numbers, signs and doubles stay JSON numbers.
 
-A file may come from anywhere: whatever it holds, reading it gives a certificate whose fields have
-their types, ranges and shapes (`domain`), or a DataError. A seal detects accidents, not forgeries,
-since anyone can compute it; the verifier trusts nothing but the data.
+Files are not trusted: reading one gives a certificate whose fields have their types, ranges and
+shapes (`domain`), or raises DataError. A seal detects accidents, not forgeries, since anyone can
+compute it; the verifier trusts nothing but the data.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import flint
 
 from rosenblatt.errors import DataError, shown
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.theory.checker.domain import check_fields
 from rosenblatt.theory.checker.input_data import decimal_text
 
@@ -35,9 +36,9 @@ FORMAT = "rosenblatt-certificate"
 SET_FORMAT = "rosenblatt-certificates"
 VERSION = 3
 READABLE = (1, 2, 3)
-# Sets of older versions have no seal of their own: parts may be missing.
+# Sets of older versions have no seal: parts may be missing.
 SET_VERSION = 4
-# Fields that older versions lack, and their values there.
+# Fields added by each version, and their values in files of older versions.
 _SINCE: dict[int, dict[str, Any]] = {2: {"balance": None}, 3: {"replaced": []}}
 _ENVELOPE = ("format", "version", "seal")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
@@ -57,7 +58,7 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-        record = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        record = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_number)
         if isinstance(record, dict) and record.get("format") == SET_FORMAT:
             return from_set_record(record)
         return from_record(record)
@@ -67,8 +68,8 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate | CertificateS
         raise DataError(str(error), path=path) from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose names are all different; readers disagree about which of two counts."""
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object without duplicate names, which JSON parsers treat differently."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a field occurs twice in one object")
@@ -81,7 +82,7 @@ def _no_number(name: str) -> None:
 
 def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a record as JSON."""
-    with replacing(path, "w") as file:
+    with atomic_write(path, "w") as file:
         json.dump(record, file, indent=1)
         file.write("\n")
 
@@ -120,6 +121,8 @@ def seal_of_set(record: Mapping[str, Any]) -> str:
 
 def from_record(record: Mapping[str, Any]) -> Certificate:
     """The inverse of `to_record`; a damaged or altered record raises DataError."""
+    from rosenblatt.theory.checker.certificate import Certificate
+
     with _malformed("the certificate"):
         if not isinstance(record, Mapping) or record.get("format") != FORMAT:
             raise DataError("this is not a rosenblatt certificate")
@@ -131,7 +134,7 @@ def from_record(record: Mapping[str, Any]) -> Certificate:
         known = {name: value for name, value in record.items() if name not in _ENVELOPE}
         for since, added in _SINCE.items():
             known |= added if version < since else {}
-        found: Certificate = _certificate_reader()(known)
+        found: Certificate = _reader(Certificate)(known)
         check_fields(found)
     return found
 
@@ -169,14 +172,14 @@ def from_set_record(record: Mapping[str, Any]) -> CertificateSet:
 
 
 def _key(part: Certificate) -> Any:
-    """The pair of classes, negative first, or the class that stands against the rest."""
+    """The pair of classes, negative first, or the class compared with the rest."""
     pair = len(part.negative) == len(part.positive) == 1
     return (*part.negative, *part.positive) if pair else part.positive[0]
 
 
 @contextmanager
 def _malformed(what: str) -> Iterator[None]:
-    """DataError in words for whatever reading a malformed record raises."""
+    """Turn any error raised by a malformed record into a DataError."""
     try:
         yield
     except DataError:
@@ -216,7 +219,7 @@ _TEXT: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _whole(text: Any) -> int:
+def _integer(text: Any) -> int:
     if not isinstance(text, str) or not _INTEGER.fullmatch(text):
         raise ValueError(f"expected an integer as text, found {shown(text)}")
     return int(flint.fmpz(text))
@@ -225,7 +228,7 @@ def _whole(text: Any) -> int:
 def _fraction(text: Any) -> Fraction:
     # The text must not be left to Fraction: "1e999999999" would fill the memory.
     numerator, _, denominator = _text(text).partition("/")
-    return Fraction(_whole(numerator), _whole(denominator) if "/" in text else 1)
+    return Fraction(_integer(numerator), _integer(denominator) if "/" in text else 1)
 
 
 def _text(value: Any) -> str:
@@ -241,54 +244,36 @@ def _double(value: Any) -> float:
     return float(value)
 
 
-def _many(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def reader(values: Any) -> tuple[Any, ...]:
-        if not isinstance(values, list):
-            raise ValueError(f"expected a list, found {shown(values)}")
-        return tuple(map(read, values))
-
-    return reader
-
-
-def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else read(value)
-
-
-def _same(value: Any) -> Any:
-    """A value that `check_fields` looks at."""
-    return value
-
-
 @cache
-def _certificate_reader() -> Callable[[Any], Certificate]:
-    """How a certificate is read: the field names in the file are those of the dataclasses."""
-    from rosenblatt.theory.checker import certificate as records
+def _reader(hint: Any, as_text: bool = False) -> Callable[[Any], Any]:
+    """The function that converts a JSON value to a field with this type hint.
 
-    def reader(cls: Any, **read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def convert(record: Any) -> Any:
-            if not isinstance(record, Mapping):
-                raise ValueError(f"expected an object, found {shown(record)}")
-            if unknown := record.keys() - read.keys():
-                raise ValueError(f"there is no field {shown(min(unknown))} in a certificate")
-            return cls(**{name: one(record[name]) for name, one in read.items()})
+    What needs no conversion is passed on: `check_fields` checks the types of all fields.
+    """
+    if isinstance(hint, UnionType):  # with None
+        read = _reader(get_args(hint)[0], as_text)
+        return lambda value: None if value is None else read(value)
+    if get_origin(hint) is tuple:
+        return partial(_tuple, _reader(get_args(hint)[0], as_text))
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        return partial(_object, hint, {name: _reader(hints[name], name in _TEXT) for name in hints})
+    if hint is int and as_text:
+        return _integer
+    readers = {str: _text, float: _double, Fraction: _fraction}
+    return readers.get(hint, lambda value: value)
 
-        return convert
 
-    same, wholes, texts = _many(_same), _many(_whole), _many(_text)
-    combination = reader(records.Combination, rows=same, signs=same, coefficients=wholes)
-    margin = reader(
-        records.Margin,
-        lower=_double, upper=_double, weights=wholes, bias=_whole, support=combination,
-    )  # fmt: skip
-    rule = reader(records.ColumnRule, column=_same, direction=_same, threshold=_fraction)
-    replacement = reader(records.Replacement, column=_same, columns=same, weights=wholes)
-    source = reader(records.CertificateSource, label=_text, header=_same, columns=texts)
-    return reader(
-        records.Certificate,
-        verdict=_text, exact=_same, n_rows=_same, n_columns=_same, fingerprint=_text,
-        fit_intercept=_same, positive=texts, negative=texts, weights=_optional(wholes), bias=_whole,
-        contradiction=_optional(combination), spanning=_optional(combination),
-        balance=_optional(combination), replaced=_many(replacement), columns=_many(rule),
-        radius=_optional(_double), augmented=_optional(margin), geometric=_optional(margin),
-        mistake_bound=_same, source=_optional(source),
-    )  # fmt: skip
+def _tuple(read: Callable[[Any], Any], values: Any) -> tuple[Any, ...]:
+    if not isinstance(values, list):
+        raise ValueError(f"expected a list, found {shown(values)}")
+    return tuple(map(read, values))
+
+
+def _object(cls: Any, readers: Mapping[str, Callable[[Any], Any]], record: Any) -> Any:
+    """A dataclass from a JSON object with the same field names."""
+    if not isinstance(record, Mapping):
+        raise ValueError(f"expected an object, found {shown(record)}")
+    if unknown := record.keys() - readers.keys():
+        raise ValueError(f"there is no field {shown(min(unknown))} in a certificate")
+    return cls(**{name: read(record[name]) for name, read in readers.items()})

@@ -1,4 +1,4 @@
-"""Which certificates make a set: one per class against the rest, or one per pair of classes."""
+"""Complete sets of certificates: one per class against the rest, or one per pair of classes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,8 @@ def classes_of(parts: Collection[Certificate]) -> tuple[str, ...]:
     return tuple(sorted({name for part in parts for name in (*part.positive, *part.negative)}))
 
 
-def speaks_of(part: Certificate) -> str:
-    """What a certificate is about, in words."""
-    return f"{side_text(part.negative)} against {side_text(part.positive)}"
-
-
 def side_text(names: Sequence[str]) -> str:
-    """The classes of a side in words.
+    """The classes of one side, in words.
 
     >>> side_text(["a"]), side_text(["a", "b", "c"])
     ('class a', 'classes a, b and c')
@@ -46,7 +41,7 @@ def side_text(names: Sequence[str]) -> str:
 
 
 def check_complete(parts: Collection[Certificate]) -> None:
-    """ValueError unless the parts are all there, each once, and about the same problem."""
+    """ValueError unless the parts are complete, each once, and about the same problem."""
     if not parts:
         raise ValueError("a set of certificates without a certificate proves nothing")
     first = next(iter(parts))
@@ -55,8 +50,8 @@ def check_complete(parts: Collection[Certificate]) -> None:
         raise ValueError("the certificates of the set are about different data or hyperplanes")
     classes, strategy = classes_of(parts), strategy_of(parts)
     if len(classes) < 3:
-        raise ValueError(f"{speaks_of(first)} is one certificate, not a set")
-    # Counted before they are listed: a file of one part may name a million classes.
+        raise ValueError(f"{first.speaks_of} is one certificate, not a set")
+    # Count before listing: a file with one part may name a million classes.
     if len(parts) != (len(classes) if strategy == "ovr" else len(classes) * (len(classes) - 1) / 2):
         kind = "class" if strategy == "ovr" else "pair of classes"
         raise ValueError(

@@ -74,7 +74,7 @@ def _bytes(values: Any, kind: str) -> Any:
 
 
 def _nonzeros(part: Any) -> tuple[Any, Any, Any]:
-    """How many nonzeros each row has, their columns and their values, row by row."""
+    """The number of nonzeros per row, their columns and their values."""
     if sparse.issparse(part):
         if part.data.all():
             return np.diff(part.indptr), part.indices, part.data
@@ -89,7 +89,7 @@ def _nonzeros(part: Any) -> tuple[Any, Any, Any]:
 
 
 def _doubles(data: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The nearest doubles, and the places where the value is not that double."""
+    """The nearest doubles, and the positions of values that are not exactly doubles."""
     if data.dtype == object:
         doubles = np.array([_nearest(q) for q in data], dtype=np.float64)
         pairs = zip(doubles.tolist(), data, strict=True)

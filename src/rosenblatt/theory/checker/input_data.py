@@ -1,6 +1,6 @@
-"""The data that a certificate is about: values without rounding, and labels by name.
+"""Input checks: values without rounding, and labels by name.
 
-Shared by what finds certificates and what checks them, so that both use the same numbers.
+Shared by the search for certificates and the checker, so that both use the same numbers.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# Bits of integers that `str` prints whatever the interpreter's limit, which is 640 digits or more.
+# `str` converts integers of fewer bits whatever the interpreter's limit (at least 640 digits).
 _SHORT = 2000
 
 
 def check_matrix(X: Any) -> Any:
-    """X as a two-dimensional array or CSR matrix of finite numbers, without rounding any.
+    """X as a two-dimensional array or CSR matrix of finite numbers, without rounding.
 
     Floats become float64 (exactly), integers stay integers, objects become fractions.
     """
     if sparse.issparse(X):
-        X = sound_csr(X)
+        X = checked_csr(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -50,34 +50,30 @@ def check_matrix(X: Any) -> Any:
     raise ValueError(f"X must hold real numbers, found the type {values.dtype}")
 
 
-def sound_csr(X: Any) -> Any:
-    """A sparse matrix in CSR form, once none of its indices leads outside.
+def checked_csr(X: Any) -> Any:
+    """A sparse matrix in CSR form; ValueError if an index is out of range.
 
-    SciPy's own conversions and products rely on the indices, and do not look at them.
+    SciPy's conversions and products do not check the indices themselves.
     """
     if X.format in ("csr", "csc", "bsr"):
         X.check_format(full_check=True)
     elif X.format == "coo":
-        type(X)((X.data, X.coords), shape=X.shape)  # making one checks them
-    elif X.format == "lil" and any(map(_differ_in_length, X.rows, X.data)):
+        type(X)((X.data, X.coords), shape=X.shape)  # the constructor checks the indices
+    elif X.format == "lil" and list(map(len, X.rows)) != list(map(len, X.data)):
         raise ValueError("X is not a sound LIL matrix: a row has more values than columns.")
     rows = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
     rows.check_format(full_check=True)
     return rows
 
 
-def written_out(X: Any, most: int, purpose: str) -> Any:
-    """A sound sparse matrix as an array, unless it has more values than are of use."""
+def to_dense(X: Any, most: int, purpose: str) -> Any:
+    """A sparse matrix as a dense array; ValueError if it has more than `most` values."""
     if math.prod(X.shape) > most:
         raise ValueError(
             f"X has {X.shape[0]:,} rows of {X.shape[1]:,} columns, too many to {purpose}: "
             f"at most {most:,} values; give fewer rows, or choose columns"
         )
-    return sound_csr(X).toarray()
-
-
-def _differ_in_length(columns: Any, values: Any) -> bool:
-    return len(columns) != len(values)
+    return checked_csr(X).toarray()
 
 
 def _check_finite(X: Any) -> None:

@@ -24,13 +24,27 @@ def counted(count: int, noun: str) -> str:
 
 
 def as_html(text: str) -> str:
-    """A report for a notebook: the first line as a heading, the others below each other.
+    """A report for a notebook, the first line in bold.
 
     >>> as_html("SEPARABLE: a < b.\\nData: 2 rows.")
     '<div><strong>SEPARABLE: a &lt; b.</strong><br>Data: 2 rows.</div>'
     """
     first, *rest = [escape(line) for line in text.split("\n")]
     return f"<div>{'<br>'.join([f'<strong>{first}</strong>', *rest])}</div>"
+
+
+class Reported:
+    """A result that prints its `report`, also in notebooks."""
+
+    def report(self) -> str:
+        """The result in plain English."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        return as_html(self.report())
 
 
 def report(certificate: Certificate) -> str:

@@ -1,9 +1,8 @@
 """Check a certificate against the data in integers, with none of the code that found it.
 
-A double is an integer times a power of two; the rows are converted to integers here, each over a
-power of two of its own, and every claim of the certificate becomes a statement about sums of
-products of integers. Only the reading of the input (`input_data`), the fingerprint and the record
-are shared with what finds certificates.
+Every claim of the certificate becomes a statement about sums of products of integers. Only the
+checks of the input (`input_data`), the fingerprint and the certificate itself are shared with the
+search for certificates.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm, nextafter
+from math import nextafter
 from typing import Any
 
 import flint
@@ -30,8 +29,8 @@ from rosenblatt.theory.checker.verify_balance import check_balance
 class Verification:
     """Whether a certificate is proven, and if not, the first claim that fails.
 
-    True in a condition if and only if `proven`. `holds` says that every claim holds; this is not a
-    proof about the data if they have further classes that stand against each other.
+    Its truth value is `proven`. `holds` says that every claim holds; for one certificate of a set
+    this proves nothing about the other classes of the data.
     """
 
     proven: bool
@@ -43,7 +42,7 @@ class Verification:
 
 
 def verify(certificate: Certificate | CertificateSet, X: Any, y: Any) -> Verification:
-    """Check every claim of a certificate against the data, in whole numbers.
+    """Check every claim of a certificate against the data, in integers.
 
     Parameters
     ----------
@@ -57,8 +56,8 @@ def verify(certificate: Certificate | CertificateSet, X: Any, y: Any) -> Verific
     -------
     Verification
         ``proven``, and the ``reason`` in words. An undecided or inexact certificate proves nothing.
-        One part of a set is not proven for data of more than two classes, as the other parts may
-        say otherwise; ``holds`` is true if all that it says is right.
+        A single certificate is not proven for data of more than two classes, as the others of its
+        set may say otherwise; ``holds`` is true if its own claims hold.
 
     Examples
     --------
@@ -188,7 +187,7 @@ def _check_contradicted(c: Certificate, data: SignedRows) -> None:
 
 
 def _check_weak(c: Certificate, data: SignedRows) -> None:
-    """That the hyperplane has no row on the wrong side, and does not hold all of them."""
+    """That no row is on the wrong side of the hyperplane, and not all rows lie on it."""
     require(c.weights is not None, "the verdict is quasi-separable, but there is no hyperplane")
     assert c.weights is not None
     somewhere = False
@@ -212,14 +211,11 @@ def _check_sides(found: Combination, data: SignedRows) -> None:
 
 
 def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
-    """That the signed rows add up to zero; returns them as whole numbers."""
+    """That the signed rows add up to zero; returns them as integers."""
     _check_rows(found, data)
-    rows, coefficients = found.rows, found.coefficients
-    matrix, scales = data.signed(rows)
-    common = lcm(*scales)
-    weights = [c * (common // s) for c, s in zip(coefficients, scales, strict=True)]
-    total = flint.fmpz_mat([weights]) * flint.fmpz_mat(matrix)
-    require(all(x == 0 for x in total.entries()), "the contradicting rows do not add up to zero")
+    total, _ = data.combination(found.rows, found.coefficients)
+    require(not total.any(), "the contradicting rows do not add up to zero")
+    matrix: list[list[int]] = data.signed(found.rows)[0].tolist()
     return matrix
 
 
@@ -228,7 +224,7 @@ def _rank(matrix: list[list[int]]) -> int:
 
 
 def _check_spanning(matrix: list[list[int]], data: SignedRows) -> None:
-    """That every row is a linear combination of these: orthogonal to all they are orthogonal to."""
+    """That every row is in the span of these: orthogonal to a basis of their null space."""
     basis, nullity = flint.fmpz_mat(matrix).nullspace()
     for normal in basis.transpose().tolist()[: int(nullity)]:
         v = [int(x) for x in normal]
@@ -254,30 +250,27 @@ def _check_margin(m: Margin, data: SignedRows, kind: str) -> None:
 
 
 def _squared_length(support: Combination, data: SignedRows, kind: str) -> Fraction:
-    """Of the convex combination (augmented), or of half the classes' difference (geometric)."""
-    scales = [data.scale(i) for i in support.rows]
+    """Of the convex combination (augmented), or of half the difference of the classes' points."""
     halves = {
         s: sum(c for c, t in zip(support.coefficients, support.signs, strict=True) if t == s)
         for s in (1, -1)
     }
-    both = sum(halves.values())
     by_class = kind == "geometric" and data.padded
-    require(not by_class or min(halves.values()) > 0, "support rows of one class only")
-    # By class, each has the weight 1/2 in all: half the way from one point to the other.
-    weights = [
-        Fraction(c, (2 * halves[s] if by_class else both) * scale)
-        for c, s, scale in zip(support.coefficients, support.signs, scales, strict=True)
-    ]
-    denominator = lcm(*(w.denominator for w in weights))
-    numerators = [w.numerator * (denominator // w.denominator) for w in weights]
-    total = data.combination(support.rows, numerators)
-    if by_class:
-        total.pop()
-    return Fraction(sum(x * x for x in total), denominator**2)
+    if not by_class:
+        total, denominator = data.combination(support.rows, support.coefficients)
+        denominator *= sum(halves.values())
+    else:
+        require(min(halves.values()) > 0, "support rows of one class only")
+        # Each class has the weight 1/2 in all: half the way from one point to the other.
+        pairs = zip(support.coefficients, support.signs, strict=True)
+        total, denominator = data.combination(support.rows, [c * halves[-s] for c, s in pairs])
+        denominator *= 2 * halves[1] * halves[-1]
+        total = total[:-1]
+    return Fraction(sum(x * x for x in total.tolist()), denominator**2)
 
 
 def _check_columns(c: Certificate, data: SignedRows) -> None:
-    """That exactly the named columns separate the classes alone, by the named thresholds."""
+    """That exactly these columns separate the classes alone, with these thresholds."""
     alone = data.lone_columns() if c.verdict == "separable" else {}
     named = {rule.column: rule for rule in c.columns}
     require(len(named) == len(c.columns), "a column is named twice")
@@ -294,7 +287,7 @@ def _check_radius(c: Certificate, data: SignedRows) -> None:
         require(largest > Fraction(sys.float_info.max) ** 2, "the radius is missing")
         return
     require(Fraction(c.radius) ** 2 >= largest, "a row is longer than the radius")
-    # Denormal doubles are more than a share of 1e-9 apart.
+    # The relative distance of denormal doubles is more than 1e-9.
     smallest = c.radius == 0 or Fraction(nextafter(c.radius, 0.0)) ** 2 < largest
     require(
         smallest or Fraction(c.radius) ** 2 <= largest * (1 + Fraction(1, 10**9)),

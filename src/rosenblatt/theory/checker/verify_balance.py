@@ -1,15 +1,15 @@
-"""Check a balance in whole numbers: that ``B'B - rr'`` is positive definite.
+"""Check a balance in integers: that ``B'B - rr'`` is positive definite.
 
 (The theorem and its proof are in the guide to certificates. B holds the signed rows times their
 coefficients, r is the sum of its rows, and columns may be multiplied by any positive numbers.)
 
-B is rounded to whole numbers B̃ of about 24 bits, each entry off by at most 1/2, and r to r̃. For v
+B is rounded to integers B̃ of about 24 bits, each entry off by at most 1/2, and r to r̃. For v
 of length one, ``‖Bv‖ >= ‖B̃v‖ - e`` and ``|r·v| <= |r̃·v| + e'`` with ``e = √n/2`` for the n numbers
 that are rounded and ``e' = √k/2`` for the k columns. So ``‖Bv‖ > |r·v|`` follows from
 ``‖B̃v‖² > 2(r̃·v)² + 2(e + e')²``, and what is to be shown is that the integer matrix
 ``M = B̃'B̃ - 2r̃r̃'`` has eigenvalues above ``2(e + e')²``.
 
-For this a Cholesky factor of ``M - s`` is guessed in doubles, rounded to whole numbers L (over
+For this a Cholesky factor of ``M - s`` is guessed in doubles, rounded to integers L (over
 2^10), and the integer matrix ``F = 2^20·(M - s) - LL'`` computed. As LL' has no negative
 eigenvalue, those of M are at least ``s - ‖F‖/2^20``, and the largest sum of absolute values in a
 row bounds ‖F‖.
@@ -32,11 +32,11 @@ _FAILS = "the rows of the balance do not cancel well enough"
 def check_balance(
     found: Combination, replaced: Sequence[Replacement], data: SignedRows, everyone: bool
 ) -> None:
-    """That a hyperplane with no row of the balance on the wrong side has all of them on it.
+    """That a hyperplane with no row of the balance on the wrong side contains all of them.
 
-    With `everyone`, that it then has all rows of the data on it.
+    With `everyone`, that it then contains all rows of the data.
     """
-    matrix, scales = data.signed_matrix(found.rows)
+    matrix, scales = data.signed(found.rows)
     for r in replaced:
         _check_replacement(r, matrix.shape[1])
         matrix[:, r.column] = matrix[:, list(r.columns)] @ np.array(r.weights, dtype=object)
@@ -60,7 +60,7 @@ def check_balance(
 
 
 def _check_replacement(r: Replacement, width: int) -> None:
-    """That a replacement can be undone."""
+    """That a replacement is invertible."""
     require(len(set(r.columns)) == len(r.columns), "a replacement names a column twice")
     require(all(0 <= j < width for j in r.columns), "a column is out of range")
     weights = dict(zip(r.columns, r.weights, strict=True))
@@ -85,14 +85,14 @@ def _check_unseen(columns: list[int], replaced: Sequence[Replacement], data: Sig
 
 
 def _rounded(values: Any, shifts: Any) -> Any:
-    """Whole numbers times ``2**shifts``, to the nearest whole number."""
+    """Integers times ``2**shifts``, rounded to the nearest integer."""
     up, down = np.maximum(shifts, 0), np.maximum(-shifts, 0)
     half = np.left_shift(1, down) >> 1
     return np.right_shift(np.left_shift(values, up) + half, down)
 
 
 def _gram(B: Any) -> Any:
-    """``B'B`` for doubles that are whole numbers of up to 26 bits, exactly."""
+    """``B'B`` for doubles that are integers of up to 26 bits, exactly."""
     high = np.rint(B / 2**13)
     low = B - high * 2**13
     mixed = _product(high.T, low.T)
@@ -102,14 +102,14 @@ def _gram(B: Any) -> Any:
 
 
 def _product(A: Any, B: Any) -> Any:
-    """``AB'`` for doubles that are whole numbers, exactly: no partial sum can reach 2^53."""
+    """``AB'`` for doubles that are integers, exactly: no partial sum can reach 2^53."""
     largest = (A * A).sum(axis=1).max() * (B * B).sum(axis=1).max()
     require(largest < 2.0**104, "the numbers of the balance are too large to be checked")
     return (A @ B.T).astype(np.int64)
 
 
 def _eigenvalues_above(M: Any, floor: int) -> bool:
-    """Whether all eigenvalues of an integer matrix are proven to be above a whole number."""
+    """Whether all eigenvalues of an integer matrix are proven to be above an integer."""
     k = len(M)
     for power in (12, 10, 8, 6, 5, 4, 3, 2, 1):
         s = floor * 4**power

@@ -1,4 +1,4 @@
-"""The problems of linear models, as the kernels know them."""
+"""The table of the problems of linear models that kernels read."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ PROBLEM = np.dtype(
         ("weights", "i4"), ("rates", "i4"), ("model", "i4"), ("active", "i4"),
     ]
 )  # fmt: skip
-"""What the kernels know of a problem: struct Problem of kernels.cu."""
+"""struct Problem of kernels.cu."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What a linear model learns by; models that are trained together differ only in these."""
+class ModelSettings:
+    """The settings in which models that are trained together may differ."""
 
     thresholds: tuple[float, float] = (0.0, 0.0)
     padding: float = 1.0
     averaging: bool = False
 
 
-def table_of(
-    models: Sequence[Settings], n_classes: int, multiclass: str, dtype: Any
+def problem_table(
+    models: Sequence[ModelSettings], n_classes: int, multiclass: str, dtype: Any
 ) -> np.ndarray[Any, np.dtype[Any]]:
     """The problems of some models, one model after the other.
 
-    >>> table_of([Settings()], 3, "ovo", np.float64)[["negative", "positive"]].tolist()
+    >>> problem_table([ModelSettings()], 3, "ovo", np.float64)[["negative", "positive"]].tolist()
     [(0, 1), (0, 2), (1, 2)]
     """
     per_model = n_problems(n_classes, multiclass)
@@ -55,7 +55,7 @@ def table_of(
 
 
 def rounded_down(number: float, dtype: Any) -> float:
-    """The largest number of a type that is not above a number: no score lies between the two.
+    """The largest number of a type that is not above a number; no score lies between the two.
 
     >>> rounded_down(-5e-324, np.float32) < 0 < 0.1 - rounded_down(0.1, np.float32)
     True
@@ -68,13 +68,13 @@ def rounded_down(number: float, dtype: Any) -> float:
 
 
 def screen_error(features: int) -> float:
-    """How far a score made by tensor cores may be off, as a share of ``‖w‖·‖x‖``.
+    """A bound on the error of a score computed on tensor cores, relative to ``‖w‖·‖x‖``.
 
-    Entries are cut to 10 bits, so that each is off by less than 2⁻¹⁰ of itself and each product by
-    less than ``2⁻⁹ + 2⁻²⁰``; by the Cauchy-Schwarz inequality their sum is off by no more than that
-    share of ``‖w‖·‖x‖``. Adding n numbers, cut to 23 bits at every step, is off by less than
-    ``n·2⁻²²`` of the sum of their sizes. The score in single precision, which takes its place where
-    it matters, is off by half of the latter itself.
+    Entries are truncated to 10 bits: the relative error of each is below 2⁻¹⁰, that of each product
+    below ``2⁻⁹ + 2⁻²⁰``; by the Cauchy-Schwarz inequality the error of their sum is at most that
+    share of ``‖w‖·‖x‖``. Summing n numbers, truncated to 23 bits at every step, adds less than
+    ``n·2⁻²²`` of the sum of their absolute values. The score in single precision, which replaces it
+    near the threshold, has half of the latter error itself.
 
     >>> round(screen_error(2048), 5)
     0.00269

@@ -20,7 +20,7 @@ from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.errors import DataError
-from rosenblatt.files import replacing
+from rosenblatt.files import atomic_write
 from rosenblatt.kernels.text import Rows
 
 FORMAT, VERSION = "rosenblatt-cache", 3
@@ -51,7 +51,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
     first = source.first_table()
     if first is not None:
         with (
-            replacing(target / "first.arrow") as named,
+            atomic_write(target / "first.arrow") as named,
             pa.ipc.new_file(named, first.schema) as table,
         ):
             table.write_table(first)
@@ -66,7 +66,7 @@ def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
         "first": None if first is None else zlib.crc32((target / "first.arrow").read_bytes()),
     }
     about["checksum"] = _checksum_of_plain(about)
-    with replacing(target / "about.json", "w") as written:
+    with atomic_write(target / "about.json", "w") as written:
         json.dump(about, written)
     return source.rows
 
@@ -178,7 +178,7 @@ class CacheReader(Reader):
                 record = self._rows.get_batch(number)
             yield partial(self._read, number, record)
 
-    def _read(self, number: int, record: pa.RecordBatch) -> tuple[Lines, int]:
+    def _read(self, number: int, record: pa.RecordBatch) -> Lines:
         """The rows of a batch, once they are known to be sound."""
         with self._reading(f"batch {number + 1}: "):
             record.validate(full=True)
@@ -192,7 +192,7 @@ class CacheReader(Reader):
             if not np.isfinite(values).all() or not np.all((weights >= 0) & (weights < np.inf)):
                 raise ValueError("a value or a weight is not finite")
         rows = Rows(begin.astype(np.uint64), np.array(indices), np.array(values))
-        counts = (int(self._bad), self._missing) if number == 0 else (0, {})
+        bad, missing = (int(self._bad), self._missing) if number == 0 else (0, {})
+        size, path = 8 * len(indices), self.files[0]
         omega = None if np.all(weights == 1.0) else weights
-        lines = Lines(rows, self.classes, codes, omega, self.files[0], lambda row: None, *counts)
-        return lines, 8 * len(indices)
+        return Lines(rows, self.classes, codes, omega, path, lambda row: None, bad, missing, size)

@@ -1,4 +1,4 @@
-"""What must be the same wherever a task runs, for its result to have the same bits."""
+"""What must be equal on all workers for their results to have the same bits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import rosenblatt
 from rosenblatt.errors import OptionError
 
 _PACKAGES = ("numpy", "pyarrow", "numba", "llvmlite")
-
-_VERSIONS = (
+_VERSION_DIFFERS = (
     "a worker has {name} {found}, this process {expected}: install the same versions everywhere"
 )
-_SENTENCES = {
+_MESSAGES = {
     "processor": (
         "a worker has another kind of processor, whose vector instructions add numbers up in "
         "another order: take machines of one kind, and start this process on one of them"
@@ -25,7 +24,7 @@ _SENTENCES = {
     "sources": "a worker has other sources of rosenblatt: install the same everywhere",
 }
 
-Facts = tuple[tuple[str, str], ...]
+Environment = tuple[tuple[str, str], ...]
 
 
 class WorkerError(OptionError):
@@ -33,10 +32,10 @@ class WorkerError(OptionError):
 
 
 @cache
-def facts() -> Facts:
-    """Versions, the sources, and what the processor can do, of this process.
+def environment() -> Environment:
+    """The versions of packages, a hash of the sources and the processor of this process.
 
-    Vector instructions decide in which order a kernel adds numbers up.
+    The vector instructions of a processor decide in which order kernels add numbers up.
     """
     import llvmlite.binding as llvm
 
@@ -51,16 +50,18 @@ def facts() -> Facts:
     )
 
 
-def checked(expected: Facts, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function computes, unless the run was begun by a process with other facts."""
-    if sentence := difference(expected, facts()):
-        raise WorkerError(sentence)
+def run_checked(expected: Environment, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function, or raise a WorkerError if the environment here is not the expected one."""
+    if message := difference(expected, environment()):
+        raise WorkerError(message)
     return function(*arguments)
 
 
-def difference(expected: Facts, found: Facts) -> str:
-    """One sentence about the first fact in which a worker differs; empty if there is none."""
+def difference(expected: Environment, found: Environment) -> str:
+    """A message about the first difference between two environments; empty if they are equal."""
     for (name, value), (_, own) in zip(expected, found, strict=False):
         if own != value:
-            return _SENTENCES.get(name, _VERSIONS).format(name=name, found=own, expected=value)
+            return _MESSAGES.get(name, _VERSION_DIFFERS).format(
+                name=name, found=own, expected=value
+            )
     return ""

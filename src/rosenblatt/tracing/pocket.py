@@ -1,9 +1,9 @@
-"""What a run keeps beside its last weights: their running average, and the pocket.
+"""The running average and the pocket of a run.
 
 The *average* after step t is the mean of the weights after each of the steps 1 .. t. The *pocket*
-holds the first of all weights so far that leave the fewest rows mistaken, with that number, E; a
-row counts as mistaken by the rule of the run with threshold 0. (The pocket: S. Gallant, 1990,
-Perceptron-based learning algorithms; without his ratchet's sampling, all rows are counted.)
+holds the weights with the fewest mistaken rows so far, the first of equals, and that number, E. A
+row counts as mistaken by the rule of the run with threshold 0. (S. Gallant, 1990, Perceptron-based
+learning algorithms. His ratchet samples rows; here all rows are counted.)
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class PocketState:
     Attributes
     ----------
     errors
-        E, the rows that the weights in the pocket leave mistaken.
+        E, the number of rows mistaken by the weights in the pocket.
     step
-        The number of the step they are from; 0 is the start.
+        The step that produced these weights; 0 is the start.
     weights, bias
         The weights in the pocket.
     """
@@ -41,7 +41,7 @@ class PocketState:
 
 
 class RunningAverage:
-    """The mean of the weights after each step, for any step that was taken.
+    """The mean of the weights so far, after any step that was taken.
 
     Examples
     --------
@@ -57,18 +57,18 @@ class RunningAverage:
         self._sums: list[tuple[Any, ...]] = []
 
     def after(self, position: int) -> tuple[Vector, Any]:
-        """The averaged weights and bias after so many steps, at least 1."""
+        """The averaged weights and bias after `position` steps, at least 1."""
         while len(self._sums) < position:
             step = self._steps[len(self._sums)]
             now = (*step.weights_after, step.bias_after)
             before = self._sums[-1] if self._sums else (0,) * len(now)
             self._sums.append(tuple(a + b for a, b in zip(before, now, strict=True)))
-        *weights, bias = (_share(total, position) for total in self._sums[position - 1])
+        *weights, bias = (_mean(total, position) for total in self._sums[position - 1])
         return tuple(weights), bias
 
 
 class Pocket:
-    """The weights with the fewest mistaken rows so far, for any step that was taken.
+    """The weights with the fewest mistaken rows so far, after any step that was taken.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Pocket:
         self._states = [PocketState(self._errors(*start), 0, *start)]
 
     def after(self, position: int) -> PocketState:
-        """The pocket after so many steps; 0 is the start."""
+        """The pocket after `position` steps; 0 is the start."""
         while len(self._states) <= position:
             best, step = self._states[-1], self._steps[len(self._states) - 1]
             if step.mistake:
@@ -107,8 +107,9 @@ class Pocket:
         return int(np.sum(self._signs * scores <= 0))
 
 
-def _share(total: Any, count: int) -> Any:
+def _mean(total: Any, count: int) -> Any:
+    """`total` / `count`, exact for integers and fractions."""
     if not isinstance(total, int | Fraction):
         return total / count
-    share = Fraction(total, count)
-    return int(share) if share.denominator == 1 else share
+    mean = Fraction(total, count)
+    return int(mean) if mean.denominator == 1 else mean

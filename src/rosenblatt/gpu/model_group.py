@@ -1,4 +1,4 @@
-"""Models that share a row order, trained together: scores and Gram matrices are made once."""
+"""Models that share a row order, trained together: one product for all scores."""
 
 from __future__ import annotations
 
@@ -8,66 +8,65 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.gpu.blocks import Blocks
-from rosenblatt.gpu.device import in_plain_words
+from rosenblatt.gpu.device import translated_errors
 from rosenblatt.gpu.linear import DeviceLinear
-from rosenblatt.gpu.table import Settings
+from rosenblatt.gpu.problem_table import ModelSettings
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array, Limits, Tally
 
 
-class Member(DeviceLinear):
-    """One of the models that are trained together: its walks are those of the group.
+class GroupMember(DeviceLinear):
+    """A model that is trained in a group, which sets its tally and norms after each walk.
 
-    The group tells it what came of them; it does not know the group, whose arrays would else be
-    kept until garbage is collected.
+    It has no reference to the group: a cycle would keep the arrays until garbage is collected.
     """
 
     tally: Tally
-    lengths: tuple[float, float]
+    norms: tuple[float, float]
 
     def __init__(self, blocks: Blocks, number: int, rates: Array) -> None:
-        self._take_part(blocks, number, rates, False)
+        self._attach(blocks, number, rates, False)
 
     def walk(self, examples: Any, order: Array, etas: Any = None, limits: Any = Limits()) -> Tally:  # noqa: B008
-        """What came of the group's last walk for this model."""
+        """The tally of the group's last walk for this model."""
         assert self.tally.visits == len(order)
         return self.tally
 
     def mark(self) -> None:
-        """The group remembers the weights of all."""
+        """Done by the group for all members."""
 
     def measure(self) -> tuple[float, float]:
-        """The length of all weights, and of their change in the group's last walk."""
-        return self.lengths
+        """The norm of all weights, and of their change in the group's last walk."""
+        return self.norms
 
 
-class Group:
-    """Linear models of the same classes and rows, on a device.
+class ModelGroup:
+    """Linear models of the same classes and rows, on the GPU.
 
     Parameters
     ----------
     device : Cuda
-    models : list of Settings
-    kinds : array of int
-        The row of weights of each model.
+    models : list of ModelSettings
+    weightings : array of int
+        For each model the row of `omega` with its row weights.
     n_classes, n_features, multiclass, dtype, rates
         As for :class:`rosenblatt.gpu.blocks.Blocks`.
     """
 
     def __init__(
-        self, device: Any, models: Sequence[Settings], kinds: Array, n_classes: int,
+        self, device: Any, models: Sequence[ModelSettings], weightings: Array, n_classes: int,
         n_features: int, *, multiclass: str, dtype: Any, rates: Array,
     ) -> None:  # fmt: skip
-        with in_plain_words():
+        with translated_errors():
             self.blocks = Blocks(
                 device, models, n_classes, n_features, multiclass=multiclass, dtype=dtype,
                 rates=rates,
             )  # fmt: skip
-            self.blocks.assign("weights", np.asarray(kinds))
+            self.blocks.assign("weights", np.asarray(weightings))
             self.blocks.assign("rates", np.arange(len(models)))
             with device.main:
                 self.blocks.mark()
-        self.members = [Member(self.blocks, number, rates) for number in range(len(models))]
+        self.members = [GroupMember(self.blocks, number, rates) for number in range(len(models))]
         self._active = np.ones(len(models), bool)
 
     def walk(
@@ -75,14 +74,14 @@ class Group:
     ) -> None:
         """Visit the rows in this order with all active models.
 
-        `etas` is (models, 1 or visits); `omega` (kinds, rows) holds the rows of weights.
+        `etas` is (models, 1 or visits), `omega` (weightings, rows).
         """
-        with in_plain_words():
+        with translated_errors():
             if not np.array_equal(active, self._active):
                 self.blocks.assign("active", active.astype(np.int32))
                 self._active = active.copy()
             tallies = self.blocks.walk(examples, order, etas, omega=omega)
             with self.blocks.device.main:
-                lengths = self.blocks.measure().tolist()
-            for member, tally, (norm, change) in zip(self.members, tallies, lengths, strict=True):
-                member.tally, member.lengths = tally, (norm, change)
+                norms = self.blocks.measure().tolist()
+            for member, tally, (norm, change) in zip(self.members, tallies, norms, strict=True):
+                member.tally, member.norms = tally, (norm, change)
