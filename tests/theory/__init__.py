@@ -10,5 +10,4 @@ Source files without one, and where they are covered:
 - search/exact_numbers.py, scaled_doubles.py: search/test_problem.py,
   search/test_integer_linear_algebra.py
 - search/linear_program.py: search/test_certify.py, search/test_squared_hinge_newton.py
-- search/rounded_dependencies.py: search/test_column_dependencies.py
 """

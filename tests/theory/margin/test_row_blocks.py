@@ -32,7 +32,6 @@ def test_products_of_rows_and_weights_are_kept(n):
     v = np.random.default_rng(1).normal(size=block.values.shape[1])
     w = block.spread(v)
     assert_allclose(X @ w, block.values @ v, rtol=1e-6, atol=1e-6)
-    assert_allclose(block.values @ block.gather(w), X @ w, rtol=1e-6, atol=1e-6)
 
 
 def test_the_margin_of_sparse_rows_is_that_of_dense_ones():

@@ -62,16 +62,15 @@ def test_sizes_and_scales_are_the_same(seed, wide):
 
 
 @settings(deadline=None)
-@given(seeds, st.booleans(), st.booleans())
-def test_rows_are_picked_in_any_order_with_their_pads(seed, wide, padded):
+@given(seeds, st.booleans())
+def test_a_column_is_appended_and_indices_keep_their_type(seed, wide):
     dense, thin = twins(seed, wide)
-    rows = np.random.default_rng(seed).integers(0, len(dense), 5)
-    pads = numbers(seed, 5) if padded else None
-    found = matrices.take_rows(thin, rows, pads)
-    expected = matrices.take_rows(dense, rows, pads)
+    column = numbers(seed, len(dense))
+    found = matrices.append_column(thin, column)
+    expected = matrices.append_column(dense, column)
     np.testing.assert_array_equal(found.toarray(), expected)
-    np.testing.assert_array_equal(expected[:, : dense.shape[1]], dense[rows])
-    assert padded == (expected.shape[1] > dense.shape[1])
+    np.testing.assert_array_equal(expected[:, :-1], dense)
+    np.testing.assert_array_equal(expected[:, -1], column)
     assert found.indices.dtype == found.indptr.dtype == thin.indices.dtype
     assert found.has_canonical_format
     found.check_format(full_check=True)

@@ -40,14 +40,20 @@ class SignedRows:
         self.d = values.shape[1]
         self.used = np.flatnonzero(sides)
 
-    def signed(self, rows: Sequence[int]) -> tuple[Any, list[int]]:
-        """Some rows as a matrix of Python integers, and the denominator of each."""
+    def signed(self, rows: Sequence[int], coefficients: Sequence[int] | None = None) -> Any:
+        """Some rows as a matrix of Python integers, each times its denominator.
+
+        With coefficients, each times its coefficient and the common denominator.
+        """
         owner, columns, numbers, scales = _entries(self.values[list(rows)])
+        factors = self.sides[list(rows)].astype(object)
+        if coefficients is not None:
+            factors *= np.array(coefficients, dtype=object) * (lcm(*scales) // scales)
         matrix = np.zeros((len(rows), self.d + int(self.padded)), dtype=object)
-        matrix[owner, columns] = numbers
+        matrix[owner, columns] = numbers * factors[owner]
         if self.padded:
-            matrix[:, self.d] = scales
-        return matrix * self.sides[list(rows)].astype(object)[:, None], scales.tolist()
+            matrix[:, self.d] = scales * factors
+        return matrix
 
     def combination(self, rows: Sequence[int], coefficients: Sequence[int]) -> tuple[Any, int]:
         """The sum of rows times integers: one integer per column, and their denominator."""

@@ -30,13 +30,15 @@ from rosenblatt.theory.search.exact_numbers import (
     whole_numbers,
 )
 from rosenblatt.theory.search.linear_program import propose
-from rosenblatt.theory.search.matrices import Floats, Indices, column_top
+from rosenblatt.theory.search.matrices import Floats, Indices, append_column, column_top
 from rosenblatt.theory.search.problem import BinaryProblem
 
 # Numbers in the first working set of rows, at most. Sparse rows become a square block: so many.
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
-# Seconds of two least squares on rows, per row squared and column; a sparse block takes a quarter.
+# Seconds of a least-squares solution, per row squared and column; a sparse block takes a quarter.
 _SECONDS = 1e-9
+
+Hyperplane = tuple[Floats, float]
 
 KINDS = ("augmented", "geometric")
 
@@ -152,90 +154,90 @@ def enclose(
     """The interval for a problem; the search starts from exact weights."""
     if not problem.padded:
         kind = "augmented"
-    plane = _Plane(problem, kind)
-    w, b = plane.doubles(start)
-    few = max(64, min(4 * plane.d, max(_BLOCK // plane.d, _SPARSE_ROWS * problem.is_sparse)))
-    rows = plane.nearest(w, b, few)
-    lower, upper, best, weights = plane.margin(w, b), np.inf, (w, b), np.ones(len(rows))
-    best_rows = rows
+    geometry = _Geometry(problem, kind)
+    best, d = geometry.doubles(start), geometry.X.shape[1]
+    lower = geometry.margin(*best)
+    few = max(64, min(4 * d, max(_BLOCK // d, _SPARSE_ROWS * problem.is_sparse)))
+    rows = geometry.nearest(*best, few)
+    upper, best_rows, weights = np.inf, rows, np.ones(len(rows))
     for _ in range(200):
         try:
-            coefficients, separator = plane.shortest(rows, rtol, clock)
+            coefficients, separator = geometry.shortest(rows, rtol, clock)
         except OutOfTimeError:
             break
-        if kind == "geometric":
-            coefficients = _balanced(coefficients, problem.y[rows])
-        w, b, low, high = plane.bounds(rows, coefficients)
-        if separator is not None and plane.margin(*separator) > low:
-            w, b = separator
-            low = plane.margin(w, b)
-        if low > lower:
-            lower, best = low, (w, b)
-        support = coefficients > 0
-        m = int(np.count_nonzero(support))
-        in_time = clock.has(_SECONDS * m * m * min(m, plane.d))
-        if in_time and min(high, upper) - lower > rtol * min(high, upper):
-            level = plane.level(rows[support])
-            low = plane.margin(*level)
-            if low > lower:
-                lower, best = low, level
-            polished = np.zeros(len(rows))
-            polished[support] = plane.weigh(rows[support], *level)
-            length = plane.bounds(rows, polished)[3] if polished.any() else np.inf
-            if length < high:
-                high, coefficients = length, polished
-        if high < upper:
-            upper, best_rows, weights = high, rows, coefficients
-        if upper - lower <= rtol * upper or upper <= 1e-12 * plane.radius:
+        hyperplane, length = geometry.combine(rows, coefficients)
+        margin = geometry.margin(*hyperplane)
+        if separator is not None and geometry.margin(*separator) > margin:
+            hyperplane, margin = separator, geometry.margin(*separator)
+        if margin > lower:
+            lower, best = margin, hyperplane
+        if length < upper:
+            upper, best_rows, weights = length, rows, coefficients
+        support = rows[coefficients > 0]
+        m = len(support)
+        if upper - lower > rtol * upper and clock.has(_SECONDS * m * m * min(m, d)):
+            level = geometry.level(support)
+            margin = geometry.margin(*level)
+            if margin > lower:
+                lower, best = margin, level
+        if upper - lower <= rtol * upper or upper <= 1e-12 * geometry.radius:
             break
-        fresh = np.setdiff1d(plane.nearest(w, b, max(64, few // 2, m)), rows)
+        fresh = np.setdiff1d(geometry.nearest(*hyperplane, max(64, few // 2, m)), rows)
         if len(fresh) == 0 or clock.passed:
             break
-        rows = np.concatenate([rows[coefficients > 0], fresh])
-    return _certified(problem, kind, start, plane.whole(*best), best_rows, weights)
+        rows = np.concatenate([support, fresh])
+    return _certified(problem, kind, start, geometry.whole(*best), best_rows, weights)
 
 
-class _Plane:
-    """The geometry of one problem in doubles, scaled by one common power of two only."""
+class _Geometry:
+    """Rows and hyperplanes (w, b) in doubles, scaled by one common power of two.
+
+    For the augmented margin the pad is a column of the rows and b is zero; for the geometric margin
+    b is the offset, which does not count as length.
+    """
 
     def __init__(self, problem: BinaryProblem, kind: str) -> None:
-        self.problem, self.kind = problem, kind
-        self.d, self.padded = problem.d, problem.padded
-        self.exponent = 0
-        if problem.row_exponent is None:
-            self.X = problem.approx
-        else:
-            floor = 0 if problem.padded and kind == "augmented" else -900
-            self.exponent, self.X = _common_scale(problem, floor)
-        self.pad = ldexp(1.0, -self.exponent) if self.exponent < 1000 else 0.0
-        top = float(column_top(self.X).max(initial=0.0))
-        self.radius = max(top, self.pad) if self.padded and kind == "augmented" else top
+        self.y, self.is_sparse, self.free = problem.y, problem.is_sparse, kind == "geometric"
+        with_pad = problem.padded and not self.free
+        self.exponent, self.X = 0, problem.approx
+        if problem.row_exponent is not None:
+            self.exponent, self.X = _common_scale(problem, 0 if with_pad else -900)
+        if with_pad:
+            pad = ldexp(1.0, -self.exponent) if self.exponent < 1000 else 0.0
+            self.X = append_column(self.X, np.full(problem.n, pad))
+        self.radius = float(column_top(self.X).max(initial=0.0))
 
-    def doubles(self, exact: list[int]) -> tuple[Floats, float]:
-        """Exact weights as (w, b) for the doubles kept here, the largest of w about one."""
-        top = max((abs(x).bit_length() for x in exact[: self.d]), default=0)
-        w = np.array([scaled_double(x, top) for x in exact[: self.d]])
+    def doubles(self, exact: list[int]) -> Hyperplane:
+        """Exact weights as (w, b), the largest of w about one."""
+        inner = exact[: self.X.shape[1]]
+        top = max((abs(x).bit_length() for x in inner), default=0)
+        w = np.array([scaled_double(x, top) for x in inner])
         try:
-            b = scaled_double(exact[self.d], top + self.exponent) if self.padded else 0.0
+            b = scaled_double(exact[-1], top + self.exponent) if self.free else 0.0
         except OverflowError:
             b = 0.0
         return w, b
 
     def whole(self, w: Floats, b: float) -> list[int]:
         """The inverse of `doubles`, exactly, up to a factor."""
-        if not self.padded:
-            return whole_numbers(w, [0] * self.d)
-        return whole_numbers(np.append(w, b), [0] * self.d + [-self.exponent])
+        if not self.free:
+            return whole_numbers(w, [0] * len(w))
+        return whole_numbers(np.append(w, b), [0] * len(w) + [-self.exponent])
 
-    def margins(self, w: Floats, b: float) -> Floats:
-        return np.asarray((self.X @ w + b) * self.problem.y)
+    def scores(self, w: Floats, b: float) -> Floats:
+        """``y·(w·x + b)`` of every row."""
+        return np.asarray((self.X @ w + b) * self.y)
+
+    def margin(self, w: Floats, b: float) -> float:
+        """The least margin of any row."""
+        return float(self.scores(w, b).min()) / max(float(np.linalg.norm(w)), 1e-300)
 
     def nearest(self, w: Floats, b: float, count: int) -> Indices:
         """The rows of least margin, of both classes."""
-        s = self.margins(w, b)
+        s = self.scores(w, b)
         found = []
         for side in (1, -1):
-            rows = np.flatnonzero(self.problem.y == side)
+            rows = np.flatnonzero(self.y == side)
             if len(rows) > count // 2:
                 rows = rows[np.argpartition(s[rows], count // 2)[: count // 2]]
             found.append(rows)
@@ -243,71 +245,39 @@ class _Plane:
 
     def shortest(
         self, rows: Indices, rtol: float, clock: Clock
-    ) -> tuple[Floats, tuple[Floats, float] | None]:
+    ) -> tuple[Floats, Hyperplane | None]:
         """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
-        size = len(rows) * self.problem.is_sparse
-        clock.allow(_SECONDS * size**2 * min(size, self.d) / 4)
-        y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
-        free = self.kind == "geometric"
-        pad, mean = self.pad, np.zeros(part.shape[1])
-        if free:
-            mean = part.mean(axis=0)
-            part = part - mean
-            pad = float(np.abs(part).max(initial=0.0)) or 1.0
-        Z = part * y[:, None]
-        if self.padded:
-            Z = np.hstack([Z, (pad * y)[:, None]])
-        found, v = shortest(Z, free, rtol, clock)
-        if v is None:
-            return found, None
-        inner = v[: len(mean)]
-        return found, (spread(inner), float(v[-1] * pad - mean @ inner) if self.padded else 0.0)
+        size = len(rows) * self.is_sparse
+        clock.allow(_SECONDS * size**2 * min(size, self.X.shape[1]) / 4)
+        y, (part, spread) = self.y[rows], row_block(self.X[rows])
+        if not self.free:
+            found, v = shortest(part * y[:, None], False, rtol, clock)
+            return found, None if v is None else (spread(v), 0.0)
+        mean = part.mean(axis=0)
+        part = part - mean
+        pad = float(np.abs(part).max(initial=0.0)) or 1.0
+        Z = append_column(part, np.full(len(rows), pad)) * y[:, None]
+        found, v = shortest(Z, True, rtol, clock)
+        found = _balanced(found, y)
+        return found, None if v is None else (spread(v[:-1]), float(v[-1] * pad - mean @ v[:-1]))
 
-    def bounds(self, rows: Indices, weights: Floats) -> tuple[Floats, float, float, float]:
-        """The hyperplane of a λ, its margin, and the length of its combination."""
-        y, part = self.problem.y[rows], self.X[rows]
-        pulls = weights * y / max(float(weights.sum()), 1e-300)
-        w = np.asarray(part.T @ pulls)
-        length = float(np.linalg.norm(w))
-        if self.kind == "geometric":
-            s = self.margins(w, 0.0)
-            plus, minus = s[self.problem.y > 0].min(), s[self.problem.y < 0].min()
-            low = float(plus + minus) / 2
-            return w, float(minus - plus) / 2, low / max(length, 1e-300), length
-        b = float(pulls.sum()) * self.pad * self.pad if self.padded else 0.0
-        length = float(np.hypot(length, pulls.sum() * self.pad)) if self.padded else length
-        low = float(self.margins(w, b).min())
-        return w, b, low / max(length, 1e-300), length
+    def combine(self, rows: Indices, weights: Floats) -> tuple[Hyperplane, float]:
+        """The hyperplane of a λ, and the length of its combination."""
+        pulls = weights * self.y[rows] / max(float(weights.sum()), 1e-300)
+        w = np.asarray(self.X[rows].T @ pulls)
+        b = 0.0
+        if self.free:
+            s = self.scores(w, 0.0)
+            b = float(s[self.y < 0].min() - s[self.y > 0].min()) / 2
+        return (w, b), float(np.linalg.norm(w))
 
-    def level(self, rows: Indices) -> tuple[Floats, float]:
+    def level(self, rows: Indices) -> Hyperplane:
         """The shortest weights under which all these rows have the same margin."""
-        y, (part, spread, _) = self.problem.y[rows], row_block(self.X[rows])
-        if self.kind == "geometric":
-            v = _lstsq(part[1:] - part[0], y[1:] - y[0])
-            return spread(v), float(y[0] - part[0] @ v)
-        Z = np.hstack([part, np.full((len(rows), int(self.padded)), self.pad)])
-        v = _lstsq(Z * y[:, None], np.ones(len(rows)))
-        return spread(v[: part.shape[1]]), float(v[-1]) * self.pad if self.padded else 0.0
-
-    def weigh(self, rows: Indices, w: Floats, b: float) -> Floats:
-        """λ >= 0 whose combination of these rows is nearest to the weights that level them."""
-        y, (part, _, gather) = self.problem.y[rows], row_block(self.X[rows])
-        size = float(np.abs(part).max(initial=0.0)) or 1.0
-        A, right = (part * y[:, None]).T / size, gather(w) / size
-        if self.kind == "geometric":
-            A, right = np.vstack([A, y]), np.append(right, 0.0)
-        elif self.padded and self.pad > 0:
-            A = np.vstack([A, y * self.pad / size])
-            right = np.append(right, b / self.pad / size)
-        found = np.maximum(_lstsq(A, right), 0.0)
-        return _balanced(found, y) if self.kind == "geometric" else found
-
-    def margin(self, w: Floats, b: float) -> float:
-        """The least margin of any row under these weights."""
-        size = float(np.linalg.norm(w))
-        if self.kind == "augmented" and self.padded and self.pad > 0:
-            size = float(np.hypot(size, b / self.pad))
-        return float(self.margins(w, b).min()) / max(size, 1e-300)
+        y, (part, spread) = self.y[rows], row_block(self.X[rows])
+        if not self.free:
+            return spread(_lstsq(part * y[:, None], np.ones(len(rows)))), 0.0
+        v = _lstsq(part[1:] - part[0], y[1:] - y[0])
+        return spread(v), float(y[0] - part[0] @ v)
 
 
 def _lstsq(A: Floats, right: Floats) -> Floats:
@@ -317,26 +287,21 @@ def _lstsq(A: Floats, right: Floats) -> Floats:
 
 
 def _common_scale(problem: BinaryProblem, floor: int) -> tuple[int, Any]:
-    """All values times one power of two that brings the largest to about one.
+    """All values times one power of two, ``2**-exponent``, that brings the largest to about one.
 
-    The power is at most ``2**-floor``, so that the pad stays representable.
+    Returns the exponent, at least `floor`, and the scaled values.
     """
     assert problem.row_exponent is not None
     X = problem.approx.copy()
     if problem.is_sparse:
-        data = X.data
         rows = np.repeat(problem.row_exponent, np.diff(X.indptr))
-        exponents = rows + problem.column_exponent[X.indices]
+        data, exponents = X.data, rows + problem.column_exponent[X.indices]
     else:
-        data = X
-        exponents = problem.row_exponent[:, None] + problem.column_exponent
-    top = max(floor, int(exponents[data != 0].max(initial=floor)))
+        data, exponents = X, problem.row_exponent[:, None] + problem.column_exponent
+    top = int(exponents[data != 0].max(initial=floor))
     with np.errstate(under="ignore"):
-        scaled = np.ldexp(data, np.clip(exponents - top, -3000, 3000).astype(np.int32))
-    if problem.is_sparse:
-        X.data = scaled
-        return top, X
-    return top, scaled
+        data[...] = np.ldexp(data, np.clip(exponents - top, -3000, 3000).astype(np.int32))
+    return top, X
 
 
 def _balanced(weights: Floats, y: Floats) -> Floats:

@@ -15,11 +15,10 @@ _MANY_ROWS = 128
 
 
 class RowBlock(NamedTuple):
-    """The block, and weights from its coordinates to those of the data and back."""
+    """The block, and the function from weights of its columns to weights of the data's columns."""
 
     values: Floats
     spread: Callable[[Floats], Floats]
-    gather: Callable[[Floats], Floats]
 
 
 def row_block(part: Any) -> RowBlock:
@@ -30,7 +29,7 @@ def row_block(part: Any) -> RowBlock:
     ([[3.0, 0.0], [0.0, 2.0]], [0.0, 1.0, 5.0])
     """
     if not sparse.issparse(part):
-        return RowBlock(part, lambda v: v, lambda w: w)
+        return RowBlock(part, lambda v: v)
     columns, width = np.unique(part.indices), part.shape[1]
     if len(columns) > part.shape[0] >= _MANY_ROWS:
         return _rotated(part)
@@ -40,7 +39,7 @@ def row_block(part: Any) -> RowBlock:
         w[columns] = v
         return w
 
-    return RowBlock(part[:, columns].toarray(), spread, lambda w: w[columns])
+    return RowBlock(part[:, columns].toarray(), spread)
 
 
 def _rotated(part: Any) -> RowBlock:
@@ -53,8 +52,8 @@ def _rotated(part: Any) -> RowBlock:
     # Equal rows make K singular; what this adds is below the roundings of K itself.
     K[np.diag_indices_from(K)] += 4e-16 * len(K) * K.diagonal().max()
     L = linalg.cholesky(K, lower=True, check_finite=False)
-    return RowBlock(
-        L,
-        lambda v: np.asarray(part.T @ linalg.solve_triangular(L, v, lower=True, trans="T")),
-        lambda w: np.asarray(linalg.solve_triangular(L, part @ w, lower=True)),
-    )
+
+    def spread(v: Floats) -> Floats:
+        return np.asarray(part.T @ linalg.solve_triangular(L, v, lower=True, trans="T"))
+
+    return RowBlock(L, spread)

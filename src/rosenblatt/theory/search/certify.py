@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -16,8 +15,10 @@ from rosenblatt.theory.checker.certificate import (
     Certificate,
     CertificateSet,
     CertificateSource,
+    ColumnRule,
     Combination,
     Margin,
+    Replacement,
 )
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
@@ -25,6 +26,7 @@ from rosenblatt.theory.margin.max_margin import KINDS, MarginInterval, enclose
 from rosenblatt.theory.margin.rounded_bounds import radius_end
 from rosenblatt.theory.search.blas_threads import few_threads
 from rosenblatt.theory.search.clock import Clock
+from rosenblatt.theory.search.column_dependencies import NullVector
 from rosenblatt.theory.search.decision import Decision, combination, renumbered
 from rosenblatt.theory.search.decision_ladder import decide, suggest
 from rosenblatt.theory.search.matrices import Indices
@@ -83,22 +85,34 @@ def certify(
     Without any one of them, a hyperplane separates the others.
     The classes overlap: even a hyperplane that may touch rows cannot separate them.
     """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
     if minimal is None and values.shape[1] + int(fit_intercept) > READABLE_COLUMNS:
         minimal = False
+    every = range(len(classes))
     # Doubles only propose: where they overflow, integers decide.
-    with ThreadPoolExecutor(1) as beside, np.errstate(all="ignore"):
-        mark = beside.submit(fingerprint, values, classes, codes)
+    with ThreadPoolExecutor(1) as pool, np.errstate(all="ignore"):
+        digest = pool.submit(fingerprint, values, classes, codes)
         call = _Call(
-            values, classes, codes, mark, _source(X, y),
+            values, classes, codes, digest, _source(X, y),
             fit_intercept, exact, margin_rtol, minimal, Clock(time_limit),
         )  # fmt: skip
-        return call.certificates(strategy)
+        if len(classes) == 2:
+            return call.certificate([0], [1])
+        if strategy == "ovo":
+            pairs = combinations(every, 2)
+            return CertificateSet(
+                {(classes[a], classes[b]): call.certificate([a], [b]) for a, b in pairs}
+            )
+        return CertificateSet(
+            {classes[k]: call.certificate([j for j in every if j != k], [k]) for k in every}
+        )
 
 
 def _source(X: Any, y: Any) -> CertificateSource | None:
-    """The column names of a data frame, if X is one whose names are text."""
+    """The column names of a data frame, or None if X is not one or has names that are not text."""
     names = list(getattr(X, "columns", ()))
     if not names or not all(isinstance(name, str) for name in names):
         return None
@@ -120,22 +134,6 @@ class _Call(NamedTuple):
     minimal: bool | None
     clock: Clock
 
-    def certificates(self, strategy: str) -> Certificate | CertificateSet:
-        """One certificate for two classes; for more, one per class or per pair."""
-        if strategy not in STRATEGIES:
-            raise ValueError(f"strategy must be one of {STRATEGIES}, got {strategy!r}")
-        classes, every = self.classes, range(len(self.classes))
-        if len(classes) == 2:
-            return self.certificate([0], [1])
-        if strategy == "ovo":
-            pairs = combinations(every, 2)
-            return CertificateSet(
-                {(classes[a], classes[b]): self.certificate([a], [b]) for a, b in pairs}
-            )
-        return CertificateSet(
-            {classes[k]: self.certificate([j for j in every if j != k], [k]) for k in every}
-        )
-
     def certificate(self, negative: list[int], positive: list[int]) -> Certificate:
         """The certificate of some classes against others."""
         side = np.zeros(len(self.classes))
@@ -144,7 +142,7 @@ class _Call(NamedTuple):
         rows = np.flatnonzero(y)
         values = self.values if len(rows) == len(y) else self.values[rows]
         columns = _filled_columns(values)
-        values = values if columns is None else values[:, columns]
+        values = values if len(columns) == values.shape[1] else values[:, columns]
         problem = BinaryProblem(values, y[rows], self.fit_intercept)
         with few_threads(problem.n, problem.width, problem.is_sparse):
             if self.exact:
@@ -152,63 +150,29 @@ class _Call(NamedTuple):
             else:
                 decision = suggest(problem, self.clock)
             intervals = _margins(problem, decision, self.margin_rtol, self.clock)
-        certificate = assemble(
+        return assemble(
             problem,
             decision,
             rows,
+            columns,
             intervals,
+            n_rows=self.values.shape[0],
+            n_columns=self.values.shape[1],
             fingerprint=self.fingerprint.result(),
             source=self.source,
-            n_rows=self.values.shape[0],
             exact=self.exact,
             negative=tuple(label_name(self.classes[k]) for k in negative),
             positive=tuple(label_name(self.classes[k]) for k in positive),
         )
-        if columns is None:
-            return certificate
-        return _widened(certificate, columns.tolist(), self.values.shape[1])
 
 
-def _filled_columns(values: Any) -> Indices | None:
-    """The columns of a sparse table that hold something, where these are not all.
+def _filled_columns(values: Any) -> Indices:
+    """The columns that are not empty, if the values are sparse; all columns if dense.
 
-    An empty one has no part in any decision, and hashed text has millions of them.
+    Empty columns change no decision, and hashed text has millions of them.
     """
-    if not sparse.issparse(values):
-        return None
-    filled = np.unique(values.indices)
-    return filled if 0 < len(filled) < values.shape[1] else None
-
-
-def _widened(c: Certificate, places: list[int], width: int) -> Certificate:
-    """A certificate about some columns of the data as one about all of them."""
-
-    def spread(weights: Sequence[int]) -> tuple[int, ...]:
-        whole = [0] * width
-        for place, weight in zip(places, weights, strict=True):
-            whole[place] = weight
-        return tuple(whole)
-
-    def wide(margin: Margin | None) -> Margin | None:
-        return None if margin is None else replace(margin, weights=spread(margin.weights))
-
-    places_and_pad = [*places, width]
-    return replace(
-        c,
-        n_columns=width,
-        weights=None if c.weights is None else spread(c.weights),
-        augmented=wide(c.augmented),
-        geometric=wide(c.geometric),
-        columns=tuple(replace(rule, column=places[rule.column]) for rule in c.columns),
-        replaced=tuple(
-            replace(
-                r,
-                column=places_and_pad[r.column],
-                columns=tuple(places_and_pad[j] for j in r.columns),
-            )
-            for r in c.replaced
-        ),
-    )
+    filled = np.unique(values.indices) if sparse.issparse(values) else np.empty(0, dtype=np.intp)
+    return filled if len(filled) else np.arange(values.shape[1])
 
 
 def _margins(
@@ -232,22 +196,38 @@ def assemble(
     problem: BinaryProblem,
     decision: Decision,
     rows: Indices,
+    columns: Indices,
     intervals: Sequence[MarginInterval] = (),
     **data: Any,
 ) -> Certificate:
-    """A decision about a problem, which has these `rows` of the data, as a certificate."""
+    """A decision about a problem as a certificate.
+
+    The problem consists of these `rows` and `columns` of the data; `data` holds the fields of the
+    certificate that describe the data.
+    """
+    d, padded, v = problem.d, problem.padded, decision.weights
+    # The column of ones follows all others.
+    numbers = [*columns.tolist(), data["n_columns"]]
 
     def in_data(found: Combination | None) -> Combination | None:
         return None if found is None else renumbered(found, rows)
 
-    margins = [
-        Margin(
-            m.lower, m.upper, m.weights, m.bias,
-            renumbered(combination(problem, np.array(m.rows), m.coefficients), rows),
-        )
-        for m in intervals
-    ]  # fmt: skip
-    d, padded, v = problem.d, problem.padded, decision.weights
+    def all_columns(weights: Sequence[int]) -> tuple[int, ...]:
+        spread = [0] * (numbers[-1] + 1)
+        for j, weight in zip(numbers, weights, strict=False):
+            spread[j] = weight
+        return tuple(spread[:-1])
+
+    def replacement(b: NullVector) -> Replacement:
+        used = [j for j, x in enumerate(b.vector) if x]
+        weights = tuple(b.vector[j] for j in used)
+        return Replacement(numbers[b.lead], tuple(numbers[j] for j in used), weights)
+
+    margins = []
+    for m in intervals:
+        support = combination(problem, np.array(m.rows), m.coefficients)
+        weights = all_columns(m.weights)
+        margins.append(Margin(m.lower, m.upper, weights, m.bias, renumbered(support, rows)))
     try:
         radius = radius_end(problem)
     except OverflowError:
@@ -258,15 +238,16 @@ def assemble(
     augmented, geometric = margins or (None, None)
     return Certificate(
         verdict=decision.verdict,
-        n_columns=d,
         fit_intercept=padded,
-        weights=None if v is None else tuple(v[:d]),
+        weights=None if v is None else all_columns(v[:d]),
         bias=0 if v is None or not padded else v[d],
         contradiction=in_data(decision.contradiction),
         spanning=in_data(decision.spanning),
         balance=in_data(decision.balance),
-        replaced=tuple(b.replacement() for b in decision.null_vectors),
-        columns=tuple(c.rule() for c in decision.columns),
+        replaced=tuple(map(replacement, decision.null_vectors)),
+        columns=tuple(
+            ColumnRule(numbers[c.column], c.direction, c.threshold) for c in decision.columns
+        ),
         radius=radius,
         augmented=augmented,
         geometric=geometric,

@@ -1,11 +1,11 @@
-"""Linear dependencies among columns, exact or up to rounding: vectors in the null space of rows.
+"""Linear dependencies among columns, exact or up to rounding: null vectors of rows.
 
 Columns that are linear combinations of others (one-hot columns, which sum to the offset's column;
 copies; totals) give null vectors of all rows, and no balance can be found until one column of each
 is left out. If a dependency holds up to rounding only (one-hot columns that were standardised), the
-rounding residuals replace that column, exactly (`rounded_dependencies`). And if some rows are in
-balance except for a few null vectors of theirs, one of these may have all other rows on one side:
-then the data are quasi-separable.
+rounding residuals replace that column: exact solving would treat them as a direction of its own, at
+a cost of minutes. And if some rows are in balance except for a few null vectors of theirs, one of
+these may have all other rows on one side: then the data are quasi-separable.
 
 Doubles propose the vectors; integers decide what they are.
 """
@@ -13,71 +13,84 @@ Doubles propose the vectors; integers decide what they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.optimize import linprog
 
-from rosenblatt.theory.search import rounded_dependencies as rounded
 from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS
 from rosenblatt.theory.search.clock import ENDLESS, Clock
 from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
-from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate, gram, scale_columns
+from rosenblatt.theory.search.integer_linear_algebra import null_space
+from rosenblatt.theory.search.matrices import (
+    CHUNK,
+    Floats,
+    Indices,
+    equilibrate,
+    gram,
+    scale_columns,
+)
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.rounded_dependencies import NullVector, Residual
 
 # The largest denominator of a coefficient, and how closely a double must match it.
 _DENOMINATOR, _PRECISION = 1000, 1e-7
 # If less than this share of a column, squared, is independent of others, it is taken for rounding.
 _RANK = 1e-11
-# Seconds for one exact multiplication, about.
-_SECONDS = 3e-7
+# The seconds of one exact multiplication, about, and the most multiplications for one vector.
+_SECONDS, _EXACT_WORK = 3e-7, 20_000_000
 # Rows from which dependent columns are guessed, at least.
 _SAMPLE = 2048
+# Columns of one dependency, at most, if its exact coefficients are looked for.
+_TIED = 64
+# Integers of more bits have no reliable image among doubles below one.
+_RANGE = 1000
 
 
-class ColumnBasis:
-    """A basis of the columns of some rows, as far as doubles tell; the offset is always in it."""
+@dataclass(frozen=True)
+class NullVector:
+    """A vector that rows are orthogonal to, or nearly; it is not zero at the column `lead`."""
 
-    def __init__(self, problem: BinaryProblem, rows: Indices) -> None:
-        Z, self.columns, self.scale, rows_scale = equilibrate(problem.block(rows))
-        if problem.padded:
-            # The longest column is the first pivot.
-            first = np.where(self.columns == problem.d, 2.0**20, 1.0)
-            Z, self.scale = scale_columns(Z, first), self.scale * first
-        H = gram(Z)
-        floor = _RANK * float(np.median(H.diagonal()))
-        factor, pivots, rank, _ = linalg.lapack.dpstrf(H, tol=floor)
-        self.basis, self.rest = pivots[:rank] - 1, pivots[rank:] - 1
-        self.factor, self.others = factor[:rank, :rank], factor[:rank, rank:]
-        self.Z, self.rows, self.pull = Z, rows, problem.y[rows] * rows_scale
+    lead: int
+    vector: tuple[int, ...]
 
-    def shares(self) -> Floats:
-        """The coefficients of each other column in the basis, one column for each."""
-        found = linalg.solve_triangular(self.factor, self.others)
-        return np.asarray(found * (self.scale[self.basis][:, None] / self.scale[self.rest]))
-
-    def fit(self, column: Floats) -> tuple[Floats, float]:
-        """The combination of the basis nearest to a column, and the share of it that remains."""
-        wanted, part = column[self.rows] * self.pull, self.Z[:, self.basis]
-        inner = linalg.cho_solve((self.factor, False), np.asarray(part.T @ wanted))
-        left = float(np.linalg.norm(wanted - part @ inner))
-        return inner * self.scale[self.basis], left / max(float(np.linalg.norm(wanted)), 1e-300)
+    @property
+    def is_unit(self) -> bool:
+        """Whether its column is zero in the rows: certificates do not list such columns."""
+        return sum(x != 0 for x in self.vector) == 1
 
 
-def _null_vectors(problem: BinaryProblem, some: ColumnBasis) -> list[NullVector]:
+class Residual(NamedTuple):
+    """The products of rows with a vector: ``column * 2**exponent``, `exact` or rounded."""
+
+    column: Floats
+    exponent: int
+    exact: bool
+
+
+def _null_vectors(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     """A basis of the null space of the rows, as far as doubles can tell.
 
     The lead of one is zero in all others, and never the offset.
     """
-    missing = np.setdiff1d(np.flatnonzero(problem.column_top), some.columns)
+    Z, columns, scale, _ = equilibrate(problem.block(rows))
+    if problem.padded:
+        # The longest column is the first pivot.
+        first = np.where(columns == problem.d, 2.0**20, 1.0)
+        Z, scale = scale_columns(Z, first), scale * first
+    H = gram(Z)
+    floor = _RANK * float(np.median(H.diagonal()))
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(H, tol=floor)
+    basis, rest = pivots[:rank] - 1, pivots[rank:] - 1
+    shares = linalg.solve_triangular(factor[:rank, :rank], factor[:rank, rank:])
+    shares = shares * (scale[basis][:, None] / scale[rest])
+    missing = np.setdiff1d(np.flatnonzero(problem.column_top), columns)
     found = [_vector(int(j), {}, problem.width) for j in missing]
-    shares = some.shares()
-    for k, c in enumerate(some.columns[some.rest].tolist()):
-        coefficients = _coefficients(shares[:, k], some.columns[some.basis])
-        found.append(_vector(c, coefficients, problem.width))
+    for k, lead in enumerate(columns[rest].tolist()):
+        coefficients = _coefficients(shares[:, k], columns[basis])
+        found.append(_vector(lead, coefficients, problem.width))
     return found
 
 
@@ -104,7 +117,7 @@ def null_space_of(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     """A basis of the null space of these rows, exactly; empty where that is not certain."""
     if not _tractable(problem, rows):
         return []
-    found = _null_vectors(problem, ColumnBasis(problem, rows))
+    found = _null_vectors(problem, rows)
     exact = all(not problem.signs(b.vector, rows).any() for b in found)
     return found if exact else []
 
@@ -118,7 +131,7 @@ class Reduced:
     """A problem in which the leads of null vectors are replaced by the vectors' residuals.
 
     A column whose residual is zero is left out. `rounded` says whether residuals are the nearest
-    doubles only.
+    doubles only; then a decision about this problem has to be confirmed for the exact values.
     """
 
     def __init__(
@@ -158,31 +171,25 @@ class Reduced:
         return primitive(full)
 
 
-def reduce_columns(
-    problem: BinaryProblem,
-    clock: Clock = ENDLESS,
-    tries: int = rounded.REFINEMENTS,
-    clear: float = rounded.CLEAR,
-) -> Reduced | None:
-    """The problem without columns that are combinations of others, if there are any.
-
-    `tries` and `clear` say how long residuals are refined (`rounded_dependencies`).
-    """
+def reduce_columns(problem: BinaryProblem, clock: Clock = ENDLESS) -> Reduced | None:
+    """The problem without columns that are combinations of others, or None if none are."""
     rows = np.arange(0, problem.n, max(1, problem.n // max(4 * problem.width, _SAMPLE)))
     if problem.rounded or not _tractable(problem, rows):
         return None
-    some = ColumnBasis(problem, rows)
     vectors: list[NullVector] = []
     residuals: dict[int, Residual] = {}
-    for b in _null_vectors(problem, some):
+    for b in _null_vectors(problem, rows):
         if not _nearly_vanishes(problem, b):
             continue
         if not _vanishes(problem, b):
             work = problem.n * sum(x != 0 for x in b.vector)
-            if work > rounded.EXACT_WORK:
+            if work > _EXACT_WORK:
                 return None
             clock.allow(_SECONDS * work)
-            b, residual = rounded.refine(problem, b, some, tries, clear)
+            residual = _residual(problem, b)
+            exact = _exact_dependency(problem, b, rows) if residual.column.any() else None
+            if exact is not None:
+                b, residual = exact, _residual(problem, exact)
             if residual.column.any():
                 residuals[b.lead] = residual
         vectors.append(b)
@@ -212,8 +219,48 @@ def _vanishes(problem: BinaryProblem, b: NullVector) -> bool:
     return bool(((one + other) != 0).sum() == 0)
 
 
+def _residual(problem: BinaryProblem, b: NullVector) -> Residual:
+    """The products of all rows with a vector, as doubles below one."""
+    dots: list[int] = []
+    factors: list[int] = []
+    for start in range(0, problem.n, CHUNK):
+        rows = np.arange(start, min(start + CHUNK, problem.n))
+        found = problem.exact_dots(b.vector, rows)
+        dots, factors = dots + found[0], factors + found[1]
+    # The factors are powers of two.
+    top, signs = max(factors), problem.y.astype(int).tolist()
+    products = [s * x * (top // f) for s, x, f in zip(signs, dots, factors, strict=True)]
+    bits = max(map(abs, products)).bit_length()
+    exact = bits < _RANGE and all((x // (x & -x)).bit_length() <= 53 for x in products if x)
+    column = np.array([x / (1 << bits) for x in products])
+    return Residual(column, bits + 1 - top.bit_length(), exact)
+
+
+def _exact_dependency(problem: BinaryProblem, b: NullVector, rows: Indices) -> NullVector | None:
+    """The integer vector, however long, that the vector approximates, or None if there is none."""
+    d, padded = problem.d, problem.padded
+    largest = max(map(abs, b.vector))
+    sizes = np.array([abs(x) / largest for x in b.vector[:d]]) * problem.column_top
+    inner = np.flatnonzero(sizes > _PRECISION * sizes.max())
+    # In centred columns the share of the offset is rounding only.
+    columns = np.append(inner, d) if padded else inner
+    if len(columns) > _TIED:
+        return None
+    part = problem.values[rows][:, inner]
+    part = part.toarray() if sparse.issparse(part) else part
+    distinct = np.unique(part, axis=0, return_index=True)[1]
+    some, _ = problem.integers(rows[np.sort(distinct)[: 4 * _TIED]], columns)
+    normals = null_space(some, len(columns))
+    if len(normals) != 1:
+        return None
+    vector = [0] * problem.width
+    for j, x in zip(columns.tolist(), normals[0], strict=True):
+        vector[j] = x
+    return NullVector(b.lead, tuple(vector)) if vector[b.lead] else None
+
+
 def weak_separator(problem: BinaryProblem, vectors: Sequence[NullVector]) -> list[int] | None:
-    """A combination of the vectors that has no row on the wrong side, and not all rows on it."""
+    """A combination of null vectors that is a weak separator of all rows, or None if not found."""
     for b in vectors:
         for sign in (1, -1):
             v = [sign * x for x in b.vector]

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.search.column_dependencies import Reduced
+from rosenblatt.theory.search.column_dependencies import NullVector, Reduced
 from rosenblatt.theory.search.exact_numbers import primitive
 from rosenblatt.theory.search.matrices import Floats, Indices
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.rounded_dependencies import NullVector
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 
 

@@ -22,14 +22,13 @@ import numpy as np
 
 from rosenblatt.theory.search.approximate_gordan import integer_weights
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError, TooSlowError
-from rosenblatt.theory.search.column_dependencies import Reduced
+from rosenblatt.theory.search.column_dependencies import NullVector, Reduced
 from rosenblatt.theory.search.decision import Decision, Proposal, combination, renumbered
 from rosenblatt.theory.search.exact_alternatives import separate, settle
 from rosenblatt.theory.search.exact_numbers import primitive
 from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.rounded_dependencies import NullVector, survives
 from rosenblatt.theory.search.single_column_separators import ColumnSeparator, column_separators
 from rosenblatt.theory.search.working_set_search import explore
 
@@ -160,7 +159,7 @@ def _by_fewer_columns(
     with suppress(TooSlowError):
         inner = decide(changed.problem, clock, False if changed.rounded else minimal, weakly)
         found = _in_original_columns(inner, changed)
-        if not changed.rounded or survives(problem, inner, changed, found.weights):
+        if not changed.rounded or _holds_unrounded(problem, inner, changed, found.weights):
             return found
     return None
 
@@ -173,12 +172,27 @@ def _in_original_columns(decision: Decision, changed: Reduced) -> Decision:
         for b in decision.null_vectors
     ]
     if decision.balance is not None:
-        # Columns that are zero in these rows need no entry; the checker adds them.
-        left_out = [b for b in changed.vectors if sum(x != 0 for x in b.vector) > 1]
-        vectors = [*left_out, *vectors]
+        vectors = [*(b for b in changed.vectors if not b.is_unit), *vectors]
     # Columns of the reduced problem are not columns of the data, and none of these separates alone:
     # `decide` looked for them first.
     return replace(decision, weights=weights, null_vectors=tuple(vectors), columns=())
+
+
+def _holds_unrounded(
+    problem: BinaryProblem, decision: Decision, changed: Reduced, weights: tuple[int, ...] | None
+) -> bool:
+    """Whether a decision about rounded columns holds for the exact ones.
+
+    A balance leaves room for rounding; everything else is checked again.
+    """
+    if decision.verdict == "separable" and weights is not None:
+        return bool((problem.exact_signs(weights) > 0).all())
+    if decision.balance is None:
+        return decision.verdict == "undecided" and decision.contradiction is None
+    rows = np.array(decision.balance.rows, dtype=np.intp)
+    return (weights is None or problem.is_weak_separator(weights)) and not any(
+        problem.signs(changed.original(b.vector), rows).any() for b in decision.null_vectors
+    )
 
 
 def suggest(problem: BinaryProblem, clock: Clock) -> Decision:

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import linprog
 
 from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.decision import Proposal
-from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
+from rosenblatt.theory.search.matrices import Floats, Indices, append_column, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.squared_hinge_newton import fit
 
@@ -119,8 +118,8 @@ def _spread(part: Floats, columns: Indices, width: int) -> Floats:
 def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
     """The linear program: v, t and the dual values of the first m rows; the others are held."""
     k, held = Z.shape[1], Z.shape[0] - m
-    A = _with_column(-Z[:m], 1.0)
-    E = _with_column(Z[m:], 0.0) if held else None
+    A = append_column(-Z[:m], np.ones(m))
+    E = append_column(Z[m:], np.zeros(held)) if held else None
     goal, bounds = np.append(np.zeros(k), -1.0), [(-1.0, 1.0)] * k + [(0.0, None)]
     zeros, options = np.zeros(held) if held else None, solver_options(clock)
     result = linprog(goal, A, np.zeros(m), E, zeros, bounds, "highs-ds", options=options)
@@ -135,11 +134,3 @@ def solver_options(clock: Clock) -> dict[str, float]:
     options = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
     left = clock.left()
     return options if left is None else options | {"time_limit": left}
-
-
-def _with_column(Z: Any, value: float) -> Any:
-    """The matrix with one more constant column: the coefficients of t."""
-    column = np.full((Z.shape[0], 1), value)
-    if sparse.issparse(Z):
-        return sparse.hstack([Z, column], format="csr")
-    return np.hstack([Z, column])

@@ -30,17 +30,14 @@ def gram(A: Any) -> Floats:
     return np.asarray(sum(block.T @ block for block in blocks))
 
 
-def take_rows(A: Any, rows: Indices, pads: Floats | None = None) -> Any:
-    """A copy of some rows; if `pads` are given, each row is extended by its pad."""
-    part = A[rows]
-    if pads is None:
-        return part
+def append_column(A: Any, column: Floats) -> Any:
+    """The matrix with one more column, as a copy."""
     if not sparse.issparse(A):
-        return np.hstack([part, pads[:, None]])
-    index = A.indices.dtype
-    ends = np.arange(len(rows) + 1, dtype=index)
-    column = sparse.csr_array((pads, np.zeros(len(rows), index), ends), shape=(len(rows), 1))
-    return sparse.hstack([part, column], format="csr")
+        return np.hstack([A, column[:, None]])
+    n, index = A.shape[0], A.indices.dtype
+    ends = np.arange(n + 1, dtype=index)
+    last = sparse.csr_array((column, np.zeros(n, index), ends), shape=(n, 1))
+    return sparse.hstack([A, last], format="csr")
 
 
 def scale_rows(A: Any, factors: Floats) -> Any:

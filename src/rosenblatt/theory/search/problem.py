@@ -33,10 +33,10 @@ from rosenblatt.theory.search.matrices import (
     CHUNK,
     Floats,
     Indices,
+    append_column,
     column_top,
     scale_rows,
     squared_lengths,
-    take_rows,
 )
 from rosenblatt.theory.search.scaled_doubles import scale_doubles, scale_fractions
 
@@ -157,8 +157,9 @@ class BinaryProblem:
 
     def block(self, rows: Indices, signed: bool = True) -> Any:
         """Some rows in doubles with their pad, as a new dense array or CSR matrix."""
-        pads = np.broadcast_to(self._pads(), self.n)[rows] if self.padded else None
-        part = take_rows(self.approx, rows, pads)
+        part = self.approx[rows]
+        if self.padded:
+            part = append_column(part, np.broadcast_to(self._pads(), self.n)[rows])
         return scale_rows(part, self.y[rows]) if signed else part
 
     def integers(

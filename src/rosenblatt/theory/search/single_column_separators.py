@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.checker.certificate import ColumnRule
 from rosenblatt.theory.checker.input_data import fraction
 from rosenblatt.theory.search.exact_numbers import clear_denominators
 from rosenblatt.theory.search.matrices import CHUNK, column_extremes
@@ -31,10 +30,6 @@ class ColumnSeparator:
     direction: int
     threshold: Fraction
     strict: bool
-
-    def rule(self) -> ColumnRule:
-        """This separator in a certificate."""
-        return ColumnRule(self.column, self.direction, self.threshold)
 
     def exact_weights(self, width: int, padded: bool) -> list[int]:
         """The hyperplane of this rule in whole numbers."""

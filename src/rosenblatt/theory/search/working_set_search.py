@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 from rosenblatt.theory.search.approximate_gordan import MOST_COLUMNS, balance, round_weights
 from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.column_dependencies import (
+    NullVector,
     null_space_of,
     reduce_columns,
     weak_separator,
@@ -23,7 +24,6 @@ from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.descent import MOST_STEPS, descend
 from rosenblatt.theory.search.matrices import Floats, Indices, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.rounded_dependencies import NullVector
 from rosenblatt.theory.search.squared_hinge_newton import Descent, reweighted_newton
 
 # Numbers in the first working set; it has at least four rows per column.
@@ -144,12 +144,13 @@ class _WorkingSet:
         weights = None if weak is None else _balance_without_leads(self.problem, here, vectors)
         if weak is None or weights is None:
             return None
-        # Columns that are zero in these rows need no entry.
-        vectors = [b for b in vectors if sum(x != 0 for x in b.vector) > 1]
         kept = np.flatnonzero(weights)
-        rows, weights = here.rows[kept], weights[kept]
         return replace(
-            here, rows=rows, weights=weights, null_vectors=tuple(vectors), weak=tuple(weak)
+            here,
+            rows=here.rows[kept],
+            weights=weights[kept],
+            null_vectors=tuple(b for b in vectors if not b.is_unit),
+            weak=tuple(weak),
         )
 
     def _balanced(self, losses: Floats) -> Floats | None:
