@@ -275,7 +275,7 @@ class Budget(CountedByScores):
 
     def restart_average(self) -> None:
         """Not supported: an average needs all updates of the run."""
-        raise NotImplementedError("a budget forgets what an average is made of")
+        raise NotImplementedError("a learner on a budget has no average")
 
     def state(self) -> DualState:
         """The state, from which a new learner can continue."""

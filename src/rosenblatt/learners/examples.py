@@ -162,7 +162,7 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = N
     """
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     if not hasattr(X, "indptr"):
-        if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may lie on a GPU
+        if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may be on a GPU
             X = np.ascontiguousarray(X)
         return Examples(Dense(X), codes, omega, X.shape[1], sets=sets)
     return Examples(csr_rows(X), codes, omega, X.shape[1], sets=sets)

@@ -202,7 +202,7 @@ class FamilyPart(Part):
         """The averaging sums (problems, features)."""
         return self._wide(self.sums_, 1)[:, : self.learner.n_features, 0]
 
-    def forget(self) -> None:
+    def restart_average(self) -> None:
         """Start the average at the next step."""
         self.sums_ = self._no_sums()
         self.book[BIAS_SUM] = self.book[CLOCK] = self.book[SCALES] = 0.0

@@ -370,7 +370,7 @@ class Linear(CountedByScores):
         """Start the average at the next step."""
         self._average = None
         for part in self.parts:
-            part.forget()
+            part.restart_average()
 
     def idle(self, weight: float) -> None:
         """Advance the clock without learning, while only one class is known."""

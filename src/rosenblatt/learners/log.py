@@ -58,14 +58,7 @@ class Log:
         return self[self.taus > 0]
 
     def in_copies(self) -> Log:
-        """The log in the order of time, with one line per copy of a row.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0]), np.array([0]), np.array([-2.5]), np.array([3.0]))
-        >>> log.in_copies().taus, log.in_copies().times
-        (array([-1. , -1. , -0.5]), array([3., 4., 5.]))
-        """
+        """The log in the order of time, with one line per copy of a row."""
         copies = np.maximum(1, np.ceil(np.abs(self.taus))).astype(np.int64)
         lines = self[np.repeat(np.arange(len(self)), copies)]
         number = np.arange(len(lines)) - np.repeat(np.cumsum(copies) - copies, copies)
@@ -74,40 +67,18 @@ class Log:
         return lines[np.argsort(lines.times, kind="stable")]
 
     def coefficients(self, n_problems: int, n_rows: int) -> Array:
-        """The dual coefficients (problems, rows) of the last weights.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -3.0]), np.array([0., 1.]))
-        >>> log.coefficients(1, 2)
-        array([[ 0., -2.]])
-        """
+        """The dual coefficients (problems, rows) of the last weights."""
         out = np.zeros((n_problems, n_rows))
         np.add.at(out, (self.problems, self.rows), self.taus)
         return out
 
     def by_row(self) -> tuple[Array, Log]:
-        """The distinct rows, sorted, and the log with indices of these as rows.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0, 0]), np.array([7, 3]), np.array([1.0, 1.0]), np.array([0., 1.]))
-        >>> rows, placed = log.by_row()
-        >>> rows, placed.rows
-        (array([3, 7]), array([1, 0]))
-        """
+        """The distinct rows, sorted, and the log with indices of these as rows."""
         rows, places = np.unique(self.rows, return_inverse=True)
         return rows, replace(self, rows=places)
 
     def averaged(self, n_rows: int, clock: Array) -> Array:
-        """The dual coefficients of the average of the weights over all steps.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0]), np.array([0]), np.array([1.0]), np.array([3.0]))
-        >>> log.averaged(1, clock=np.array([4.0]))
-        array([[0.25]])
-        """
+        """The dual coefficients of the average of the weights over all steps."""
         sizes = np.abs(self.taus)
         lags = sizes * self.times  # the rule for at most one copy
         for line in np.flatnonzero(sizes > 1.0).tolist():
@@ -164,13 +135,7 @@ class DualState:
 
     @classmethod
     def zero(cls, problems: int, seed: int | None = None) -> DualState:
-        """The state before learning.
-
-        Examples
-        --------
-        >>> len(DualState.zero(3).log)
-        0
-        """
+        """The state before learning."""
         zeros, counts = np.zeros(problems), np.zeros(problems, np.int64)
         removals = dict(np.random.PCG64(seed).state)
         return cls(

@@ -197,7 +197,7 @@ class Part:
     def _used(self, array: Array) -> Array:
         return array if self.learner.dense else array[: self.learner.n_features]
 
-    def forget(self) -> None:
+    def restart_average(self) -> None:
         """Start the average at the next step."""
         self.U, self.mean = np.empty(0), None
         self.deferred.clear()

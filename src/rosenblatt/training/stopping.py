@@ -12,7 +12,7 @@ from rosenblatt.training.state import Progress
 def reason(
     record: Epoch, plan: Plan, progress: Progress, *, finished: bool, repeats: bool, cycles: bool
 ) -> str | None:
-    """Why the run ends with this epoch, or None if it goes on.
+    """Why the run ends with this epoch, or None if it continues.
 
     Parameters
     ----------
