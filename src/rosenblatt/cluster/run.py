@@ -20,10 +20,11 @@ from rosenblatt.data import Features
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED
+from rosenblatt.learners.rates import Rarity
 from rosenblatt.models.model import Model
 from rosenblatt.training import Plan, Progress
 
