@@ -45,27 +45,31 @@ class SignedRows:
 
         With coefficients, each times its coefficient and the common denominator.
         """
-        owner, columns, numbers, scales = _entries(self.values[list(rows)])
-        factors = self.sides[list(rows)].astype(object)
-        if coefficients is not None:
-            factors *= np.array(coefficients, dtype=object) * (lcm(*scales) // scales)
+        owner, columns, numbers, pads, _ = self._scaled(rows, coefficients)
         matrix = np.zeros((len(rows), self.d + int(self.padded)), dtype=object)
-        matrix[owner, columns] = numbers * factors[owner]
+        matrix[owner, columns] = numbers
         if self.padded:
-            matrix[:, self.d] = scales * factors
+            matrix[:, self.d] = pads
         return matrix
 
     def combination(self, rows: Sequence[int], coefficients: Sequence[int]) -> tuple[Any, int]:
         """The sum of rows times integers: one integer per column, and their denominator."""
-        owner, columns, numbers, scales = _entries(self.values[list(rows)])
-        common = lcm(*scales)
-        factors = np.array(coefficients, dtype=object) * (common // scales)
-        factors *= self.sides[list(rows)].astype(object)
+        _, columns, numbers, pads, common = self._scaled(rows, coefficients)
         total = np.zeros(self.d + int(self.padded), dtype=object)
-        np.add.at(total, columns, numbers * factors[owner])
+        np.add.at(total, columns, numbers)
         if self.padded:
-            total[self.d] = (factors * scales).sum()
+            total[self.d] = pads.sum()
         return total, common
+
+    def _scaled(
+        self, rows: Sequence[int], coefficients: Sequence[int] | None
+    ) -> tuple[Any, Any, Any, Any, int]:
+        """The entries of some rows as for `signed`, their pads, and the common denominator."""
+        owner, columns, numbers, scales = _entries(self.values[list(rows)])
+        common, factors = lcm(*scales), self.sides[list(rows)].astype(object)
+        if coefficients is not None:
+            factors *= np.array(coefficients, dtype=object) * (common // scales)
+        return owner, columns, numbers * factors[owner], scales * factors, common
 
     def scores(self, weights: Sequence[int], bias: int) -> Iterator[tuple[int, int]]:
         """``side·(w·x + b)`` of every row as an integer, and its denominator."""
