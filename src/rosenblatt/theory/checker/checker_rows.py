@@ -134,12 +134,12 @@ def _ranges(part: Any) -> tuple[Any, Any]:
 
 
 def _largest(part: Any, factor: int) -> int:
-    """The largest absolute value times `factor`; 2^62 if some value is not an integer."""
+    """The largest absolute value, at least 1, times `factor`; 2^62 if one is not an integer."""
     values = part.data if sparse.issparse(part) else part
     kind = values.dtype.kind
     if kind == "O" or (kind == "f" and not np.array_equal(values, np.rint(values))):
         return 2**62
-    return max(int(values.max(initial=0)), -int(values.min(initial=0))) * factor
+    return max(1, int(values.max(initial=0)), -int(values.min(initial=0))) * factor
 
 
 def _entries(part: Any, used: Any = None) -> tuple[Any, Any, Any, Any]:
