@@ -217,23 +217,17 @@ class KernelPerceptron(DualModel):
         """
         with checks.untouched_on_failure(self):
             self._check_parameters()
-            continues = self.warm_start and hasattr(self, "state_")
-            if continues:
-                self._kernel.check_same(self)
-            known = self.classes_ if continues else np.empty(0)
-            on_cuda = _device.is_on_cuda(X)
+            continues, on_cuda = self.warm_start and hasattr(self, "state_"), _device.is_on_cuda(X)
+            known = self.classes_ if continues else None
             X, y = self._checked(_device.to_host(X), y, reset=not continues)
             device = _device.dual_device(self, X, on_cuda)
             targets = Targets.of(y)
             self.classes_ = targets.classes
-            if continues and not np.array_equal(known, self.classes_):
-                raise ValueError(
-                    f"warm_start goes on with the classes of the last fit, {known}, but y holds "
-                    f"{self.classes_}."
-                )
             omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
-            if not continues:
+            if continues:
+                self._check_continues(known)
+            else:
                 given = checks.check_weights(sample_weight, len(y))
                 self._kernel = ModelKernel.by_rows(self, X, given)
                 X = X.astype(self._kernel.dtype, copy=False)
@@ -256,6 +250,15 @@ class KernelPerceptron(DualModel):
                 self._calibrate_on(self._scores_of(held.X), held.codes, anew=True)
         checks.warn_of_budget(self)
         return self
+
+    def _check_continues(self, known: Any) -> None:
+        """Refuse a warm start with another kernel or other classes than those known."""
+        self._kernel.check_same(self)
+        if not np.array_equal(known, self.classes_):
+            raise ValueError(
+                f"warm_start goes on with the classes of the last fit, {known}, but y holds "
+                f"{self.classes_}."
+            )
 
     @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
