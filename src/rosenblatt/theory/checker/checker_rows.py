@@ -76,7 +76,7 @@ class SignedRows:
         require(len(weights) == self.d, "the hyperplane has another number of columns")
         require(self.padded or bias == 0, "an offset where none is allowed")
         w = np.array(weights, dtype=object)
-        total = sum(map(abs, weights)) + abs(bias)
+        total = max(1, sum(map(abs, weights)) + abs(bias))
         for rows, part in self._chunks():
             if _largest(part, total) < 2**62:
                 whole, scales = part.astype(np.int64), np.ones(len(rows), dtype=np.int64)
