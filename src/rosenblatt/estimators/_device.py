@@ -161,7 +161,7 @@ def _choose(device: str | None, on_cuda: bool, dense: bool, is_large: bool) -> s
 
 
 def _is_large(problems: int, cells: int) -> bool:
-    """Whether training of linear models on X of so many cells is faster on a GPU."""
+    """Whether training of linear models on X with this many cells is faster on a GPU."""
     return problems >= _MIN_PROBLEMS and cells * problems >= _MIN_PRODUCTS
 
 

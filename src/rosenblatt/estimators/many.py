@@ -101,7 +101,7 @@ class Fits:
     def best_index(self) -> int:
         """The number of the setting with the best mean test score, the first if there are ties."""
         if "mean_test_score" not in self.results:
-            raise AttributeError("Without cv nothing was held out to choose by: give cv=5, say.")
+            raise AttributeError("Without cv no rows were held out to choose by: give cv=5, say.")
         return int(np.argmax(self.results["mean_test_score"]))
 
     @property
