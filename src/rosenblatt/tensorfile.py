@@ -14,18 +14,10 @@ import numpy.typing as npt
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.files import atomic_write
 
-_KINDS = {
-    np.dtype(np.float32): "F32",
-    np.dtype(np.float64): "F64",
-    np.dtype(np.uint32): "U32",
-    np.dtype(np.int32): "I32",
-    np.dtype(np.uint64): "U64",
-    np.dtype(np.int64): "I64",
-    np.dtype(np.uint8): "U8",
-    np.dtype(np.int8): "I8",
-    np.dtype(np.uint16): "U16",
-    np.dtype(np.float16): "F16",
-}
+# What checking the content of a damaged file may raise.
+CONTENT_ERRORS = (
+    ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
 _KEY, _SEAL = "rosenblatt", "checksum"
 
 
@@ -60,7 +52,7 @@ def _head(laid: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> byt
     header: dict[str, Any] = {"__metadata__": {_KEY: plain, _SEAL: _checksum(plain, laid)}}
     for name, array in laid.items():
         header[name] = {
-            "dtype": _KINDS[array.dtype.newbyteorder("=")],
+            "dtype": f"{array.dtype.kind.upper()}{8 * array.itemsize}",
             "shape": list(array.shape),
             "data_offsets": [start, start + array.nbytes],
         }
@@ -101,16 +93,7 @@ def read(
             texts = file.metadata() or {}
             about = json.loads(texts[_KEY])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (
-        SafetensorError,
-        OSError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        RecursionError,
-        OverflowError,
-    ) as error:
+    except (SafetensorError, OSError, *CONTENT_ERRORS) as error:
         reason = "its header is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file: {reason}") from None
     if not isinstance(about, dict):

@@ -115,18 +115,13 @@ class DaskEngine(Engine):
         homes = [f"{task.home.file.path}:{task.home.start}" if task.home else "" for task in tasks]
         most = {worker: -(-len(tasks) * n // total) for worker, n in threads.items()}
         load: Counter[str] = Counter()
-        chosen = [self._homes.get(home, "") for home in homes]
-        for i, worker in enumerate(chosen):
-            if worker not in most or load[worker] >= most[worker]:
-                chosen[i] = ""
-            else:
-                load[worker] += 1
-        for i, worker in enumerate(chosen):
-            if not worker:
-                chosen[i] = min(sorted(threads), key=lambda w: (load[w] + 1) / threads[w])
-                load[chosen[i]] += 1
-        self._homes |= dict(zip(homes, chosen, strict=True))
-        return chosen
+        for home in homes:
+            worker = self._homes.get(home, "")
+            if load[worker] >= most.get(worker, 0):
+                worker = min(sorted(threads), key=lambda w: (load[w] + 1) / threads[w])
+            load[worker] += 1
+            self._homes[home] = worker
+        return [self._homes[home] for home in homes]
 
     def _until_done(self, futures: list[Any]) -> Iterator[int]:
         """The number of finished futures, several times per second, until all are or one fails."""

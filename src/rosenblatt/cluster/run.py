@@ -214,10 +214,6 @@ class ShardedRows:
         pairs = zip(found.leaves, found.rows, strict=True)
         self.held = [int(is_held_out(leaf.first, n, held_out, seed).sum()) for leaf, n in pairs]
 
-    def near_rows(self) -> int:
-        """The number of first rows that have near features only."""
-        return self.found.near
-
     def validation_error(self, learner: MixedLearner, averaged: bool) -> float:
         """The share of wrong predictions on validation rows; NaN if there are none."""
         if self.valid is not None:

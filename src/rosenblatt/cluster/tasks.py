@@ -67,16 +67,9 @@ def rates_at(rates: np.ndarray, features: np.ndarray) -> np.ndarray:
 class OpenShard:
     """A shard opened by a task: its rows, and a learner of its features at the broadcast weights.
 
-    It is the data of a run over the shard (:class:`rosenblatt.training.order.Data`).
-
-    Attributes
-    ----------
-    examples : Examples
-    visited, held_out : arrays of uint64
-        The rows of positive weight that are learned from, and that are held out.
-    start : dict
-        The weights (features, problems) and biases of all shards, as they were broadcast.
-    learner : Linear
+    It is the data of a run over the shard (:class:`rosenblatt.training.order.Data`). Rows of
+    positive weight are `visited` or `held_out`. `start` holds the broadcast weights (features,
+    problems) and biases, of the features of all shards.
     """
 
     repeats, visits_all = False, True

@@ -6,7 +6,6 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,32 +33,30 @@ def trained_model(run: FileRun) -> Model:
     """The current model of a run."""
     several = run.source.features.separator is not None
     classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
-    with ThreadPoolExecutor(1) as helper:
-        fingerprint = helper.submit(run.source.fingerprint)
-        weights, bias = _chosen(run)
-        state = _state(run)
-        places, take = _used(weights, state)
-        columns, weights = take(run.rows.numbering.columns[: len(weights)]), turn(take(weights))
-        state |= {name: turn(take(state[name])) for name in ("W", "U") if name in state}
-        state["bias"] = turn(state["bias"])
-        if run.rows.rarity is not None:
-            state["scale"] = run.rows.rarity.of_places(places)
-        return Model(
-            classes=classes,
-            features=run.source.features,
-            columns=np.array(columns),
-            weights=np.ascontiguousarray(weights),
-            bias=np.array(turn(bias), dtype=np.float64),
-            parameters=asdict(run.settings)
-            | {"stop_reason": run.stop_reason}
-            | ({"tuning": run.tuning} if run.tuning else {}),
-            history=[_epoch_record(asdict(epoch)) for epoch in run.history],
-            words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
-            state={name: np.ascontiguousarray(array) for name, array in state.items()},
-            fingerprint=fingerprint.result(),
-            calibration=run.held_out.calibration,
-            threshold=run.held_out.threshold,
-        )
+    weights, bias = _chosen(run)
+    state = _state(run)
+    places, take = _used(weights, state)
+    columns, weights = take(run.rows.numbering.columns[: len(weights)]), turn(take(weights))
+    state |= {name: turn(take(state[name])) for name in ("W", "U") if name in state}
+    state["bias"] = turn(state["bias"])
+    if run.rows.rarity is not None:
+        state["scale"] = run.rows.rarity.of_places(places)
+    return Model(
+        classes=classes,
+        features=run.source.features,
+        columns=np.array(columns),
+        weights=np.ascontiguousarray(weights),
+        bias=np.array(turn(bias), dtype=np.float64),
+        parameters=asdict(run.settings)
+        | {"stop_reason": run.stop_reason}
+        | ({"tuning": run.tuning} if run.tuning else {}),
+        history=[_epoch_record(asdict(epoch)) for epoch in run.history],
+        words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
+        state={name: np.ascontiguousarray(array) for name, array in state.items()},
+        fingerprint=run.source.fingerprint(),
+        calibration=run.held_out.calibration,
+        threshold=run.held_out.threshold,
+    )
 
 
 def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
@@ -105,10 +102,7 @@ def _words(
     pulls = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
     tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
     wanted = columns[np.concatenate(tops)].tolist()
-    table = run.source.first_table()
-    if table is not None:
-        table = table.slice(0, run.rows.near_rows())
-    spelled = run.source.features.names(table, wanted)
+    spelled = run.source.features.names(run.source.first_table(), wanted)
     return {
         name: [
             (spelled[int(columns[i])], round(float(pull[i]), 6))

@@ -41,11 +41,7 @@ def size_of(arrays: Arrays) -> int:
 
 
 def pack(name: str, array: Array, base: Array | None = None) -> Arrays:
-    """The smallest form of an array.
-
-    >>> sorted(pack("w", np.array([0, 0, 1.5] + [0] * 99, np.float32)))
-    ['w.places', 'w.values']
-    """
+    """The smallest form of an array."""
     forms = [{name: array}]
     if array.size:
         differs = _differs(array, base)
@@ -226,12 +222,7 @@ def _from_bytes(coded: Array) -> Array:
 
 
 def pack_weights(weights: Array, precision: str) -> Arrays:
-    """Weights in float16 or int8, in their smallest form.
-
-    >>> weights = np.array([[2.0], [-0.5], [0.0]], np.float32)
-    >>> unpack_weights(pack_weights(weights, "int8"), weights.shape).ravel().round(3)
-    array([ 2.   , -0.508,  0.   ], dtype=float32)
-    """
+    """Weights in float16 or int8, in their smallest form."""
     scale = np.abs(weights).max(axis=0, initial=0.0).astype(np.float32)
     unit = weights / np.where(scale > 0, scale, 1.0)
     if precision == "int8":
