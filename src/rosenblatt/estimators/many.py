@@ -169,11 +169,8 @@ def fit_many(
         folds = list(check_cv(cv, labels, classifier=True).split(np.zeros((n, 1)), labels))
     weights = np.broadcast_to(checks.check_weights(sample_weight, n), n)
     jobs = [(clone(model), np.asarray(train)) for model in settings for train, _ in folds]
-    if labels.ndim == 2 and device == "cuda":
-        raise ValueError("device='cuda' is for one class per row, but y is an indicator matrix.")
-    models, where = [model for model, _ in jobs], "cpu"
-    if labels.ndim == 1:
-        where = _device.device_of_many(device, X, len(np.unique(labels)), models)
+    models = [model for model, _ in jobs]
+    where = _device.device_of_many(device, X, labels, models)
     X = _device.upload(X) if where == "cuda" else X
     _fit(jobs, X, labels, weights, where, threads_of(n_jobs))
     by_setting = [models[i : i + len(folds)] for i in range(0, len(models), len(folds))]
