@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,39 +113,36 @@ def _table(
     head, path = reader.head(), reader.files[0]
     chosen = label_name(label, head.column_names, path)
     others = [column for column in head.column_names if column != chosen]
-    first, naming = head.column_names[0], None
+    first, name_column = head.column_names[0], None
     if row_names and first != chosen and len(to_numbers(head[first])[1]):
-        naming = others.pop(0)
+        name_column = others.pop(0)
     if not others:
         raise DataError("expected at least one column of numbers beside the label", path=path)
 
-    def converted(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
+    def read(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
         chunk = piece()
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
         numbers = [_numbers(chunk, name) for name in others]
-        rows = (
-            [] if naming is None else trimmed_strings(chunk.table[naming]).fill_null("").to_pylist()
-        )
-        return numbers, label_strings(chunk.table[chosen]).to_pylist(), rows
+        labels = label_strings(chunk.table[chosen]).to_pylist()
+        if name_column is None:
+            return numbers, labels, []
+        return numbers, labels, trimmed_strings(chunk.table[name_column]).fill_null("").to_pylist()
 
-    cells: list[list[np.ndarray]] = [[] for _ in others]
-    labels: list[str] = []
-    names: list[str] = []
-    wanted = [*others, chosen, *([naming] if naming else [])]
-    for numbers, more_labels, more_names in in_order(reader.pieces(wanted), converted):
-        labels += more_labels
-        names += more_names
-        for parts, column in zip(cells, numbers, strict=True):
-            parts.append(column)
-        _check_size(len(labels), len(others), most_cells, path)
+    parts, rows = [], 0
+    wanted = [*others, chosen, *([name_column] if name_column else [])]
+    for part in in_order(reader.pieces(wanted), read):
+        parts.append(part)
+        rows += len(part[1])
+        _check_size(rows, len(others), most_cells, path)
+    numbers, labels, names = zip(*parts, strict=True)
     return Arrays(
-        _stack([np.concatenate(parts) for parts in cells]),
-        _plain_labels(labels),
+        _stack([np.concatenate(column) for column in zip(*numbers, strict=True)]),
+        _plain_labels(list(chain.from_iterable(labels))),
         tuple(others),
         chosen,
         reader.header is not False,
-        None if naming is None else tuple(names),
+        None if name_column is None else tuple(chain.from_iterable(names)),
     )
 
 

@@ -198,12 +198,6 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
 
     `quoting` is the delimiter if line breaks within double quotes belong to values, as in CSV, or
     empty.
-
-    >>> import tempfile, pathlib
-    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
-    >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
-    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 6, quoting=",")]
-    [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
     """
     line, wanted, rest = 1, size, np.empty(0, dtype=np.uint8)
     while True:

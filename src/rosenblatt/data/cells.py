@@ -128,12 +128,12 @@ def is_stringlike(kind: pa.DataType) -> bool:
     )
 
 
-def cast_to_any(strings: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
-    """Strings cast to the first of `kinds` that all of them fit; None if they fit none."""
+def cast_to_any(cells: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
+    """Cells cast to the first of `kinds` that all of them fit; None if they fit none."""
     for kind in kinds:
         try:
-            return strings.cast(kind)
-        except pa.ArrowInvalid:
+            return cells.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     return None
 

@@ -35,16 +35,7 @@ def split_labels(cell: str, separator: str) -> list[str]:
 
 
 class LabelSets:
-    """Numbers for sets of class codes, in order of appearance, for rows with several labels.
-
-    Examples
-    --------
-    >>> sets = LabelSets()
-    >>> sets.number([2, 0]), sets.number([1]), sets.number([0, 2])
-    (0, 1, 0)
-    >>> sets.matrix(3).tolist()
-    [[True, False, True], [False, True, False]]
-    """
+    """Numbers for sets of class codes, in order of appearance, for rows with several labels."""
 
     def __init__(self, members: Iterable[Iterable[int]] = ()) -> None:
         self.members: list[tuple[int, ...]] = []

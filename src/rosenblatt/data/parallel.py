@@ -21,9 +21,6 @@ def in_order(
 
     Another thread iterates over the items. At most `spare` items more than there are threads are
     started ahead. Errors of `items` and `work` are raised in order.
-
-    >>> list(in_order(iter([3, 1, 2]), lambda n: n * n))
-    [9, 1, 4]
     """
     workers = min(most, os.cpu_count() or 1)
 

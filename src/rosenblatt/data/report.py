@@ -47,14 +47,6 @@ def describe(source: Source) -> list[ColumnReport]:
     """Reports on the columns of a source, the label first; empty for sparse formats.
 
     Examines the first 2,000 rows; iteration still starts with them.
-
-    >>> from rosenblatt.data import open
-    >>> frame = {"label": ["a", "b"] * 20, "x": [1, 2] * 20, "y": [0] * 40}
-    >>> for column in describe(open(frame)):
-    ...     print([column.name, column.kind, column.values, column.remark])
-    ['label', 'label', 2, '']
-    ['x', 'number', 2, '']
-    ['y', 'number', 1, 'the same value in all of the first 40 rows']
     """
     head = source.first_rows()
     if head is None:
@@ -104,7 +96,9 @@ def _column(
     values = len(set(present))
     about = ""
     if kind == "number":
-        about = _range(to_numbers(column, missing)[0])
+        numbers = to_numbers(column, missing)[0]
+        known = numbers[~np.isnan(numbers)]
+        about = f"{known.min():g} to {known.max():g}" if len(known) else ""
     elif kind == "date":
         times = to_times(column, missing)[0]
         known = times[~np.isnat(times)].astype("datetime64[D]")
@@ -114,11 +108,6 @@ def _column(
     return ColumnReport(
         name, kind, rows, values, rows - len(present), example[:_EXAMPLE_LENGTH], about, remark
     )
-
-
-def _range(numbers: np.ndarray) -> str:
-    present = numbers[~np.isnan(numbers)]
-    return f"{present.min():g} to {present.max():g}" if len(present) else ""
 
 
 def _remark(name: str, kind: str, present: list[str], values: int) -> str:
