@@ -42,7 +42,7 @@ class DaskEngine(Engine):
             client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
         except TimeoutError:
             raise WorkerError(_no_workers(client)) from None
-        super().__init__(lambda: client, sum(client.nthreads().values()), None, owned)
+        super().__init__(client.get_executor, sum(client.nthreads().values()), None, owned)
         self.client = client
         self.dashboard = str(getattr(client, "dashboard_link", "") or "")
         self._homes: dict[str, str] = {}  # the worker that holds the rows of a part of a file

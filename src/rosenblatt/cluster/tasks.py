@@ -126,7 +126,7 @@ def fresh_state(weights: np.ndarray, bias: np.ndarray) -> State:
 
 
 def epoch_sum(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, epoch: int
+    leaves: tuple[Leaf, ...], common: Broadcast, weights: Broadcast, folder: str | None, epoch: int
 ) -> Delta:
     """The weight changes of one epoch on each of some shards, a subtree, summed."""
 
@@ -184,7 +184,7 @@ def epoch_delta(
 
 
 def held_out_scores(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, whole: bool
+    leaves: tuple[Leaf, ...], common: Broadcast, weights: Broadcast, folder: str | None, whole: bool
 ) -> list[np.ndarray]:
     """The scores, class codes and weights of held-out rows of some shards, or of all rows."""
     found = []
@@ -196,7 +196,7 @@ def held_out_scores(
 
 
 def errors(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, whole: bool
+    leaves: tuple[Leaf, ...], common: Broadcast, weights: Broadcast, folder: str | None, whole: bool
 ) -> np.ndarray:
     """The weight of wrong predictions and of all, on held-out rows of some shards or all rows."""
     sums = []
