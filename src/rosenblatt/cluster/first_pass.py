@@ -18,9 +18,9 @@ from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
 from rosenblatt.estimators.file_rows import rarity_of_model
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
-from rosenblatt.learners.rates import SAMPLE, rarity_by
+from rosenblatt.learners.rates import SAMPLE, Rarity, packed_frequencies, rarity_by
 from rosenblatt.models.model import Model
 
 
@@ -67,21 +67,7 @@ def _column_frequencies(
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
     """Of the first rows: how many, their columns, how many rows have each, its sum of squares."""
     n = min(most, len(packed.bases))
-    near, far, rest = (int(end) for end in packed.pointers[n])
-    lengths: Any = np.diff(packed.pointers[: n + 1].astype(np.int64), axis=0)
-    squares = packed.bases[:n].astype(np.float64) ** 2
-    places = np.concatenate(
-        [packed.near[:near].astype(np.int64), packed.far[:far], packed.columns[:rest]]
-    )
-    values = np.concatenate(
-        [
-            np.repeat(squares, lengths[:, 0]),
-            np.repeat(squares, lengths[:, 1]),
-            packed.values[:rest].astype(np.float64) ** 2,
-        ]
-    )
-    frequencies = np.bincount(places, minlength=len(columns))
-    sums = np.bincount(places, weights=values, minlength=len(columns))
+    frequencies, sums = packed_frequencies(packed, n, len(columns))
     met = np.flatnonzero(frequencies)
     met = met[np.argsort(columns[met])]
     return n, columns[met], frequencies[met].astype(np.int64), sums[met]

@@ -27,8 +27,9 @@ from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import acquire_lock, remove_leftovers
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.files import reporting_damage
 from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns

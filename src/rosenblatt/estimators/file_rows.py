@@ -13,10 +13,10 @@ from rosenblatt.counts import counted
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.rates import SAMPLE, rarity_of
+from rosenblatt.learners.rates import SAMPLE, Rarity, rarity_of
 from rosenblatt.models.model import Model
 from rosenblatt.training.order import shuffled
 from rosenblatt.training.state import Progress

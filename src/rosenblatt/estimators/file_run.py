@@ -16,8 +16,8 @@ from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.estimators.trained_model import trained_model
-from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State
 from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress

@@ -25,15 +25,8 @@ class DeviceDual(Logged):
     """Perceptrons in the feature space of a kernel, on the GPU.
 
     The scores of all rows are kept in double precision. A walk goes through a block of rows with
-    their Gram matrix, then adds its corrections to the scores of all rows.
-
-    Parameters
-    ----------
-    problems : Problems
-    gram : DeviceGram
-        The Gram entries of the rows, which are the `examples` of a walk.
-    state : DualState or None
-        The state to start from.
+    their Gram matrix, then adds its corrections to the scores of all rows. The `examples` of a walk
+    are the rows of `gram`.
     """
 
     def __init__(
@@ -148,7 +141,7 @@ class DualWalk:
         self.G = xp.empty((size, size), learner.gram.dtype)
         self.eta, self.counts = xp.ones(1), xp.zeros(n + 2, np.uint64)
         self.row_updates = xp.zeros((1, size), np.uint32)
-        self.moves = xp.empty((1, 3, max(2, learner.problems.n_classes)))
+        self.scratch = xp.empty((1, 3, max(2, learner.problems.n_classes)))
         self.walks = 0
         self._graph: Any = None
 
@@ -244,7 +237,7 @@ class DualWalk:
         if learner.problems.joint:
             threads = max(32, 1 << (n - 1).bit_length())
             classes = int32(learner.problems.n_classes)
-            arguments = (*block, classes, codes, *shared, *lists, self.moves)
+            arguments = (*block, classes, codes, *shared, *lists, self.scratch)
             self._launch("walk_joint", (1, 1), (threads, 1), arguments)
             return
         timed = int32(self.weighted or self.is_pairwise)

@@ -7,8 +7,7 @@ import numpy as np
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.parts import tally_of
-from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.protocol import Array
 
 
 class BoundWalk:
@@ -24,7 +23,7 @@ class BoundWalk:
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner, self._walks, self._settles = learner, [], []
         rooms = [part.room_for(len(order)) for part in learner.parts]
-        self._tallies = [tally_of(part.classes, Limits()) for part in learner.parts]
+        self._tallies = [part.tally() for part in learner.parts]
         self._scores = [part.scores(seen) for part, seen in zip(learner.parts, rooms, strict=True)]
         lazy = learner.averaging and learner.is_perceptron
         for part, seen, tally in zip(learner.parts, rooms, self._tallies, strict=True):

@@ -35,7 +35,7 @@ from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log
 from rosenblatt.learners.problems import CountedByScores, Problems
-from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits, Tally
 
 POLICIES = ("random", "oldest", "project")
 BEARABLE = 15.0 / 32.0  # of what each update gains, as much may be lost by removals
@@ -129,7 +129,7 @@ class Budget(CountedByScores):
         examples: Examples,
         order: Array,
         etas: Array = ONE,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: Limits = NO_LIMITS,
     ) -> Tally:
         """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
         at = updates = corrected = 0

@@ -21,7 +21,7 @@ from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log, Moment
 from rosenblatt.learners.problems import CountedByScores, Problems
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 
 
 class Logged(CountedByScores):
@@ -114,7 +114,6 @@ class Dual(Logged):
         super().__init__(problems, gram, state)
         self.epochs, n, state = epochs, len(problems), self._begun
         self.clock, self.squares = state.clock.copy(), state.squares.copy()
-        self._rule, self._scratch = np.array(problems.thresholds), np.empty(n)
         self._pending: list[Log] = []
         self._n_pending = 0
         # The scores of each problem, then those when the epoch began; without pending updates.
@@ -126,7 +125,7 @@ class Dual(Logged):
         examples: Examples,
         order: Array,
         etas: Array = ONE,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: Limits = NO_LIMITS,
     ) -> Tally:
         """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
         self._open(order)
@@ -142,9 +141,9 @@ class Dual(Logged):
             labels, omega = self._labels(examples, rows if G is None else None)
             kernel = kernels.walk_joint if joint else kernels.walk
             visits, written, more, some = kernel(
-                *block, labels, omega, self._rule, limits.updates - updates,
+                *block, labels, omega,
+                np.array([*self.problems.thresholds, limits.updates - updates], np.float64),
                 (self.clock, self.squares), (found, places), seen,
-                *((self._scratch,) if joint else ()),
             )  # fmt: skip
             check_finite(block[2])
             at, updates, corrected = at + visits, updates + more, corrected + some

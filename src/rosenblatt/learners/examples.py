@@ -75,6 +75,11 @@ class Examples:
         return self.rows.data.dtype if isinstance(self.rows, Csr) else np.dtype(np.float32)
 
     @property
+    def word(self) -> np.dtype[Any]:
+        """The unsigned integers as wide as the numbers of the rows."""
+        return np.dtype(f"u{self.dtype.itemsize}")
+
+    @property
     def stored(self) -> int:
         """How many numbers the rows hold."""
         if isinstance(self.rows, Dense):
@@ -271,9 +276,7 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     chosen = np.arange(n, dtype=np.uint64)
     if omega.size > 1:
         chosen = chosen[omega > 0]
-    first, second = key_multipliers(
-        examples.n_features, np.dtype(f"u{examples.dtype.itemsize}")
-    )  # fmt: skip
+    first, second = key_multipliers(examples.n_features, examples.word)
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
     key = (_keys(examples, chosen, first)[0] if keys is None else keys[chosen]) ^ labels
     by_key = np.argsort(key)
@@ -298,15 +301,18 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
 
 
 def _keys(examples: Examples, chosen: Array, multipliers: Array) -> tuple[Array, Array]:
-    """A number for each row that tells rows apart but for a power of two, and one for that."""
-    rows, (out, tops) = examples.rows, np.empty((2, chosen.size), multipliers.dtype)
-    if isinstance(rows, Dense):
-        words: Any = Dense(rows.X.reshape(-1).view(multipliers.dtype))
-    else:
-        assert isinstance(rows, Csr), "rows are told apart before they are packed"
-        words = rows._replace(data=rows.data.view(multipliers.dtype))
-    row_keys.keys(words, chosen, multipliers, out, tops)
+    """The hash keys of rows, and the bits of their largest magnitudes."""
+    out, tops = np.empty((2, chosen.size), multipliers.dtype)
+    row_keys.keys(row_words(examples.rows, multipliers.dtype), chosen, multipliers, out, tops)
     return out, tops
+
+
+def row_words(rows: Dense | Csr | Packed, word: np.dtype[Any]) -> Dense | Csr:
+    """Rows whose numbers are seen as unsigned integers, for the kernels that compute keys."""
+    if isinstance(rows, Dense):
+        return Dense(rows.X.reshape(-1).view(word))
+    assert isinstance(rows, Csr), "keys are computed before rows are packed"
+    return rows._replace(data=rows.data.view(word))
 
 
 def _same_as_next(examples: Examples, chosen: Array) -> Array:

@@ -26,7 +26,7 @@ from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.parts import Part
 from rosenblatt.learners.problems import groups_of
-from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State, Weights
 
 MOST_FEATURES = 2048  # of a full covariance: a matrix of 32 MB per problem, and its square per row
@@ -73,14 +73,14 @@ class Family(Linear):
 
     def _groups(self) -> list[tuple[tuple[int, int], int]]:
         if self.n_classes > 2 and self.multiclass == "ovr":
-            return [((family.REST, c), 1) for c in range(self.n_classes)]
+            return [((learn.REST, c), 1) for c in range(self.n_classes)]
         return groups_of(self.n_classes, self.multiclass, 1)
 
     def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
         return FamilyPart(self, classes, problems)
 
     def _limits(self, limits: Limits) -> Limits:
-        return limits if len(self.parts) == 1 else Limits()
+        return limits if len(self.parts) == 1 else NO_LIMITS
 
     def _is_updated(self, scores: Array, truth: Array, seen: list[Array]) -> Array:
         return np.logical_or.reduce([s[:, 1] > 0 for s in seen])
@@ -106,7 +106,7 @@ class FamilyPart(Part):
     """The cells of some problems of a member, see :mod:`rosenblatt.kernels.family_cells`.
 
     Averaging sums are always up to date here. ``classes`` are its negative class, or
-    :data:`~rosenblatt.kernels.family.REST`, and the positive class.
+    :data:`~rosenblatt.kernels.learn.REST`, and the positive class.
     """
 
     clock_row = CLOCK

@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.parts import ONE_RATE, Part, scored, tally_of
+from rosenblatt.learners.parts import ONE_RATE, Part, scored
 from rosenblatt.learners.problems import (
     CountedByScores,
     Problems,
@@ -21,7 +21,7 @@ from rosenblatt.learners.problems import (
     groups_of,
     rows_of_pairs,
 )  # fmt: skip
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 
 _MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
@@ -128,7 +128,7 @@ class Linear(CountedByScores):
         examples: Examples,
         order: Array,
         etas: Array = ONE,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: Limits = NO_LIMITS,
         predict_first: bool = False,
     ) -> Tally:
         """Visit the rows in this order and learn from each.
@@ -145,7 +145,7 @@ class Linear(CountedByScores):
         seen = [part.room_for(len(o)) for part, (_, o, _) in zip(self.parts, own, strict=True)]
         times = [part.clock for part in self.parts]
         limits = self._limits(limits)
-        tallies = [tally_of(part.classes, limits) for part in self.parts]
+        tallies = [part.tally(limits) for part in self.parts]
         calls = [
             (part.kernel, part.arguments(screened or e, o, rates, tally, s))
             for part, (e, o, rates), tally, s in zip(self.parts, own, tallies, seen, strict=True)
@@ -187,7 +187,7 @@ class Linear(CountedByScores):
     def _limits(self, limits: Limits) -> Limits:
         """The limits of a kernel call."""
         if len(self.parts) > 1:
-            return Limits()
+            return NO_LIMITS
         # A look at many classes costs as much as an epoch.
         return limits if self.kind == "one" else limits._replace(longest=UNLIMITED)
 

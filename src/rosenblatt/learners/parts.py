@@ -11,7 +11,7 @@ import numpy as np
 from rosenblatt.kernels import learn, measures
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State
 
 if TYPE_CHECKING:
@@ -99,15 +99,18 @@ class Part:
         """What the kernel takes that adds a walk to the averaging sums."""
         return (
             *examples.arrays, order, etas, seen, self.sums(), self.learner.rates, self.book,
-            self.learner.rule, tally_of(self.classes, Limits()), *self._scratch(),
+            self.learner.rule, self.tally(), *self._scratch(),
         )  # fmt: skip
 
+    def tally(self, limits: Limits = NO_LIMITS) -> Array:
+        """Limits and counts as the kernels keep them."""
+        tally = tally_of(self.classes, limits)
+        tally[learn.JOINT] = self.learner.kind == "joint"
+        return tally
+
     def _scratch(self) -> tuple[Any, ...]:
-        """How many classes learn, with the memory they need for that."""
-        if self.learner.kind == "one":
-            return ()
-        way = learn.Joint if self.learner.kind == "joint" else learn.Each
-        return (way(np.empty((3, self.problems))),)
+        """Scratch memory of the kernels for several classes."""
+        return () if self.learner.kind == "one" else (np.empty((3, self.problems)),)
 
     def defer(
         self, examples: Examples, order: Array, etas: Array, seen: Array, time: float, end: int
@@ -244,7 +247,7 @@ class Part:
         if bias == 0.0 and not self.W.any():  # at the start: all scores are zero
             return examples.weight_of(rows)
         _, codes, omega = examples.arrays
-        tally, quick = tally_of(self.classes, Limits()), examples.screened or examples.rows
+        tally, quick = self.tally(), examples.screened or examples.rows
         return float(
             measures.missed_by_one(quick, codes, omega, rows, self.W, bias, tally, enough, scratch)
         )
@@ -279,12 +282,12 @@ def scored(
     """The scores (rows, problems) of rows: a walk that never learns."""
     seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((4, bias.size))
     book[learn.BIAS] = bias
-    tally = tally_of((0, 1), Limits())
+    tally = tally_of((0, 1))
     kernel(*examples.arrays, order, ONE, W, ONE_RATE, book, NEVER, tally, seen, *scratch)
     return seen
 
 
-def tally_of(classes: tuple[int, int], limits: Limits) -> Array:
+def tally_of(classes: tuple[int, int], limits: Limits = NO_LIMITS) -> Array:
     """Limits and counts as the kernels keep them."""
     tally = np.zeros(learn.TALLY, np.int64)
     tally[learn.ALLOWED], tally[learn.RUN], tally[learn.LONGEST] = limits

@@ -30,6 +30,9 @@ class Limits(NamedTuple):
     longest: int = UNLIMITED
 
 
+NO_LIMITS = Limits()
+
+
 class Tally(NamedTuple):
     """What came of a walk.
 
