@@ -127,7 +127,7 @@ class LinearTraining(LinearModel):
             examples = replace(self._packed(examples), omega=merged, screened=found.screened)
             validate = None
             if X_val is not None:  # its rows may have columns that X does not have
-                others = examples.alike(X_val, held.codes, held.sets)
+                others = examples.in_same_layout(X_val, held.codes, held.sets)
                 validate = _error_on(others, np.arange(len(others)))
                 examples = replace(examples, n_features=others.n_features, columns=others.columns)
             elif out is not None:
