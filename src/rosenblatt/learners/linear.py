@@ -293,22 +293,15 @@ class Linear(CountedByScores):
         found = Weights(_joined(shown), np.concatenate(biases))
         if averaged:
             self._average = clock, found
-            if len(self.parts) > 1:
-                self._forget_means()  # they were copied
         return found
 
     def snapshot(self, averaged: bool = False) -> Weights:
         """A copy of the current weights, or of their average, in the layout of the learner."""
         weights, bias = self.weights(averaged)
         if averaged and self.is_perceptron:  # a new array: handed over, not copied
-            self._average = None
-            self._forget_means()
+            self._average = self.parts[0].mean = None
             return Weights(weights, bias)
         return Weights(weights.copy(order="K"), bias.copy())
-
-    def _forget_means(self) -> None:
-        for part in self.parts:
-            part.mean = None
 
     def is_at(self, snapshot: Weights) -> bool:
         """Whether the current weights equal those of a snapshot."""

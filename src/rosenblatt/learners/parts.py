@@ -156,6 +156,8 @@ class Part:
         W, bias = self._used(self.W), self.book[learn.BIAS]
         if not averaged:
             return W, bias
+        if len(self.learner.parts) > 1:  # the learner caches the average of all parts
+            return self._averaged(W, bias)
         key = len(W), self.clock
         found = self.mean  # other threads may score at the same time
         if found is None or found[0] != key:
