@@ -108,7 +108,7 @@ def _fit_blocks(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: li
     last = replace(last, weights=estimator._in_columns(last.weights))
     estimator._shown = Weights(np.array(estimator._in_columns(shown.weights)), np.array(shown.bias))
     own = made._learner
-    estimator._learner = own.like(last.weights.shape[1], own.dense)
+    estimator._learner = own.untrained(last.weights.shape[1], own.dense)
     estimator._learner.restore(last)
     estimator._progress, estimator._places = progress, None
     checks.describe_run(estimator, progress)
@@ -196,7 +196,7 @@ def make_template(
     if made.threshold == "auto":
         # The update of a block is mixed by the block's share.
         made.threshold = made.threshold_ * sum((n / sum(rows)) ** 2 for n in rows)
-    made._learner = made._new_learner(examples, len(classes)).like(0, examples.is_dense)
+    made._learner = made._new_learner(examples, len(classes)).untrained(0, examples.is_dense)
     return made
 
 
@@ -233,7 +233,7 @@ def block_epoch(
     if block.columns is not None:
         features = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)
         before = before[features]
-    learner = template._learner.like(len(before), block.examples.is_dense)
+    learner = template._learner.untrained(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
     learner.restore(fresh_state(before, start["bias"]))
     examples = block.examples

@@ -162,7 +162,7 @@ def _numbers(chunk: Chunk, name: str) -> np.ndarray:
     absent = np.flatnonzero(np.isnan(numbers))
     if len(absent):
         line = chunk.line_of(int(absent[0]))
-        message = "expected a number, found nothing or what is not finite"
+        message = "expected a number, found nothing, or one that is not finite"
         raise DataError(message, path=chunk.path, line=line, column=name)
     if pa.types.is_floating(kind) or not np.array_equal(numbers, np.floor(numbers)):
         return numbers

@@ -182,7 +182,7 @@ def weights_of(chunk: Chunk, name: str) -> np.ndarray:
     wrong = np.flatnonzero(~(weights >= 0))
     if len(wrong):
         row = int(wrong[0])
-        message = f"expected a weight, a number from 0 on, found {_shown(chunk, name, row)}"
+        message = f"expected a weight, which is not negative, found {_shown(chunk, name, row)}"
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
     return weights
 

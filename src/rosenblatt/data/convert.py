@@ -109,7 +109,7 @@ def _refuse_nested(schema: pa.Schema, format: str, path: str) -> None:
         if pa.types.is_nested(field.type):
             message = (
                 f"a cell of a .{format} file cannot hold {field.type}; write to a .jsonl, .parquet "
-                "or .arrow file, or take what is in it into columns of their own first"
+                "or .arrow file, or put its values into separate columns first"
             )
             raise DataError(message, path=path, column=field.name)
 

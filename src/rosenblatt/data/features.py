@@ -275,7 +275,7 @@ def _column_from(entry: Any) -> Column:
         and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
         and made.scale > 0
     ):
-        raise TypeError(f"no column: {entry!r:.200}")
+        raise TypeError(f"not a column: {entry!r:.200}")
     return made
 
 

@@ -125,7 +125,7 @@ def open(
     if found.separator is None:
         found = replace(found, separator=separator)
     elif separator is not None:
-        raise OptionError("labels in columns of their own have no use for a label separator")
+        raise OptionError("a label separator has no effect on indicator columns of labels")
     return Source(reader, found, True, classes, skip_bad_rows)
 
 
@@ -135,7 +135,7 @@ def _separator(reader: Reader, given: str | None) -> str | None:
         return " " if reader.has_several_labels() else None
     if reader.format in SPARSE or not given:
         what = f"{reader.format} rows have one label" if given else "it is empty"
-        raise OptionError(f"the label separator has no use: {what}")
+        raise OptionError(f"the label separator has no effect: {what}")
     if reader.format == "fasttext" and given != " ":
         raise OptionError("labels of fastText lines are separated by blanks: label_separator=' '")
     return given

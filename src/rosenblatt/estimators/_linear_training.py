@@ -127,7 +127,7 @@ class LinearTraining(LinearModel):
             examples = replace(self._packed(examples), omega=merged, screened=found.screened)
             validate = None
             if X_val is not None:  # its rows may have columns that X does not have
-                others = examples.alike(X_val, held.codes, held.sets)
+                others = examples.in_same_layout(X_val, held.codes, held.sets)
                 validate = _error_on(others, np.arange(len(others)))
                 examples = replace(examples, n_features=others.n_features, columns=others.columns)
             elif out is not None:
@@ -142,14 +142,14 @@ class LinearTraining(LinearModel):
             if self.calibrate is not None:
                 rows = X_val if out is None else X[out]
                 truth = held.truth() if out is None else targets.truth(out)
-                self._calibrate_on(_device.to_host(self._scores_of(rows)), truth, anew=True)
+                self._calibrate_on(_device.to_host(self._scores_of(rows)), truth, reset=True)
 
     def _screens(self) -> bool:
         """Whether the learner can skip rows by their copies in 8 bits."""
         return False
 
     def _survey(self, examples: Examples, X: Any) -> Survey:
-        """One look at all rows before training; NaN and infinity are refused."""
+        """One pass over all rows before training; NaN and infinity are refused."""
         if _device.is_on_cuda(X):  # checked there
             return Survey(True)
         n_classes, pairwise = len(self.classes_), self.multiclass_ == "ovo"
@@ -220,7 +220,7 @@ class LinearTraining(LinearModel):
         X, y, sample_weight
             As for :meth:`fit`.
         classes : array, default=None
-            Labels known in advance; only the first call looks at them. Of an indicator matrix one
+            Labels known in advance; only the first call uses them. For an indicator matrix one
             entry per column.
 
         Returns
@@ -273,7 +273,7 @@ class LinearTraining(LinearModel):
             self._describe_online()
             if scores_before is not None:
                 truth = y if y.ndim == 2 else np.searchsorted(self.classes_, y)
-                self._calibrate_on(scores_before, truth, anew=False)
+                self._calibrate_on(scores_before, truth, reset=False)
         predicted = np.full(len(y), -1)
         for rows, known, codes in guesses:
             predicted[rows] = np.append(np.searchsorted(self.classes_, known), -1)[codes]

@@ -126,7 +126,7 @@ def _plain_parameters(model: Classifier) -> dict[str, Any]:
 def _classes_from(about: About) -> np.ndarray:
     kind = _LABELS[about["label_kind"]]
     if not all(type(label) is kind for label in about["classes"]):
-        raise ValueError("the classes are not of the kind the file says")
+        raise ValueError("the classes are not of the type that the file names")
     return np.array(about["classes"], dtype=object if about["label_kind"] == "O" else kind)
 
 

@@ -71,8 +71,7 @@ class KernelPerceptron(DualModel):
         As for :class:`rosenblatt.Perceptron`; None: an epoch without a mistake or the budget ends
         a run.
     mistake, shuffle, max_updates
-        What a mistake is, the order of an epoch, and when to stop: as for
-        :class:`rosenblatt.Perceptron`, with the same defaults.
+        As for :class:`rosenblatt.Perceptron`, with the same defaults.
     early_stopping, validation_fraction, n_iter_no_change, class_weight, verbose, callbacks
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -247,7 +246,7 @@ class KernelPerceptron(DualModel):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
             if held is not None and self.calibrate is not None:
-                self._calibrate_on(self._scores_of(held.X), held.codes, anew=True)
+                self._calibrate_on(self._scores_of(held.X), held.codes, reset=True)
         checks.warn_of_budget(self)
         return self
 
@@ -256,7 +255,7 @@ class KernelPerceptron(DualModel):
         self._kernel.check_same(self)
         if not np.array_equal(known, self.classes_):
             raise ValueError(
-                f"warm_start goes on with the classes of the last fit, {known}, but y holds "
+                f"warm_start continues with the classes of the last fit, {known}, but y holds "
                 f"{self.classes_}."
             )
 
@@ -272,7 +271,7 @@ class KernelPerceptron(DualModel):
         X, y, sample_weight
             As for :meth:`fit`.
         classes : array, default=None
-            Labels known in advance; only the first call looks at them.
+            Labels known in advance; only the first call uses them.
 
         Returns
         -------
@@ -310,7 +309,7 @@ class KernelPerceptron(DualModel):
                 self._take(learner, len(codes), progress)
             if scores_before is not None:
                 truth = np.searchsorted(self.classes_, y)
-                self._calibrate_on(scores_before, truth, anew=False)
+                self._calibrate_on(scores_before, truth, reset=False)
         return self
 
     def _check_options(self) -> None:

@@ -33,7 +33,7 @@ class DeviceDual(Logged):
         self, problems: Problems, gram: DeviceGram, state: DualState | None = None
     ) -> None:
         super().__init__(problems, gram, state)
-        self.device, n, state = gram.device, len(problems), self._begun
+        self.device, n, state = gram.device, len(problems), self._initial
         settings = ModelSettings(problems.thresholds, padding=0.0)
         table = problem_table([settings], problems.n_classes, problems.multiclass, np.float64)
         xp = self.device.xp
@@ -62,9 +62,9 @@ class DeviceDual(Logged):
         """Visit the rows in this order and learn from each; the learning rate is always 1."""
         n = len(self.problems)
         with translated_errors(), self.device.main:
-            if self._opens:
+            if self._epoch_starts:
                 self._before[...] = self._scores
-                self._opens = False
+                self._epoch_starts = False
             walk = self._begin(examples, order)
             visits = walk.run(limits.updates)
             counts = self.device.host(walk.counts)

@@ -165,7 +165,7 @@ def pack_columns(columns: Array, bits: int) -> Arrays:
     whole = columns.astype(np.int64)
     if len(whole) == 0 or not np.all(np.diff(whole) > 0):
         return {"columns": columns}
-    forms = [{"columns": columns}, {"columns.gaps": _as_bytes(np.diff(whole, prepend=-1) - 1)}]
+    forms = [{"columns": columns}, {"columns.gaps": _to_leb128(np.diff(whole, prepend=-1) - 1)}]
     if 1 << max(0, bits - 3) < columns.nbytes:
         flags = np.zeros(max(8, 1 << bits), dtype=bool)
         flags[whole] = True
@@ -182,7 +182,7 @@ def unpack_columns(arrays: Arrays, bits: int) -> Array:
     elif "columns.gaps" in arrays:
         gaps = arrays["columns.gaps"]
         expect("columns.gaps", gaps, np.uint8, (len(gaps),))
-        columns = np.cumsum(_from_bytes(gaps) + 1) - 1
+        columns = np.cumsum(_from_leb128(gaps) + 1) - 1
     else:
         columns = arrays["columns"]
         expect("columns", columns, np.uint32, (len(columns),))
@@ -194,7 +194,7 @@ def unpack_columns(arrays: Arrays, bits: int) -> Array:
     return columns.astype(np.uint32, copy=False)
 
 
-def _as_bytes(numbers: Array) -> Array:
+def _to_leb128(numbers: Array) -> Array:
     """Integers as LEB128: seven bits per byte, lowest first; the highest bit means more."""
     lengths = np.searchsorted(1 << 7 * np.arange(1, 5), numbers, side="right") + 1
     starts = np.cumsum(lengths) - lengths
@@ -206,7 +206,7 @@ def _as_bytes(numbers: Array) -> Array:
     return made
 
 
-def _from_bytes(coded: Array) -> Array:
+def _from_leb128(coded: Array) -> Array:
     ends = np.flatnonzero(coded < 128)
     if len(coded) and (len(ends) == 0 or ends[-1] != len(coded) - 1):
         raise ValueError("columns.gaps end within a number")

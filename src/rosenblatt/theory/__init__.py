@@ -16,7 +16,7 @@ Four rooms (``docs/theory/map.md`` shows them as a diagram):
     The independent verifier (`verify`), the certificate (`certificate`), its file format and its
     report. It imports nothing of the other rooms.
 
-NumPy, SciPy and exact integers; no compiled code of our own, and nothing of what trains. Names are
+It uses NumPy, SciPy and exact integers, no compiled kernels and none of the learners. Names are
 imported when they are first used.
 """
 
