@@ -6,7 +6,6 @@ Most problems are decided here, in some tens of passes over the working set.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -82,23 +81,12 @@ def explore(
         wrong[working] = False
         if not wrong.any():
             break
-        working = np.concatenate([working, _hardest(problem, scores, working, wrong, count)])
+        others = np.ones(problem.n, dtype=bool)
+        others[working] = False
+        size = min(int(wrong.sum()), count) + count // 8
+        working = np.concatenate([working, problem.worst_rows(scores, size, others)])
         count, hard = 2 * count, True
     return here
-
-
-def _hardest(
-    problem: BinaryProblem, scores: Floats, working: Indices, wrong: Any, count: int
-) -> Indices:
-    """The rows with the worst scores: the wrong ones, and the next."""
-    depth = scores / np.maximum(problem.norms, 1e-300)
-    depth[working] = np.inf
-    size = min(int(wrong.sum()), count) + count // 8
-    if size < problem.n - len(working):
-        fresh = np.argpartition(depth, size)[:size]
-    else:
-        fresh = np.arange(problem.n)
-    return np.asarray(fresh[np.isfinite(depth[fresh])])
 
 
 class _WorkingSet:
