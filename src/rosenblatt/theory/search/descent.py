@@ -42,11 +42,6 @@ def descend(
 
     The test is expensive and only tried where it may succeed. `tick` is called before each step; it
     may raise to stop. `steps` limits the steps, `numbers` the numbers that they read.
-
-    Examples
-    --------
-    >>> descend(np.array([[0.6, 0.8], [0.8, -0.6]])).outcome
-    'separated'
     """
     w = np.zeros(Z.shape[1]) if start is None else start
     deficits = 1.0 - Z @ w if w.any() else np.ones(Z.shape[0])

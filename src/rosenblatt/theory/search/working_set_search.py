@@ -54,14 +54,14 @@ def explore(
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
     thorough = thorough and problem.width <= MOST_COLUMNS
-    hard, looked = False, not dependencies
+    hard, searched = False, not dependencies
     for _ in range(_ROUNDS):
         part = _WorkingSet(problem, working, clock)
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
         more = (thorough or problem.is_sparse) and len(working) < problem.n
         if outcome == "unsure" and (hard or not more):
-            better = None if looked else reduce_columns(problem, clock)
-            looked = True
+            better = None if searched else reduce_columns(problem, clock)
+            searched = True
             if better is not None:
                 return replace(here, reduced=better)
             if thorough:
