@@ -28,7 +28,7 @@ import numpy as np
 
 from rosenblatt import KernelPerceptron, Perceptron, data, load, save, tensorfile, train
 from rosenblatt.data import write_cache
-from rosenblatt.data.row_files import DTYPES
+from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 
 FORMATS = ("tsv", "tsv.gz", "csv", "jsonl", "jsonl.gz", "svm", "txt", "parquet", "arrow", "cache")

@@ -10,21 +10,12 @@ from typing import Any
 def lazily(
     package: str, homes: Mapping[str, str | None], namespace: dict[str, Any]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
+    """The `__getattr__` and `__dir__` of a package that imports its public names on first use.
 
-    Parameters
-    ----------
-    package : str
-        Its name.
-    homes : mapping
-        The module each public name lives in; None for a name that is a submodule itself.
-    namespace : dict
-        The package's ``globals()``, in which a name stays once it has been used.
+    `homes` maps each name to its module, or to None if it is a submodule itself; `namespace` is
+    the package's ``globals()``, which caches the imported names.
 
-    Examples
-    --------
-    >>> found = {}
-    >>> get, names = lazily("os", {"join": "os.path", "path": None}, found)
+    >>> get, names = lazily("os", {"join": "os.path", "path": None}, {})
     >>> get("join")("a", "b"), names()
     ('a/b', ['join', 'path'])
     """

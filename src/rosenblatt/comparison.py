@@ -1,4 +1,4 @@
-"""One pass of several rules over the same examples in several orders, as in the papers' tables."""
+"""Several rules on the same examples: progressive errors, updates and times, as in the papers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from rosenblatt.kernels.jit import compile_seconds
 from rosenblatt.learners.examples import check_sparse
 
 _POINTS = 60  # of a curve
+_HEADER = ("rule", "error", "updates", "seconds")
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What came of :func:`compare`; printed, it is a table.
+    """The result of :func:`compare`; it prints as a table.
 
     Attributes
     ----------
@@ -31,13 +32,13 @@ class Comparison:
     errors : array (rules, orders)
         The share of wrong predictions, each made before its label was used.
     updates : array (rules, orders)
-        How often weights were corrected, all classes together.
+        The number of updates, over all classes.
     seconds : array (rules, orders)
-        Of learning, without compiling.
+        The time of learning, without compiling.
     examples : array (points,)
-        After how many examples the curves are taken.
+        The numbers of examples at which the curves are sampled.
     curves : array (rules, orders, points)
-        The share of wrong predictions so far.
+        The share of wrong predictions up to there.
     """
 
     names: list[str]
@@ -49,12 +50,12 @@ class Comparison:
 
     @property
     def ranking(self) -> list[str]:
-        """The names, the least error first."""
+        """The names, by increasing error."""
         order = np.argsort(self.errors.mean(axis=1), kind="stable")
         return [self.names[i] for i in order]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Name, error, updates and seconds of each rule, as a table shows them."""
+        """Name, error, updates and seconds of each rule, formatted for a table."""
         deviation = self.errors.std(axis=1, ddof=1 if self.errors.shape[1] > 1 else 0)
         return [
             (
@@ -73,19 +74,14 @@ class Comparison:
         return ComparisonDisplay.from_comparison(self, ax=ax, **options)
 
     def __repr__(self) -> str:
-        head = ("rule", "error", "updates", "seconds")
-        lines = [head, *self.rows()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        lines = [_HEADER, *self.rows()]
+        first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
         return "\n".join(
-            "  ".join(
-                cell.ljust(w) if i == 0 else cell.rjust(w)
-                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
+            "  ".join([name.ljust(first), *map(str.rjust, cells, others)]) for name, *cells in lines
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("rule", "error", "updates", "seconds"))
+        head = "".join(f"<th>{name}</th>" for name in _HEADER)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
             for row in self.rows()
@@ -102,29 +98,29 @@ def compare(
     seed: int = 0,
     **parameters: Any,
 ) -> Comparison:
-    """Learn once from each example by several rules, in several random orders, and count mistakes.
+    """Run several rules once over the same examples, in several random orders, and count mistakes.
 
     Every prediction is made before its label is used (progressive validation), so that the errors
-    are honest whatever the parameters. All rules see the same orders.
+    are unbiased whatever the parameters. All rules see the same orders.
 
     Parameters
     ----------
     X, y
         Rows and labels of two classes or more.
     rules : iterable of str or estimators, or dict of names to these, default=None
-        Names such as ``"arow"`` or ``"scw1:C=0.5"``, or estimators with `partial_fit`; None is the
-        whole family.
+        Names such as ``"arow"`` or ``"scw1:C=0.5"``, or estimators with `partial_fit`; by default
+        the whole family.
     orders : int, default=5
-        How many random orders.
+        The number of random orders.
     seed : int, default=0
-        Decides the orders.
+        The seed of the orders.
     **parameters
-        For every rule that is given by name, such as ``fit_intercept=False``.
+        Parameters of all rules given by name, such as ``fit_intercept=False``.
 
     Returns
     -------
     Comparison
-        Printed, a table; its :meth:`Comparison.plot` draws mistakes against examples.
+        A table when printed; :meth:`Comparison.plot` draws mistakes against examples.
 
     Examples
     --------
@@ -161,17 +157,16 @@ def compare(
 
 
 def _models(rules: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The estimators by name."""
-    if rules is None:
-        rules = list(NAMES)
+    """The estimator of each rule, by name."""
     if isinstance(rules, str):
         raise ValueError(f"rules is a list of names, not one name: write [{rules!r}]")
+    if rules is None:
+        rules = list(NAMES)
     if not isinstance(rules, Mapping):
         rules = {rule if isinstance(rule, str) else repr(rule): rule for rule in rules}
-    found = {
+    if not rules:
+        raise ValueError("there is nothing to compare: name at least one rule")
+    return {
         name: estimator_of(rule, **parameters) if isinstance(rule, str) else rule
         for name, rule in rules.items()
     }
-    if not found:
-        raise ValueError("there is nothing to compare: name at least one rule")
-    return found

@@ -1,4 +1,4 @@
-"""Counts in words."""
+"""Counts with their nouns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Brent's search for a cycle: a run whose weights come back to what they were never ends.
+"""Brent's cycle detection: if the weights repeat, the run never ends.
 
-R. Brent (1980), An improved Monte Carlo factorization algorithm, BIT 20. The weights at every end
-of an epoch are compared with those kept at the last power of two, so that one copy is enough.
+R. Brent (1980), An improved Monte Carlo factorization algorithm, BIT 20. The weights at the end of
+each epoch are compared with a copy from an earlier one, which is renewed after 1, 2, 4, ... epochs.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 @dataclass
 class CycleFinder:
-    """What to compare the next weights with.
+    """The state of the search for a cycle.
 
     Attributes
     ----------
     anchor : object
-        The weights to compare with.
+        The copy of earlier weights to compare with.
     power, length : int
-        The anchor moves when `length`, the epochs since it was set, comes to `power`.
+        The anchor is renewed when `length`, the epochs since the last time, reaches `power`.
 
     Examples
     --------
@@ -35,14 +35,14 @@ class CycleFinder:
     length: int = 0
 
     def length_at(self, is_at: Callable[[Any], bool], snapshot: Callable[[], Any]) -> int:
-        """The length of the cycle if the weights are at the anchor again, else 0.
+        """The length of the cycle if the weights equal the anchor, else 0.
 
         Parameters
         ----------
         is_at : callable
-            Whether the present weights equal some that `snapshot` gave.
+            Whether the current weights equal an earlier result of `snapshot`.
         snapshot : callable
-            A copy of the present weights; called when the anchor moves.
+            Returns a copy of the current weights; called when the anchor is renewed.
         """
         self.length += 1
         if is_at(self.anchor):

@@ -1,7 +1,6 @@
-"""Small data sets for teaching, as plain numbers: one word or measurement per column.
+"""Small data sets for teaching: one word or measurement per column.
 
-The demo, the traces, the lab and the tests use them. This module imports nothing else of the
-package; only iris needs scikit-learn, when it is loaded.
+This module imports nothing else of the package; only iris needs scikit-learn, when it is loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Example:
-    """A small data set with names for rows and columns, and the mistake rule of its source.
+    """A small data set with names of rows and columns, and the mistake rule of its source.
 
     Attributes
     ----------
@@ -24,11 +23,11 @@ class Example:
     X, y
         The rows, and their labels: -1 or +1; with more than two classes 0, 1, 2, ...
     class_names
-        What the labels mean, in order.
+        The meaning of the labels, in sorted order.
     mistake
         The mistake rule of the source, ``"margin"`` or ``"sign"``.
     fit_intercept
-        Whether the source trains a bias.
+        Whether the source learns a bias.
 
     Examples
     --------
@@ -51,7 +50,7 @@ class Example:
 
 
 def load(name: str) -> Example:
-    """The example of this name, one of :data:`NAMES`.
+    """The example with this name, one of :data:`NAMES`.
 
     Examples
     --------
@@ -69,7 +68,7 @@ def _reviews(
     name: str, title: str, words: tuple[str, ...], texts: tuple[str, ...], X: tuple[Row, ...],
     y: tuple[int, ...],
 ) -> Example:  # fmt: skip
-    """Reviews by their words, as the notes have them: sign rule, no bias."""
+    """Reviews as bags of words; as in the notes, with the sign rule and no bias."""
     return Example(name, title, words, texts, X, y, ("negative", "positive"), "sign", False)
 
 

@@ -14,40 +14,31 @@ import numpy.typing as npt
 from rosenblatt.errors import ModelFormatError
 from rosenblatt.files import atomic_write
 
-_KINDS = {
-    np.dtype(np.float32): "F32",
-    np.dtype(np.float64): "F64",
-    np.dtype(np.uint32): "U32",
-    np.dtype(np.int32): "I32",
-    np.dtype(np.uint64): "U64",
-    np.dtype(np.int64): "I64",
-    np.dtype(np.uint8): "U8",
-    np.dtype(np.int8): "I8",
-    np.dtype(np.uint16): "U16",
-    np.dtype(np.float16): "F16",
-}
-_KEY, _SEAL = "rosenblatt", "checksum"
+# What checking the content of a damaged file may raise.
+CONTENT_ERRORS = (
+    ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
+_KEY, _CHECKSUM = "rosenblatt", "checksum"
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def write(
-    path: str | os.PathLike[str], arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]
-) -> None:
+def write(path: str | os.PathLike[str], arrays: Arrays, metadata: Mapping[str, Any]) -> None:
     """Write arrays and metadata atomically, without copying contiguous arrays."""
-    laid = _laid(arrays)
-    head = _head(laid, about)
+    aligned = _aligned(arrays)
+    head = _header(aligned, metadata)
     with atomic_write(path) as file:
         file.write(len(head).to_bytes(8, "little") + head)
-        for array in laid.values():
+        for array in aligned.values():
             file.write(array.data if array.size else b"")
 
 
-def size(arrays: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> int:
+def size(arrays: Arrays, metadata: Mapping[str, Any]) -> int:
     """The bytes of the file that :func:`write` would write."""
-    laid = _laid(arrays)
-    return 8 + len(_head(laid, about)) + sum(array.nbytes for array in laid.values())
+    aligned = _aligned(arrays)
+    return 8 + len(_header(aligned, metadata)) + sum(array.nbytes for array in aligned.values())
 
 
-def _laid(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _aligned(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
     """Arrays in the layout of a file: those with the largest items first, so that all align."""
     return {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
@@ -55,12 +46,12 @@ def _laid(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]
     }
 
 
-def _head(laid: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> bytes:
-    plain, start = json.dumps(about), 0
-    header: dict[str, Any] = {"__metadata__": {_KEY: plain, _SEAL: _checksum(plain, laid)}}
-    for name, array in laid.items():
+def _header(aligned: Arrays, metadata: Mapping[str, Any]) -> bytes:
+    plain, start = json.dumps(metadata), 0
+    header: dict[str, Any] = {"__metadata__": {_KEY: plain, _CHECKSUM: _checksum(plain, aligned)}}
+    for name, array in aligned.items():
         header[name] = {
-            "dtype": _KINDS[array.dtype.newbyteorder("=")],
+            "dtype": f"{array.dtype.kind.upper()}{8 * array.itemsize}",
             "shape": list(array.shape),
             "data_offsets": [start, start + array.nbytes],
         }
@@ -69,7 +60,7 @@ def _head(laid: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> byt
     return head + b" " * (-len(head) % 8)
 
 
-def _checksum(plain: str, arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+def _checksum(plain: str, arrays: Arrays) -> str:
     """A checksum of the metadata and of the names, types, shapes and data of all arrays."""
     total = zlib.crc32(plain.encode())
     for name, array in sorted(arrays.items()):
@@ -79,17 +70,17 @@ def _checksum(plain: str, arrays: Mapping[str, npt.NDArray[Any]]) -> str:
 
 
 def read(
-    path: str | os.PathLike[str], sealed: bool = False
+    path: str | os.PathLike[str], require_checksum: bool = False
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Read arrays and metadata; raises ModelFormatError if the file is damaged or not ours.
 
-    With `sealed`, files without a checksum (of earlier releases) are refused.
+    With `require_checksum`, files without a checksum (of earlier releases) are refused.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.model"
     >>> write(path, {"w": np.ones(2)}, {"epochs": 3})
-    >>> arrays, about = read(path)
-    >>> arrays["w"].tolist(), about
+    >>> arrays, metadata = read(path)
+    >>> arrays["w"].tolist(), metadata
     ([1.0, 1.0], {'epochs': 3})
     """
     from safetensors import SafetensorError, safe_open
@@ -99,28 +90,19 @@ def read(
     try:
         with safe_open(path, framework="numpy") as file:
             texts = file.metadata() or {}
-            about = json.loads(texts[_KEY])
+            metadata = json.loads(texts[_KEY])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (
-        SafetensorError,
-        OSError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        RecursionError,
-        OverflowError,
-    ) as error:
+    except (SafetensorError, OSError, *CONTENT_ERRORS) as error:
         reason = "its header is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file: {reason}") from None
-    if not isinstance(about, dict):
+    if not isinstance(metadata, dict):
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file")
-    if sealed and _SEAL not in texts:
+    if require_checksum and _CHECKSUM not in texts:
         raise ModelFormatError(
             f"{os.fspath(path)} has no checksum: it is damaged, or of an earlier release"
         )
-    if _SEAL in texts and texts[_SEAL] != _checksum(texts[_KEY], arrays):
+    if _CHECKSUM in texts and texts[_CHECKSUM] != _checksum(texts[_KEY], arrays):
         raise ModelFormatError(
             f"{os.fspath(path)} is damaged: it is not what was written (its checksum differs)"
         )
-    return arrays, about
+    return arrays, metadata

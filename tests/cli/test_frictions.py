@@ -15,6 +15,10 @@ def folder(tmp_path_factory):
     (path / "rows.csv").write_text("label,a,b\n" + "\n".join(rows) + "\n")
     done = run(path, "train rows.csv --out m.model --quiet")
     assert done.returncode == 0, done.stderr
+    several = [f"{'xy'[i % 2]};z,{i % 2 + i / 100},{i % 7}" for i in range(60)]
+    (path / "several.csv").write_text("label,a,b\n" + "\n".join(several) + "\n")
+    done = run(path, "train several.csv --label-separator ; --out several.model --quiet")
+    assert done.returncode == 0, done.stderr
     return path
 
 
@@ -41,6 +45,12 @@ def run(folder, command, **rest):
         ("train rows.csv --column a=nmber", 2, "'nmber' is not a kind of column"),
         ("export m.model --out missing/m.onnx", 2, "there is no folder missing"),
         ("trace rows.csv --out rows.csv", 2, "which is read"),
+        (
+            "evaluate several.model several.csv --workers 2",
+            2,
+            "--workers is for models of one label",
+        ),
+        ("evaluate several.model several.csv --plot a.png", 2, "--plot is for models of one label"),
     ],
 )
 def test_a_fault_is_one_sentence_with_its_exit_code(folder, command, code, told):

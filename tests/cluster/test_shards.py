@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosenblatt.cluster.manifest import make_manifest
-from rosenblatt.cluster.shards import close_rows, detect_reading, hashed_rows, shard_name
+from rosenblatt.cluster.shards import detect_reading, hashed_rows, open_rows, shard_name
 from rosenblatt.errors import DataError
 
 
@@ -18,7 +18,7 @@ def shard(reviews):
 def test_rows_are_made_once_and_found_again(shard, tmp_path):
     rows = hashed_rows(*shard, str(tmp_path))
     assert hashed_rows(*shard, str(tmp_path)) is rows
-    close_rows(shard_name(*shard))
+    open_rows.cache_clear()
     again = hashed_rows(*shard, str(tmp_path))
     assert again is not rows
     assert again.digest == rows.digest
@@ -28,7 +28,7 @@ def test_rows_are_made_once_and_found_again(shard, tmp_path):
 @pytest.mark.parametrize("name", ["near", "codes", "about"])
 def test_damaged_rows_are_made_again(shard, tmp_path, name):
     digest = hashed_rows(*shard, str(tmp_path)).digest
-    close_rows(shard_name(*shard))
+    open_rows.cache_clear()
     path = tmp_path / shard_name(*shard) / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

@@ -1,4 +1,4 @@
-"""Files of stores, and what is said when they cannot be had."""
+"""Files in stores, and the errors when they cannot be read."""
 
 from __future__ import annotations
 

@@ -297,6 +297,6 @@ def test_what_cannot_be_cut_is_refused(reviews, threads):
     [{"rule": "arow"}, {"rule": "pa1:C=0.1"}, {"class_weight": "balanced"}, {"weight": "review"}],
 )
 def test_what_learns_in_another_way_is_refused_with_workers(reviews, threads, option, tmp_path):
-    with pytest.raises(OptionError, match=f"{next(iter(option))} cannot be had with workers"):
+    with pytest.raises(OptionError, match=f"{next(iter(option))} is not supported with workers"):
         train(reviews, label="sentiment", workers=threads, out=tmp_path / "a.model", **option)
     assert list(tmp_path.iterdir()) == []

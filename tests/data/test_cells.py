@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from rosenblatt.data.cells import (
     MISSING_WORDS,
-    as_strings,
     is_utf8,
     make_strings,
     plain_strings,
     string_buffers,
+    trimmed_strings,
 )
 
 
@@ -21,7 +21,7 @@ from rosenblatt.data.cells import (
 @given(st.lists(st.none() | st.sampled_from(MISSING_WORDS) | st.text("ab é?", max_size=6)))
 def test_strings_are_trimmed_and_missing_words_are_nulls(values):
     trimmed = [None if v is None or v.strip() in MISSING_WORDS else v.strip() for v in values]
-    assert as_strings(pa.array(values, pa.string())).to_pylist() == trimmed
+    assert trimmed_strings(pa.array(values, pa.string())).to_pylist() == trimmed
     filled = [value or "" for value in values]
     assert make_strings(filled).to_pylist() == filled
     offsets, data = string_buffers(pa.array(values, pa.string()))

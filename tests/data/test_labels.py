@@ -101,7 +101,7 @@ def test_a_comma_in_the_name_of_a_label_is_refused():
         data.open(frame, label="2,3")
     with pytest.raises(OptionError, match="is the label: it cannot be a feature"):
         data.open(FRAME, label="a,b", columns={"a": "number"})
-    with pytest.raises(OptionError, match="have no use for a label separator"):
+    with pytest.raises(OptionError, match="a label separator has no effect on indicator columns"):
         data.open(FRAME, label="a,b", label_separator=";")
     with pytest.raises(DataError, match="is the label"):
         data.open(FRAME, label="a,b").weigh_by("a")

@@ -41,7 +41,7 @@ def test_codes_follow_the_classes_of_a_model(source, tmp_path):
 
 def test_a_folder_that_is_not_whole_or_of_other_features_is_refused(source, tmp_path):
     write_cache(source, tmp_path / "a.cache")
-    with pytest.raises(DataError, match="is in the way"):
+    with pytest.raises(DataError, match="exists already"):
         write_cache(source, tmp_path / "a.cache")
     other = data.open(tmp_path / "a.csv", columns={"text": "category"})
     with pytest.raises(DataError, match="hashed for other features"):

@@ -63,6 +63,8 @@ def test_folders_that_cannot_be_read_are_said(folder, tmp_path):
     (empty / "a").mkdir(parents=True)
     with pytest.raises(DataError, match="no text files"):
         data.open(empty)
+    with pytest.raises(DataError, match="expected a folder with a folder of text files per class"):
+        data.open(next(folder.rglob("*.txt")), format="folder")
     with pytest.raises(DataError, match="one at a time"):
         data.open([folder, folder])
     with pytest.raises(OptionError, match="--label has no effect on folders"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import data, tensorfile, train, training
-from rosenblatt.data.row_files import DTYPES
+from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.estimators.checkpoint import Checkpoint
 from rosenblatt.estimators.file_run import FileRun, Settings

@@ -127,7 +127,7 @@ def test_wrong_settings_are_refused_with_a_way_out():
         SecondOrderPerceptron().fit(np.ones((4, 2049)), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="penalty='l1' or None"):
         OnlineGradient(method="adagrad", penalty="l2").fit(X, y)
-    with pytest.raises(ValueError, match="use partial_fit to go on"):
+    with pytest.raises(ValueError, match="use partial_fit to continue"):
         OnlineGradient(method="ftrl", warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="'C' parameter"):
         PassiveAggressive(C=-1).fit(X, y)

@@ -127,7 +127,7 @@ def test_a_kernel_cannot_change_on_the_way(change):
     before = model.dual_coef_.copy()
     model.set_params(**change)
     for go_on in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="cannot go on"):
+        with pytest.raises(ValueError, match="cannot continue"):
             go_on([[0.0], [1.0]], [0, 1])
     np.testing.assert_array_equal(model.dual_coef_, before)
     model.set_params(warm_start=False).fit([[0.0], [1.0]], [0, 1])

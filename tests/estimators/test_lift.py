@@ -151,12 +151,12 @@ def test_a_few_rows_get_as_many_rbf_features_as_half_of_them():
     ("options", "error", "message"),
     [
         ({"maps": {}}, ValueError, "empty"),
-        ({"maps": {"three": 3}}, TypeError, "'three' is no transformer"),
+        ({"maps": {"three": 3}}, TypeError, "'three' is not a transformer"),
         ({"folds": -1}, ValueError, "folds"),
     ],
 )
 def test_maps_that_are_none_are_refused_by_name(options, error, message):
     with pytest.raises(error, match=message):
         find_lift(*xor(), **options)
-    with pytest.raises(ValueError, match=r"X\[1\] is no string"):
+    with pytest.raises(ValueError, match=r"X\[1\] is not a string"):
         find_lift(["good", 3], [0, 1])

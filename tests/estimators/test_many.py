@@ -103,6 +103,15 @@ def test_the_table_is_that_of_a_grid_search():
     assert "best 0." in repr(fits)
 
 
+def test_folds_of_an_indicator_matrix_are_scored_by_whole_sets_of_labels():
+    X, y = data()
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, y > 0]).astype(int)
+    fits = fit_many(textbook(max_iter=2, multiclass="auto"), X, Y, cv=2)
+    for fold, (_, test) in enumerate(KFold(2).split(X)):
+        expected = fits.models[0][fold].score(X[test], Y[test])
+        assert fits.results[f"split{fold}_test_score"].tolist() == [expected]
+
+
 def test_a_fold_never_sees_the_rows_it_holds_out():
     X, y = data()
     poisoned = X.copy()

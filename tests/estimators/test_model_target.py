@@ -35,7 +35,7 @@ def test_the_model_never_replaces_what_is_read(rows, tmp_path):
         train(tmp_path / "a.cache", out=tmp_path / "a.cache" / "rows.arrow", report=never)
     run = tmp_path / "run"
     run.mkdir()
-    with pytest.raises(OptionError, match="place of the checkpoint"):
+    with pytest.raises(OptionError, match="belongs to the checkpoint"):
         train(rows, label=1, out=run / "checkpoint", checkpoint=run, report=never)
 
 

@@ -17,7 +17,7 @@ SOURCE = Path(rosenblatt.gpu.__file__).parent / "kernels.cu"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 KERNELS = (
     "walk", "walk_joint", "apply", "apply_dual", "gather", "gather_gram", "gather_scores",
-    "count_mistakes", "lengths_of", "vote",
+    "count_mistakes", "row_norms", "vote",
 )  # fmt: skip
 
 needs_compiler = pytest.mark.skipif(

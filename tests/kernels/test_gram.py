@@ -28,8 +28,8 @@ def call(X, signs, S, omega, threshold, allowed=UNLIMITED):
     found, places = np.empty((S.size, 2)), np.empty((S.size, 2), np.int64)
     before, seen, order = S.copy(), np.empty_like(S), np.arange(len(X))
     ended = walk(
-        X @ X.T, order, S, before, signs, omega, np.full(2, threshold), allowed, (clock, squares),
-        (found, places), seen,
+        X @ X.T, order, S, before, signs, omega, np.array([threshold, threshold, allowed]),
+        (clock, squares), (found, places), seen,
     )  # fmt: skip
     S[:, : ended[0]] = seen[:, : ended[0]]
     return ended, found[: ended[1]], places[: ended[1]], clock, squares

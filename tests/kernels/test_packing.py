@@ -1,4 +1,4 @@
-"""Numbering columns as they are met, scaling by rarity, scoring what is known."""
+"""Numbering columns as they are met, and scoring by the weights of numbered columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.kernels.packing import HashedNumbering, Numbering, Rarity, used_places
+from rosenblatt.kernels.packing import HashedNumbering, Numbering, used_places
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
 
@@ -98,39 +98,11 @@ def test_scores_ignore_columns_never_met():
     assert numbering.score(rows, W, bias) == pytest.approx(X @ dense + bias, rel=1e-5)
 
 
-def test_rarity_scales_by_inverse_frequency_to_unit_length():
-    rarity = Rarity.of(packed(Numbering(64), [0, 1], [0, 2]))
-    ratio = np.log(4 / 3) / np.log(4 / 2)
-    assert rarity.scales / rarity.scales[1] == pytest.approx([ratio, 1, 1], rel=1e-6)
-    assert rarity.rest / rarity.scales[1] == pytest.approx(np.log(4) / np.log(2), rel=1e-6)
-    assert np.sum(rarity.rates[[0, 1, 0, 2]]) / 2 == pytest.approx(1.0, rel=1e-6)
-    assert rarity.rates == pytest.approx(np.append(rarity.scales, rarity.rest) ** 2, rel=1e-6)
-    beyond = rarity.of_places(np.array([1, 3, 4], np.uint32))
-    assert beyond.tolist() == [rarity.scales[1], *[np.float32(rarity.rest)] * 2]
-
-
 def test_used_places_are_those_that_learning_touched():
     W, U = np.zeros((4, 2)), np.zeros((4, 2))
     W[1, 1], U[3, 0] = 1, 2
     assert used_places(W, U).tolist() == [1, 3]
     assert used_places(W, np.zeros((1, 2))).tolist() == [1]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 8), max_size=6), min_size=1, max_size=8))
-def test_rarity_is_what_numpy_makes_of_the_frequencies(columns):
-    lengths = [len(row) for row in columns]
-    met = list(dict.fromkeys(c for row in columns for c in row))
-    places = np.array([met.index(c) for row in columns for c in row], dtype=np.int64)
-    values = np.linspace(0.5, 2.0, len(places), dtype=np.float32)
-    indices = np.array([c for row in columns for c in row], dtype=np.uint32)
-    rows = Rows(np.cumsum([0, *lengths]).astype(np.uint64), indices, values)
-    n = len(columns)
-    scales = np.log((2 + n) / (1 + np.bincount(places)))
-    length = np.sqrt(np.sum((values * scales[places]) ** 2.0) / n) or 1.0
-    rarity = Rarity.of(Numbering(64).pack(rows, Packed.room(n, len(places))))
-    assert rarity.scales == pytest.approx(scales / length, rel=1e-6)
-    assert rarity.rest == pytest.approx(np.log(2 + n) / length, rel=1e-6)
 
 
 @pytest.mark.parametrize("problems", [1, 3])

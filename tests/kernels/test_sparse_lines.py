@@ -17,7 +17,7 @@ from rosenblatt.kernels.sparse_lines import (
     parse_svmlight,
     parse_vw,
 )
-from rosenblatt.kernels.text import _fnv, _mix
+from rosenblatt.kernels.text import fnv, mix
 
 EXAMPLES = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -144,8 +144,8 @@ def test_vw_lines_mean_what_the_definition_says(label, head, spaces):
         for name, value in features:
             text += f" {name}" + (f":{value}" if value is not None else "")
             full = f"{space}^{name}" if space else name
-            hashed = _fnv(full.encode().decode("latin-1"), 0xCBF29CE484222325)
-            columns.append(_mix(hashed) & 1023)
+            hashed = fnv(full.encode().decode("latin-1"), 0xCBF29CE484222325)
+            columns.append(mix(hashed) & 1023)
             values.append((1.0 if value is None else value) * (1.0 if scale is None else scale))
         text += " "
     parsed = parse_vw(block(text + "\n"), bits=10)

@@ -174,6 +174,11 @@ def test_a_notebook_takes_rows_of_its_own():
     assert not shown.in_page
 
 
+def test_a_notebook_takes_rows_or_an_example_but_not_both():
+    with pytest.raises(ValueError, match="give one of rows, an example and a scene"):
+        lab.notebook([[0.0], [1.0]], [0, 1], example="xor")
+
+
 def link(text):
     return base64.urlsafe_b64encode(zlib.compress(text.encode())).decode()
 

@@ -41,7 +41,7 @@ def test_a_restored_learner_goes_on_to_the_same_weights():
     order = np.arange(60, dtype=np.uint64)
     whole = Linear(4, 5, multiclass="labels", **OPTIONS)
     whole.walk(examples, order)
-    other = whole.like(5, dense=True)
+    other = whole.untrained(5, dense=True)
     other.restore(whole.state())
     for learner in (whole, other):
         learner.walk(examples, order[::-1].copy())

@@ -23,7 +23,7 @@ def rows(dtype, n=300, d=40):
 def test_a_number_that_is_not_finite_is_found_wherever_it_stands(
     layout, dtype, threads, monkeypatch
 ):
-    monkeypatch.setattr(surveys, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(surveys, "_BLOCK", 1)
     X = rows(dtype)
     X[0, 0] = np.finfo(dtype).max
     X[0, 1] = -np.finfo(dtype).max
@@ -40,7 +40,7 @@ def test_a_number_that_is_not_finite_is_found_wherever_it_stands(
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_keys_are_those_that_tell_rows_apart_whatever_the_threads(layout, dtype, monkeypatch):
-    monkeypatch.setattr(surveys, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(surveys, "_BLOCK", 1)
     X = rows(dtype)
     X[::7], X[5, 2] = X[3], -0.0
     examples = examples_of(LAYOUTS[layout](X), np.arange(300) % 2)
@@ -52,7 +52,7 @@ def test_keys_are_those_that_tell_rows_apart_whatever_the_threads(layout, dtype,
 
 
 def test_squared_lengths_are_those_of_the_rows(monkeypatch):
-    monkeypatch.setattr(surveys, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(surveys, "_BLOCK", 1)
     X = rows(np.float32)
     examples = examples_of(X, np.zeros(300))
     for threads in (1, 3):
@@ -62,7 +62,7 @@ def test_squared_lengths_are_those_of_the_rows(monkeypatch):
 
 
 def test_copies_do_not_depend_on_the_threads(monkeypatch):
-    monkeypatch.setattr(surveys, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(surveys, "_BLOCK", 1)
     examples = examples_of(rows(np.float32), np.zeros(300))
     one = survey(examples, keys=False, copies=True).screened
     more = survey(examples, keys=False, copies=True, threads=4).screened

@@ -3,7 +3,6 @@
 Source files without one, and where they are covered:
 
 - checker/certificate.py: checker/test_certificate_file.py, test_package.py
-- checker/checker_rows.py: checker/test_verify_balance.py, tests/invariants/test_certificates.py
 - margin/rounded_bounds.py: margin/test_max_margin.py, tests/invariants/test_certificates.py
 - search/decision.py: records only; search/test_certify.py
 - search/exact_alternatives.py: search/test_certify.py, search/test_exact_simplex.py

@@ -20,18 +20,16 @@ def certify(
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
-    intercept: Annotated[
-        bool, typer.Option(help="Whether hyperplanes may miss the origin.")
-    ] = True,
+    intercept: Annotated[bool, typer.Option(help="Whether hyperplanes have an intercept.")] = True,
     strategy: Annotated[
-        str, typer.Option(help="Several classes: each against the rest (ovr) or in pairs (ovo).")
+        str, typer.Option(help="Several classes: one-vs-rest (ovr) or one-vs-one (ovo).")
     ] = "ovr",
-    time_limit: Annotated[float | None, typer.Option(help="Seconds to try.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
 ) -> None:
     """Decide whether a hyperplane separates the classes, and prove it.
 
-    Whole numbers count exactly as they stand, decimal fractions as the nearest double.
+    Integers are read exactly, decimal fractions as the nearest double.
 
     Examples:
 
@@ -57,6 +55,6 @@ def certify(
         say(certificate.report())
     if out is not None:
         certificate.save(out)
-    if out is not None and not json:
-        again = f"rosenblatt verify {out} {' '.join(files)}"
-        say(f"Certificate written to {out}; check it with: {again}")
+        if not json:
+            command = f"rosenblatt verify {out} {' '.join(files)}"
+            say(f"Certificate written to {out}; check it with: {command}")

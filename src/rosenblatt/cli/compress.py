@@ -13,7 +13,7 @@ from rosenblatt.cli.lines import percent, readable_size
 from rosenblatt.counts import counted
 
 if TYPE_CHECKING:
-    from rosenblatt.models.compress import Size
+    from rosenblatt.models.compress import Compressed
 
 
 def compress(
@@ -68,7 +68,7 @@ def compress(
             typer.echo(line)
 
 
-def _size_record(form: Size) -> dict[str, Any]:
+def _size_record(form: Compressed) -> dict[str, Any]:
     accuracy = form.accuracy if form.accuracy == form.accuracy else None
     return {
         "bytes": form.bytes,
@@ -79,7 +79,7 @@ def _size_record(form: Size) -> dict[str, Any]:
     }
 
 
-def _table(forms: list[Size], out: Path) -> list[str]:
+def _table(forms: list[Compressed], out: Path) -> list[str]:
     lines = [f"{'size':>10}  {'accuracy':>9}  weights"]
     for form in forms:
         state = ", with what only training needs" if form.model.state else ""

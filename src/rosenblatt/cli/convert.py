@@ -56,8 +56,8 @@ def convert(
     from rosenblatt.kernels.text import Ngrams
 
     reading = o.reading(label, text, column, format, header, skip_bad_rows, missing)
-    asked = ngrams is not None or bits is not None
-    spec = Ngrams(1, ngrams or 2, bits=bits or 22) if asked else None
+    is_default = ngrams is None and bits is None
+    spec = None if is_default else Ngrams(1, ngrams or 2, bits=bits or 22)
     rows, bad = run(files, out, ngrams=spec, **reading)
     if not quiet:
         left = f", {counted(bad, 'bad row')} skipped" if bad else ""

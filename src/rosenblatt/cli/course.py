@@ -12,12 +12,12 @@ import typer
 def course(
     show: Annotated[bool, typer.Option("--show/--no-show", help="Open a browser.")] = True,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Run the chapters again, even if they were built.")
+        bool, typer.Option("--rebuild", help="Build the chapters again, even if they are cached.")
     ] = False,
 ) -> None:
     """Open the course: five chapters with definitions, pictures, code and exercises.
 
-    The first call runs the code of the chapters on this machine and keeps the pages; later calls
+    The first call runs the code of the chapters on this machine and caches the pages; later calls
     open them at once. No network is needed.
 
     Examples:
@@ -42,7 +42,7 @@ def course(
 
 
 def run_command(arguments: list[str]) -> str:
-    """What a command of this program prints, run in this process."""
+    """Run a command of this program in this process and return what it prints."""
     from rosenblatt.cli import app
 
     printed = StringIO()

@@ -1,4 +1,4 @@
-"""`rosenblatt demo`: what the package does, on data that the demo brings along."""
+"""`rosenblatt demo`: a tour of the package on built-in data."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def movie_reviews(console: Console) -> None:
 
 
 def contradiction(console: Console) -> None:
-    """Reviews that no line separates, and the bigrams that help."""
+    """Reviews that no line separates, and that bigrams make separable."""
     console.rule("[bold]2. good, bad, not good, not bad")
     for name in ("not-good", "not-good-bigrams"):
         example, run = _traced(name)
@@ -80,7 +80,7 @@ def contradiction(console: Console) -> None:
 
 
 def _traced(name: str) -> tuple[Any, Any]:
-    """An example and its run by the rule of its source, as `rosenblatt trace` and the lab do."""
+    """An example, and its trace with the mistake rule of its source."""
     from rosenblatt import examples, trace
 
     example = examples.load(name)
@@ -110,7 +110,7 @@ def text_file(console: Console) -> None:
 
 
 def certificate(console: Console) -> None:
-    """Two kinds of iris that no line separates: the proof, and its check."""
+    """Two kinds of iris that no line separates: the certificate, and its verification."""
     from sklearn.datasets import load_iris
 
     console.rule("[bold]4. Can any line separate these flowers?")
@@ -124,7 +124,7 @@ def certificate(console: Console) -> None:
 
 
 def _run(console: Console, words: str) -> None:
-    """Show a command and run it, as if it had been typed."""
+    """Print a command line and run it."""
     from rosenblatt.cli import app
 
     console.print(f"\n[bold]$ rosenblatt {words}[/bold]", highlight=False)
@@ -156,7 +156,7 @@ _REST = (
 
 
 def _reviews(count: int, draw: random.Random) -> Iterator[tuple[str, str]]:
-    """Made-up reviews: some praise or blame, some of it negated, and sentences that say nothing."""
+    """Random reviews: praise or blame, some of it negated, and neutral sentences."""
     for _ in range(count):
         good = draw.random() < 0.5
         said = []
@@ -215,7 +215,7 @@ def digits(console: Console) -> None:
 
 
 def bars(console: Console, model: Perceptron) -> None:
-    """One bar per epoch: its updates."""
+    """Print the updates per epoch as bars."""
     updates = model.history_["updates"]
     steps, epochs = counted(model.t_, "step"), counted(model.n_iter_, "epoch")
     console.print(f"updates per epoch, {steps} in {epochs}")

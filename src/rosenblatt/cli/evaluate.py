@@ -39,7 +39,7 @@ def evaluate(
     """
     o.disable_blas_threads()
     from rosenblatt.cli.results import show_evaluation, show_label_evaluation
-    from rosenblatt.estimators.evaluation import evaluate as judge
+    from rosenblatt.estimators.evaluation import evaluate as evaluate_model
     from rosenblatt.estimators.evaluation import evaluate_labels
     from rosenblatt.files import check_output
     from rosenblatt.models.files import read_model
@@ -48,20 +48,23 @@ def evaluate(
     if plot is not None:
         check_output(plot, [model, *files], "plot")
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
-    if workers is not None or shards is not None:
+    loaded = read_model(model)
+    on_shards = workers is not None or shards is not None
+    if loaded.has_several_labels:
+        if on_shards or plot is not None:
+            option = "--plot" if plot is not None else "--workers"
+            raise OptionError(f"{option} is for models of one label per row")
+        labels = evaluate_labels(loaded, o.labelled_rows(loaded, files, **reading))
+        show_label_evaluation(labels, json)
+        return
+    if on_shards:
         from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards
 
         scoring = Scoring(model, files, o.required_workers(workers, shards), reading, shards)
         result = evaluate_on_shards(scoring, keep_scores=plot is not None)
     else:
-        loaded = read_model(model)
         source = o.labelled_rows(loaded, files, **reading)
-        if loaded.has_several_labels:
-            if plot is not None:
-                raise OptionError("--plot is for models of one label per row")
-            show_label_evaluation(evaluate_labels(loaded, source), json)
-            return
-        result = judge(loaded, source, keep_scores=plot is not None)
+        result = evaluate_model(loaded, source, keep_scores=plot is not None)
     show_evaluation(result, json)
     if plot is not None:
         from rosenblatt.viz.evaluation import draw_evaluation

@@ -1,4 +1,4 @@
-"""`rosenblatt explain`: which words and columns of a row count for and against a class."""
+"""`rosenblatt explain`: the contribution of each word and column of a row to its score."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def explain(
     ],
     label: Annotated[
         str | None,
-        typer.Option("--label", "-l", help="Explain the score of this class; the largest one."),
+        typer.Option(
+            "--label", "-l", help="The class to explain; by default that of the largest score."
+        ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many features to name.")] = 20,
     json: o.Json = False,
 ) -> None:
-    """Say why a row gets its score: features with their contributions, which add up to it.
+    """Explain the score of a row as the sum of the contributions of its features.
 
-    Of two classes there is one score, positive for the second.
+    With two classes there is one score, positive for the second.
 
     Examples:
 
@@ -56,7 +58,7 @@ def explain(
 
 
 def _row(model: Model, given: str) -> Any:
-    """The row as the model takes it."""
+    """The row in the form that the model takes: a text, a line, or a dict of columns."""
     if os.path.isfile(given):  # noqa: PTH113 - a Path raises if the text is long
         raise ValueError(f"{given} is a file: give one row of it, in quotes")
     if model.features.origin == "svmlight":
@@ -64,10 +66,9 @@ def _row(model: Model, given: str) -> Any:
         return {number: value for number, _, value in pairs}
     if given.lstrip().startswith("{") and model.features.origin == "table":
         try:
-            row = json_module.loads(given)
+            return json_module.loads(given)
         except ValueError as error:
             raise ValueError(f"the row is not a JSON object: {error}") from None
-        return row
     return given
 
 

@@ -1,4 +1,4 @@
-"""Lines and figures that several commands print."""
+"""Sizes, shares and lines as several commands print them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from rosenblatt.counts import counted, noun
 if TYPE_CHECKING:
     from rosenblatt.models.model import Model
 
-WIDTH = 80  # of a terminal on which no line wraps
+WIDTH = 80  # columns of a terminal
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print sentences: broken between words on a terminal, one per line elsewhere."""
+    """Print lines, wrapped at 80 characters on a terminal."""
     if (sys.stderr if err else sys.stdout).isatty():
-        text = "\n".join(_broken(line) for line in text.splitlines())
+        text = "\n".join(_wrapped(line) for line in text.splitlines())
     typer.echo(text, err=err)
 
 
-def _broken(line: str) -> str:
-    """A line as several of at most 80 characters; what has no space stays whole.
+def _wrapped(line: str) -> str:
+    """A line wrapped between words at 80 characters.
 
-    >>> print(_broken("Hyperplane: " + "petal length + " * 6 + "1 > 0 for class y."))
+    >>> print(_wrapped("Hyperplane: " + "petal length + " * 6 + "1 > 0 for class y."))
     Hyperplane: petal length + petal length + petal length + petal length + petal
       length + petal length + 1 > 0 for class y.
     """
@@ -37,7 +37,7 @@ def _broken(line: str) -> str:
 
 
 def readable_size(bytes: float) -> str:
-    """A number of bytes for readers.
+    """A number of bytes in bytes, kB or MB.
 
     >>> readable_size(740), readable_size(33_300), readable_size(22_100_000)
     ('740 bytes', '33.3 kB', '22.1 MB')
@@ -48,7 +48,7 @@ def readable_size(bytes: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage, or a dash.
+    """A share as a percentage; a dash for NaN.
 
     >>> percent(0.0925), percent(float("nan"))
     ('9.25 %', '-')
@@ -57,7 +57,7 @@ def percent(share: float) -> str:
 
 
 def extent(model: Model) -> str:
-    """How many classes and features a model has."""
+    """The numbers of classes and features of a model."""
     classes = counted(len(model.classes), "class", "classes")
     return f"{classes}, {counted(len(model.columns), 'feature')}"
 

@@ -41,7 +41,7 @@ Columns = Annotated[
     list[str] | None,
     option(
         FEATURES,
-        "What a column is: text, category, number, date or ignore. Others are detected.",
+        "Kind of a column: text, category, number, date or ignore. Others are detected.",
         metavar="NAME=KIND",
     ),
 ]
@@ -71,7 +71,7 @@ Missing = Annotated[
     list[str] | None,
     option(
         INPUT,
-        "Cells that count as missing, beside empty ones (repeat for several). "
+        "Values that count as missing, besides empty cells (repeat for several). "
         "Default: ? NA N/A NaN nan null NULL None. Labels are missing only where empty.",
         metavar="WORD",
     ),
@@ -85,12 +85,14 @@ Workers = Annotated[
     str | None,
     option(
         LONG_RUNS,
-        "Share the work: N processes, or the address of a Dask scheduler (tcp://host:8786).",
+        "Distribute the work: N processes, or a Dask scheduler such as tcp://host:8786.",
     ),
 ]
 Shards = Annotated[
     int | None,
-    option(LONG_RUNS, "With workers: about how many shards; 16 or more by default.", min=1),
+    option(
+        LONG_RUNS, "With --workers: approximate number of shards; at least 16 by default.", min=1
+    ),
 ]
 
 

@@ -107,18 +107,18 @@ def predict(
     else:
         jobs = _jobs(files, out, to)
         if out == STDOUT:
-            _end_with_the_reader()
+            _exit_on_closed_pipe()
         for inputs, target in jobs:
             if target != STDOUT:
                 check_output(Path(target), [*inputs, model])
-        lines = _run(jobs, loaded, wanted, to, reading)
+        lines = _predict_all(jobs, loaded, wanted, to, reading)
     for line in lines:
         if not quiet:
             typer.echo(line, err=out == STDOUT)
 
 
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
-    """Which files go to which output: all to one, or each to one of its own in a folder."""
+    """Pairs of input files and output: all files to one output, or one output per file."""
     from rosenblatt.data.files import expand_paths
     from rosenblatt.estimators.scoring import STDOUT, output_beside
 
@@ -137,15 +137,15 @@ def _done_line(target: str, rows: int, bad: int) -> str:
     return f"{target}: {counted(rows, 'row')}{left}"
 
 
-def _run(
+def _predict_all(
     jobs: list[tuple[list[str], str]], model: Any, wanted: Any, to: str | None, reading: Any
 ) -> Any:
-    """Predict files in parallel, each into its output; what to say of each, in order."""
+    """Predict the files of each job, in parallel; yields a line to print per job, in order."""
     from rosenblatt import data
     from rosenblatt.data.parallel import in_order
     from rosenblatt.estimators.scoring import STDOUT, write_nothing, write_predictions
 
-    def done(job: tuple[list[str], str]) -> str:
+    def run(job: tuple[list[str], str]) -> str:
         inputs, target = job
         try:
             source = data.open(inputs, features=model.features, live=True, **reading)
@@ -154,21 +154,21 @@ def _run(
         except NoRowsError as error:
             write_nothing(target, to)
             return f"rosenblatt: {error}"
-        said = target != STDOUT or source.bad
-        return _done_line(target, rows, source.bad) if said else ""
+        is_silent = target == STDOUT and not source.bad
+        return "" if is_silent else _done_line(target, rows, source.bad)
 
-    # In this thread if there is one: a signal then ends it where it stands.
-    found = map(done, jobs) if len(jobs) == 1 else in_order(iter(jobs), done)
+    # A single job runs in this thread, so that a signal ends it at once.
+    found = map(run, jobs) if len(jobs) == 1 else in_order(iter(jobs), run)
     return (line for line in found if line)
 
 
-def _end_with_the_reader() -> None:
-    """Let the process end, as other filters do, when nobody reads its output any more.
+def _exit_on_closed_pipe() -> None:
+    """Let SIGPIPE end the process, as it ends other filters, when the reader closes the pipe.
 
-    An exception would have to wait for a thread that waits for input.
+    An exception would have to wait for the thread that is reading the input.
     """
     with suppress(AttributeError, OSError, ValueError):
-        if sys.stdout.fileno() == 1:  # not a stream that a test or a notebook put in its place
+        if sys.stdout.fileno() == 1:  # not replaced by a test or a notebook
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
@@ -177,7 +177,7 @@ def _names(given: str | None) -> tuple[str, ...] | None:
 
 
 def _labels(given: list[str] | None) -> tuple[str, ...]:
-    """The labels of ``label=NAME``."""
+    """The names in options of the form ``label=NAME``."""
     labels = []
     for entry in given or ():
         name, equals, label = entry.partition("=")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
     from rosenblatt.estimators.evaluation import Evaluation, LabelEvaluation
+    from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
 
 _MOST_COLUMNS = 20  # listed by name
@@ -35,9 +36,7 @@ def column_lines(source: Source, reports: list[ColumnReport]) -> list[str]:
     if len(columns) > _MOST_COLUMNS:
         lines.append(f"in all     {counted(len(columns), 'column')}")
     if any(c.kind == "text" for c in columns):
-        n = source.features.ngrams
-        what = "characters" if n.chars else "words"
-        lines.append(f"n-grams    of {n.low} to {n.high} {what}, hashed to 2^{n.bits} columns")
+        lines.append(f"n-grams    {_ngram_range(source.features.ngrams)} columns")
     elif source.features.origin != "table":
         lines.append(f"features   as they stand in {source.features.origin} files")
     return lines
@@ -67,6 +66,10 @@ def _column(report: ColumnReport, width: int) -> list[str]:
     cut = line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
     note = f"note: {report.remark}" if report.remark else ""
     return [cut, *textwrap.wrap(note, WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)]
+
+
+def _ngram_range(n: Ngrams) -> str:
+    return f"of {n.low} to {n.high} {'characters' if n.chars else 'words'}, hashed to 2^{n.bits}"
 
 
 def show_evaluation(result: Evaluation, as_json: bool) -> None:
@@ -156,10 +159,7 @@ def _feature_lines(model: Model) -> list[str]:
     lines = [f"label {f.label}; columns {_kinds(f.columns)}"]
     kinds = {column.kind for column in f.columns}
     if "text" in kinds:
-        units = "characters" if f.ngrams.chars else "words"
-        lines.append(
-            f"n-grams of {f.ngrams.low} to {f.ngrams.high} {units}, hashed to 2^{f.ngrams.bits}"
-        )
+        lines.append(f"n-grams {_ngram_range(f.ngrams)}")
     elif "category" in kinds:
         lines.append(f"categories hashed to 2^{f.ngrams.bits} columns")
     return lines

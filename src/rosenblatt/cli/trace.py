@@ -12,7 +12,6 @@ from rosenblatt.cli import options as o
 
 _MOST_CELLS = 200_000
 
-
 Format = StrEnum("Format", ["text", "markdown", "latex", "html"])
 Style = StrEnum("Style", ["steps", "table"])
 Update = StrEnum("Update", ["online", "batch"])
@@ -27,10 +26,10 @@ def trace(
     example: o.Example = None,
     label: o.Label = None,
     header: o.Header = None,
-    format: Annotated[Format, typer.Option(help="How to write it.")] = Format.text,
+    format: Annotated[Format, typer.Option(help="The output format.")] = Format.text,
     style: Annotated[
         Style | None,
-        typer.Option(help="Every sum, or one line a step. Long runs get a table unless told."),
+        typer.Option(help="Every sum, or one line per step, the default above 40 steps."),
     ] = None,
     proof: Annotated[
         bool, typer.Option("--proof", help="Follow the convergence proof along the run.")
@@ -48,13 +47,14 @@ def trace(
         str | None, typer.Option(help="Start from these weights, such as 1,-2,0.5; the bias last.")
     ] = None,
     rule: Annotated[
-        str, typer.Option(help="What learns: perceptron, pa, pa1, pa2 or arow, as in pa1:C=0.5.")
+        str, typer.Option(help="The learning rule: perceptron, pa, pa1, pa2 or arow; pa1:C=0.5.")
     ] = "perceptron",
     update: Annotated[
-        Update, typer.Option(help="One correction at a time, or all of an epoch at once.")
+        Update, typer.Option(help="Update after each row, or once per epoch.")
     ] = Update.online,
     mistake: Annotated[
-        Mistake | None, typer.Option(help="An example brings the rule of its source.")
+        Mistake | None,
+        typer.Option(help="The mistake rule; by default margin, or that of the example."),
     ] = None,
     threshold: Annotated[float, typer.Option(help="δ: a mistake is y·s <= δ.")] = 0,
     eta: Annotated[float, typer.Option(help="The learning rate η.")] = 1,
@@ -62,13 +62,13 @@ def trace(
         bool | None, typer.Option("--bias/--no-bias", help="Whether to learn a bias.")
     ] = None,
     padding: Annotated[float, typer.Option(help="The padding constant c.")] = 1,
-    max_epochs: Annotated[int, typer.Option(min=1, help="The budget.")] = 100,
+    max_epochs: Annotated[int, typer.Option(min=1, help="The most epochs.")] = 100,
     seed: Annotated[
         int | None, typer.Option(help="Visit the rows in a new random order each epoch.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it to this file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The output file.")] = None,
 ) -> None:
-    """Show every step of a run: the sums, the verdict, the update, and why it ended.
+    """Show every step of a run: the score, the verdict, the update, and why it ended.
 
     Examples:
 
@@ -91,19 +91,21 @@ def trace(
         raise typer.BadParameter("give either a FILE or --example NAME")
     if out is not None:
         check_output(out, [file] if file is not None else [], "trace")
-    rows = _example(example) if example is not None else _read(file, label, header)
+    rows = (
+        _example_arguments(example) if example is not None else _file_arguments(file, label, header)
+    )
     if rule != "perceptron":
-        rows |= _member(rule)
-        rows.pop("mistake", None)  # the rule that the source of an example has for a perceptron
+        rows |= _rule_arguments(rule)
+        rows.pop("mistake", None)  # the mistake rule of an example is for the perceptron
     if mistake is not None:
         rows["mistake"] = mistake
     if bias is not None:
         rows["fit_intercept"] = bias
     if weights is not None:
-        rows |= _start(weights, len(rows["X"][0]), rows.get("fit_intercept", True))
+        rows |= _start_arguments(weights, len(rows["X"][0]), rows.get("fit_intercept", True))
     rows |= {
-        "update": update, "threshold": _whole(threshold), "eta": _whole(eta),
-        "intercept_scaling": _whole(padding), "order": seed is not None, "seed": seed,
+        "update": update, "threshold": _exact(threshold), "eta": _exact(eta),
+        "intercept_scaling": _exact(padding), "order": seed is not None, "seed": seed,
         "max_epochs": max_epochs,
     }  # fmt: skip
     if multiclass is not None:
@@ -129,13 +131,13 @@ def _write(text: str, out: Path | None) -> None:
         file.write(f"{text}\n")
 
 
-def _whole(value: float) -> float:
-    """The value as an integer if it is one, so that sums and averages stay exact."""
+def _exact(value: float) -> float:
+    """The value as an int if it is whole, so that sums and averages stay exact."""
     return int(value) if value.is_integer() else value
 
 
-def _member(text: str) -> dict[str, Any]:
-    """Another rule than the perceptron's, with the one parameter that it has."""
+def _rule_arguments(text: str) -> dict[str, Any]:
+    """Arguments of `trace` for a rule such as ``pa1:C=0.5``, other than the perceptron."""
     from rosenblatt.estimators.rule_names import estimator_of
     from rosenblatt.tracing.run import RULES
 
@@ -153,8 +155,8 @@ def _member(text: str) -> dict[str, Any]:
     return {"rule": name} | {key: parameters[key] for key in ("C", "r") if key in parameters}
 
 
-def _start(text: str, features: int, has_bias: bool) -> dict[str, Any]:
-    """Weights and bias to start from: one number per feature, and one for the bias."""
+def _start_arguments(text: str, features: int, has_bias: bool) -> dict[str, Any]:
+    """Arguments of `trace` for the start: one weight per feature, and perhaps the bias."""
     numbers = []
     for part in text.split(","):
         try:
@@ -163,7 +165,7 @@ def _start(text: str, features: int, has_bias: bool) -> dict[str, Any]:
             raise typer.BadParameter(
                 f"{part.strip()!r} is not a number", param_hint="--weights"
             ) from None
-        numbers.append(_whole(value))
+        numbers.append(_exact(value))
     if len(numbers) not in ((features, features + 1) if has_bias else (features,)):
         raise typer.BadParameter(
             f"{len(numbers)} numbers do not fit {features} features"
@@ -173,8 +175,8 @@ def _start(text: str, features: int, has_bias: bool) -> dict[str, Any]:
     return {"weights": numbers[:features], "bias": (numbers[features:] or [0])[0]}
 
 
-def _example(name: str) -> dict[str, Any]:
-    """The rows of an example with the rule of its source."""
+def _example_arguments(name: str) -> dict[str, Any]:
+    """Arguments of `trace` for an example, with the mistake rule of its source."""
     from rosenblatt import examples
 
     found = examples.load(name)
@@ -182,8 +184,8 @@ def _example(name: str) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names}
 
 
-def _read(file: str | None, label: str | None, header: bool | None) -> dict[str, Any]:
-    """The rows of a file."""
+def _file_arguments(file: str | None, label: str | None, header: bool | None) -> dict[str, Any]:
+    """Arguments of `trace` for the rows of a file."""
     from scipy.sparse import issparse
 
     from rosenblatt.data import read_arrays

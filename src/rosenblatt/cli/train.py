@@ -30,28 +30,31 @@ def train(
         option(OUTPUT, "The model file; by default FILE with the ending .model.", "--out", "-o"),
     ] = None,
     valid: Annotated[
-        list[str] | None, option(LEARNING, "Files that decide the number of epochs.")
+        list[str] | None, option(LEARNING, "Validation files, which decide the number of epochs.")
     ] = None,
     epochs: Annotated[
-        int | None, option(LEARNING, "How many; by default a held-out tenth decides.", min=1)
+        int | None,
+        option(LEARNING, "Number of epochs; decided by held-out rows unless given.", min=1),
     ] = None,
     averaged: Annotated[
         bool, option(LEARNING, "Average the weights, or take the last.", "--averaged/--last")
     ] = True,
     rule: Annotated[
-        str, option(LEARNING, "What learns: perceptron, arow, pa1, scw1:C=0.5 and so on.")
+        str, option(LEARNING, "The learning rule: perceptron, arow, pa1, scw1:C=0.5, ...")
     ] = "perceptron",
     threshold: Annotated[
         float | None,
-        option(LEARNING, "Correct a row when its margin is at most this; 2, tables 4.", min=0.0),
+        option(LEARNING, "Update when the margin is at most this; 2, for tables 4.", min=0.0),
     ] = None,
     multiclass: Annotated[
         str | None,
-        option(LEARNING, "ovr: each class against the rest; joint (tables): the best other."),
+        option(LEARNING, "ovr: one-vs-rest; joint, for tables: against the best other class."),
     ] = None,
     tune: Annotated[
         str | None,
-        option(LEARNING, "Choose settings and train in this time: 60s, 5m.", metavar="TIME"),
+        option(
+            LEARNING, "Choose the settings and train within this time: 60s, 5m.", metavar="TIME"
+        ),
     ] = None,
     ngrams: Annotated[
         str | None,
@@ -68,13 +71,13 @@ def train(
         int | None, option(FEATURES, "Hash to 2^BITS columns; 22 by default.", min=8, max=30)
     ] = None,
     holdout: Annotated[
-        float | None, option(LEARNING, "Share of rows to hold out.", min=0.0, max=0.9)
+        float | None, option(LEARNING, "Fraction of the rows to hold out.", min=0.0, max=0.9)
     ] = None,
     label_separator: Annotated[
-        str | None, option(INPUT, "What separates labels, where a row may have several.")
+        str | None, option(INPUT, "Separator of the labels of a row, if rows have several.")
     ] = None,
     weight: Annotated[
-        str | None, option(LEARNING, "A column: how many copies each row stands for.")
+        str | None, option(LEARNING, "Column of sample weights: the copies each row counts for.")
     ] = None,
     class_weight: Annotated[
         str | None, option(LEARNING, "Weights of classes: balanced, or a=2,b=1.")
@@ -86,28 +89,30 @@ def train(
         str | None,
         option(
             LEARNING,
-            "What the threshold between two classes is to reach on held-out rows: "
+            "The goal of the threshold between two classes, on held-out rows: "
             "precision=0.95, recall=0.9 or f1; for the second class, or LABEL:precision=0.95.",
         ),
     ] = None,
-    seed: Annotated[int, option(LEARNING, "Decides orders and held-out rows.", min=0)] = 0,
+    seed: Annotated[
+        int, option(LEARNING, "Seed of the row orders and the held-out rows.", min=0)
+    ] = 0,
     memory: Annotated[
         int, option(LONG_RUNS, "MB of hashed rows to keep in memory; more go to disk.", min=1)
     ] = 128,
     checkpoint: Annotated[
-        Path | None, option(LONG_RUNS, "A folder to save the run in while it goes on.")
+        Path | None, option(LONG_RUNS, "Folder to save checkpoints of the run in.")
     ] = None,
-    every: Annotated[float, option(LONG_RUNS, "Seconds between two checkpoints.", min=0.0)] = 60.0,
+    every: Annotated[float, option(LONG_RUNS, "Seconds between checkpoints.", min=0.0)] = 60.0,
     every_rows: Annotated[
-        int | None, option(LONG_RUNS, "Rows between two checkpoints, whatever the time.", min=1)
+        int | None, option(LONG_RUNS, "Rows between checkpoints, regardless of time.", min=1)
     ] = None,
     resume: Annotated[
-        bool, option(LONG_RUNS, "Go on with the run saved in the checkpoint folder.", "--resume")
+        bool, option(LONG_RUNS, "Continue the run saved in the checkpoint folder.", "--resume")
     ] = False,
     start: Annotated[
-        Path | None, option(LONG_RUNS, "A model file to go on from.", "--from")
+        Path | None, option(LONG_RUNS, "Continue training this model file.", "--from")
     ] = None,
-    jobs: Annotated[int, option(LONG_RUNS, "Threads that learn; -1 is all cores.")] = -1,
+    jobs: Annotated[int, option(LONG_RUNS, "Training threads; -1 for all cores.")] = -1,
     workers: o.Workers = None,
     shards: o.Shards = None,
     format: o.Format = None,
@@ -115,16 +120,16 @@ def train(
     missing: o.Missing = None,
     skip_bad_rows: o.SkipBadRows = False,
     dry_run: Annotated[
-        bool, option(OUTPUT, "Only say what the columns are taken for.", "--dry-run")
+        bool, option(OUTPUT, "Only print the detected kinds of the columns.", "--dry-run")
     ] = False,
     quiet: o.Quiet = False,
     json: o.Json = False,
 ) -> None:
     """Train a linear classifier on files of any size.
 
-    The first pass over the files hashes them, learns already, and keeps the rows; later epochs
-    visit these in random order. A held-out tenth decides when to stop; the model is then trained
-    on all rows for as long.
+    The first epoch reads, hashes and stores the rows while it trains on them; later epochs visit
+    them in random order. A held-out tenth decides when to stop; the model is then retrained on all
+    rows for the same number of epochs.
 
     Examples:
 

@@ -18,13 +18,13 @@ def verify(
     files: Annotated[list[str], typer.Argument(help="The files it is about.")],
     label: Annotated[
         str | None,
-        typer.Option(help="The label's column, if it is not the one the certificate names."),
+        typer.Option(help="Label column, if it is not the one named by the certificate."),
     ] = None,
     format: o.Format = None,
     header: o.Header = None,
     json: o.Json = False,
 ) -> None:
-    """Check every claim of a certificate in whole numbers: exit 0 if proven, 1 if not.
+    """Check every claim of a certificate in exact arithmetic: exit 0 if proven, 1 if not.
 
     Examples:
 
@@ -39,7 +39,8 @@ def verify(
     source = parts[0].source
     if source is not None and source.label:
         label = source.label if label is None else label
-        # It may say that the first row is data, but not that it is names: a row would be missing.
+        # A certificate may say that the first row is data, but not that it is a header: that
+        # would hide a row.
         header = False if header is None and not source.header else header
     table = read_arrays(files, label, format=format, header=header)
     result = check(loaded, table.X, table.y)

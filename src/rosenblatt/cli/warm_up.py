@@ -1,4 +1,4 @@
-"""`rosenblatt warm-up`: compile everything ahead, by doing a little of everything."""
+"""`rosenblatt warm-up`: compile all kernels, by running every algorithm on small data."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ CLASSES = ("pos", "neg", "so-so")
 
 
 def warm_up(
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing unless it fails."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
 ) -> None:
     """Compile all kernels now, once on this machine: for container images and class rooms.
 
-    Later runs load what this has kept. ROSENBLATT_CACHE_DIR says where; by default it is the user's
-    cache folder.
+    Later runs load them from the folder ROSENBLATT_CACHE_DIR, by default the user's cache folder.
 
     Examples:
 
@@ -32,7 +31,7 @@ def warm_up(
     """
     from rosenblatt.kernels import jit
 
-    kept, seconds = jit.cache_folder(), 0.0
+    cache, seconds = jit.cache_folder(), 0.0
     with tempfile.TemporaryDirectory() as folder:
         for name, job in tiny_jobs(Path(folder)):
             job()
@@ -40,14 +39,13 @@ def warm_up(
                 typer.echo(f"{name}: compiled in {jit.compile_seconds() - seconds:.1f} s")
             seconds = jit.compile_seconds()
     if not quiet:
-        found = len(list(kept.glob("*"))) if kept else 0
-        where = f"{found} kernels in {kept}"
-        nowhere = "nothing kept: there is no private folder for it"
-        typer.echo(f"{seconds:.1f} s, {where if found else nowhere}")
+        count = len(list(cache.glob("*"))) if cache else 0
+        nothing = "nothing kept: there is no private folder for it"
+        typer.echo(f"{seconds:.1f} s, {f'{count} kernels in {cache}' if count else nothing}")
 
 
 def tiny_jobs(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Small instances of all there is to compile for, by name."""
+    """Names and functions of small jobs that together compile every kernel."""
     for classes in (2, 3):
         for format, rows in _files(classes).items():
             path = folder / f"{classes}.{format}"
@@ -77,7 +75,7 @@ def _files(classes: int) -> dict[str, list[str]]:
 
 
 def _file_job(path: Path) -> None:
-    """Train on a file, evaluate and inspect; to predict takes what evaluation takes."""
+    """Train on a file, evaluate and inspect; prediction has no further kernels."""
     from rosenblatt.cli import app
 
     format, model = path.suffix[1:], path.with_suffix(".model")
@@ -104,7 +102,7 @@ def _rows(dtype: str, layout: str, classes: int) -> tuple[Any, Any]:
 
 
 def _perceptrons(dtype: str, layout: str) -> None:
-    """Fit, go on, and judge with each way to treat several classes."""
+    """Fit, continue and predict with each multiclass scheme."""
     from rosenblatt import Perceptron
 
     for classes, multiclass in ((2, "ovr"), (3, "ovr"), (3, "joint"), (3, "ovo")):

@@ -79,22 +79,23 @@ def fit(estimator: Perceptron, X: Any, y: Any, *, client: Any = None) -> Percept
 
 
 def _fit_blocks(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: list[Any]) -> None:
+    """Fit on blocks of rows and of labels, given as delayed objects."""
     client = engine.client
     xs, ys = client.compute(xs), client.compute(ys)
-    described = client.gather(client.map(block_labels, xs, ys, pure=False))
-    rows = [len_ for len_, _ in described]
-    classes = np.unique(np.concatenate([names for _, names in described]))
+    found = client.gather(client.map(block_labels, xs, ys, pure=False))
+    rows = [n for n, _ in found]
+    classes = np.unique(np.concatenate([labels for _, labels in found]))
     if len(classes) < 2:
         raise ValueError(f"At least two classes are needed; all rows have {classes.tolist()}.")
     template = client.submit(make_template, estimator, xs[0], ys[0], classes, rows, pure=False)
     prepared = client.map(prepare_block, xs, ys, template=template, pure=False)
-    found = client.gather(client.map(attrgetter("columns"), prepared, pure=False))
-    columns, shares = _union(found, rows)
+    in_blocks = client.gather(client.map(attrgetter("columns"), prepared, pure=False))
+    columns, shares = _union(in_blocks, rows)
     made = client.gather(template)
     estimator.__dict__.update(made.__dict__ | estimator.get_params(deep=False))
     seed = checks.seed_of(estimator.random_state, check_random_state(estimator.random_state))
     learner: Any = BlockLearner(engine, made, seed, prepared, template, columns, shares)
-    leaves = with_shares([Leaf((), str(i)) for i in range(len(rows))], [float(n) for n in rows])
+    leaves = with_shares([Leaf(()) for _ in rows], rows)
     progress, plan = Progress(), estimator._plan()
     if plan.keep == "average" and len(rows) > 1:
         plan = replace(plan, keep="late_average")
@@ -107,21 +108,21 @@ def _fit_blocks(estimator: Perceptron, engine: DaskEngine, xs: list[Any], ys: li
     last = replace(last, weights=estimator._in_columns(last.weights))
     estimator._shown = Weights(np.array(estimator._in_columns(shown.weights)), np.array(shown.bias))
     own = made._learner
-    estimator._learner = own.like(last.weights.shape[1], own.dense)
+    estimator._learner = own.untrained(last.weights.shape[1], own.dense)
     estimator._learner.restore(last)
     estimator._progress, estimator._places = progress, None
     checks.describe_run(estimator, progress)
 
 
-def _union(found: list[Any], rows: list[int]) -> tuple[Any, Any]:
+def _union(in_blocks: list[Any], rows: list[int]) -> tuple[Any, Any]:
     """The columns that occur in some block, and the share of rows in blocks with each.
 
     Only they have weights. (None, None) if blocks are dense.
     """
-    if any(columns is None for columns in found):
+    if any(columns is None for columns in in_blocks):
         return None, None
-    shares = np.zeros(max(int(columns.max(initial=0)) for columns in found) + 1)
-    for columns, n in zip(found, rows, strict=True):
+    shares = np.zeros(max(int(columns.max(initial=0)) for columns in in_blocks) + 1)
+    for columns, n in zip(in_blocks, rows, strict=True):
         shares[columns] += n / sum(rows)
     union = np.flatnonzero(shares)
     return union, shares[union]
@@ -195,7 +196,7 @@ def make_template(
     if made.threshold == "auto":
         # The update of a block is mixed by the block's share.
         made.threshold = made.threshold_ * sum((n / sum(rows)) ** 2 for n in rows)
-    made._learner = made._new_learner(examples, len(classes)).like(0, examples.is_dense)
+    made._learner = made._new_learner(examples, len(classes)).untrained(0, examples.is_dense)
     return made
 
 
@@ -232,7 +233,7 @@ def block_epoch(
     if block.columns is not None:
         features = np.searchsorted(common.arrays["columns"], block.columns).astype(np.uint32)
         before = before[features]
-    learner = template._learner.like(len(before), block.examples.is_dense)
+    learner = template._learner.untrained(len(before), block.examples.is_dense)
     learner.rates = _aligned(block.rates)
     learner.restore(fresh_state(before, start["bias"]))
     examples = block.examples
@@ -277,7 +278,7 @@ def _refuse(estimator: Any) -> None:
     ):
         if not is_fine:
             value = getattr(estimator, name)
-            raise ValueError(f"{name}={value!r} cannot be had on a cluster; leave it out.")
+            raise ValueError(f"{name}={value!r} is not supported on a cluster; leave it out.")
 
 
 def _client(client: Any) -> Any:

@@ -42,7 +42,7 @@ class DaskEngine(Engine):
             client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
         except TimeoutError:
             raise WorkerError(_no_workers(client)) from None
-        super().__init__(lambda: client, sum(client.nthreads().values()), None, owned)
+        super().__init__(client.get_executor, sum(client.nthreads().values()), None, owned)
         self.client = client
         self.dashboard = str(getattr(client, "dashboard_link", "") or "")
         self._homes: dict[str, str] = {}  # the worker that holds the rows of a part of a file
@@ -115,18 +115,13 @@ class DaskEngine(Engine):
         homes = [f"{task.home.file.path}:{task.home.start}" if task.home else "" for task in tasks]
         most = {worker: -(-len(tasks) * n // total) for worker, n in threads.items()}
         load: Counter[str] = Counter()
-        chosen = [self._homes.get(home, "") for home in homes]
-        for i, worker in enumerate(chosen):
-            if worker not in most or load[worker] >= most[worker]:
-                chosen[i] = ""
-            else:
-                load[worker] += 1
-        for i, worker in enumerate(chosen):
-            if not worker:
-                chosen[i] = min(sorted(threads), key=lambda w: (load[w] + 1) / threads[w])
-                load[chosen[i]] += 1
-        self._homes |= dict(zip(homes, chosen, strict=True))
-        return chosen
+        for home in homes:
+            worker = self._homes.get(home, "")
+            if load[worker] >= most.get(worker, 0):
+                worker = min(sorted(threads), key=lambda w: (load[w] + 1) / threads[w])
+            load[worker] += 1
+            self._homes[home] = worker
+        return [self._homes[home] for home in homes]
 
     def _until_done(self, futures: list[Any]) -> Iterator[int]:
         """The number of finished futures, several times per second, until all are or one fails."""

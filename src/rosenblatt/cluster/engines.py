@@ -50,7 +50,7 @@ class Broadcast:
 
 @lru_cache(maxsize=4)
 def _read_broadcast(name: str, path: str) -> Broadcast:
-    return Broadcast(*tensorfile.read(path, sealed=True), name, path)
+    return Broadcast(*tensorfile.read(path, require_checksum=True), name, path)
 
 
 class Task(NamedTuple):
@@ -68,27 +68,13 @@ class Task(NamedTuple):
 class Engine:
     """Runs tasks on an executor, which is made again if its workers die; sums results here.
 
-    Parameters
-    ----------
-    make : callable
-        Returns a new executor.
-    workers : int
-        How many tasks run at a time.
-    folder : Path or None
-        A folder that all workers and this process see, for broadcasts and hashed rows. If None,
-        broadcasts are sent with each task, and each worker has a folder of its own.
-    owned : bool
-        Whether the executor is shut down by :meth:`close`.
-
-    Attributes
-    ----------
-    tick : callable
-        Called several times per second with the number of tasks done and of all tasks.
-    dashboard : str
-        The address of a page that shows the workers; empty if there is none.
+    Broadcasts and hashed rows lie in `folder`, which all workers and this process see; if None,
+    broadcasts are sent with each task, and each worker has a folder of its own. :meth:`close` shuts
+    down an `owned` executor. `tick` is called several times per second with the number of tasks
+    done and of all tasks.
     """
 
-    dashboard = ""
+    dashboard = ""  # the address of a page that shows the workers
 
     def __init__(
         self, make: Callable[[], Executor], workers: int, folder: Path | None, owned: bool = True

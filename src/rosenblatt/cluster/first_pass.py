@@ -17,10 +17,10 @@ from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
-from rosenblatt.estimators.file_rows import near_rows, rarity_of_model
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.estimators.file_rows import rarity_of_model
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
-from rosenblatt.learners.rates import SAMPLE, rarity_by
+from rosenblatt.learners.rates import SAMPLE, Rarity, packed_frequencies, rarity_by
 from rosenblatt.models.model import Model
 
 
@@ -31,7 +31,6 @@ class ShardSummary(NamedTuple):
     classes: list[str]
     columns: np.ndarray  # in the order in which they are met
     sample: tuple[int, np.ndarray, np.ndarray, np.ndarray]  # see _column_frequencies
-    near: int  # how many first rows have near features only
     weighted: bool  # whether rows have weights of their own
     counts: list[Any]  # bad rows, missing values by column, bytes read
     digest: str
@@ -47,7 +46,6 @@ class FirstPass:
     classes: list[str]
     columns: np.ndarray  # those of the first shard as they are met, then the others
     rarity: Rarity | None  # the scales of the features, for text
-    near: int  # how many first rows have near features only
     weighted: bool  # whether rows have weights of their own
     bad: int
     missing: Counter[str]
@@ -60,8 +58,7 @@ def summarize(shard: Shard, reading: Reading, sample: int, folder: str | None) -
     packed, _, omega = rows.store.arrays()
     return ShardSummary(
         len(rows), rows.classes, np.array(rows.columns),
-        _column_frequencies(packed, rows.columns, sample), near_rows(packed), omega.size > 1,
-        rows.counts, rows.digest,
+        _column_frequencies(packed, rows.columns, sample), omega.size > 1, rows.counts, rows.digest,
     )  # fmt: skip
 
 
@@ -70,21 +67,7 @@ def _column_frequencies(
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
     """Of the first rows: how many, their columns, how many rows have each, its sum of squares."""
     n = min(most, len(packed.bases))
-    near, far, rest = (int(end) for end in packed.pointers[n])
-    lengths: Any = np.diff(packed.pointers[: n + 1].astype(np.int64), axis=0)
-    squares = packed.bases[:n].astype(np.float64) ** 2
-    places = np.concatenate(
-        [packed.near[:near].astype(np.int64), packed.far[:far], packed.columns[:rest]]
-    )
-    values = np.concatenate(
-        [
-            np.repeat(squares, lengths[:, 0]),
-            np.repeat(squares, lengths[:, 1]),
-            packed.values[:rest].astype(np.float64) ** 2,
-        ]
-    )
-    frequencies = np.bincount(places, minlength=len(columns))
-    sums = np.bincount(places, weights=values, minlength=len(columns))
+    frequencies, sums = packed_frequencies(packed, n, len(columns))
     met = np.flatnonzero(frequencies)
     met = met[np.argsort(columns[met])]
     return n, columns[met], frequencies[met].astype(np.int64), sums[met]
@@ -135,7 +118,7 @@ def first_pass(
         [Leaf(shard, one.digest, n) for shard, one, n in zip(manifest.shards, own, firsts)],  # noqa: B905
         rows,
         [Leaf(shard, one.digest) for shard, one in zip(valid_shards, other, strict=True)],
-        classes, columns, rarity, own[0].near, any(one.weighted for one in own),
+        classes, columns, rarity, any(one.weighted for one in own),
         sum(int(one.counts[0]) for one in own), missing, sum(int(one.counts[2]) for one in own),
     )  # fmt: skip
     _check_classes(merged, found, reading.features.label)

@@ -36,7 +36,6 @@ _SHARDS = 16  # unless they would be larger than _MOST_BYTES
 _LEAST_BYTES, _MOST_BYTES = 1 << 20, 64 << 20  # of a shard, unless their number is given
 _WINDOW = 1 << 16  # bytes read at a time to find the end of a row
 
-Look = Callable[[list[tuple[int, int]]], Iterable[tuple[bool, bool]]]
 Work = Callable[..., Any]
 Spread = Callable[[Work, Sequence[tuple[Any, ...]]], Iterable[Any]]
 """Calls a function with each tuple of arguments, perhaps on workers; returns results in order."""
@@ -133,7 +132,7 @@ def make_manifest(
     """
     check_format(format)
     names, call = expand_all(paths), spread or _call_here
-    first = _format_of(names[0]) if format is None else format
+    first = format or detect_format(names[0], ByteSource(names[0], open_file(names[0])).head)
     if first not in (*_LINE_FORMATS, "parquet", "arrow"):
         raise DataError(f"{first} files cannot be cut into shards", path=names[0])
     arguments = [(path, first, header, tuple(mentioned)) for path in names]
@@ -181,10 +180,6 @@ def _parquet_groups(path: str, file: Any) -> tuple[tuple[int, ...], tuple[str, .
         return tuple(sizes) or (0,), tuple(metadata.schema.names)
 
 
-def _format_of(path: str) -> str:
-    return detect_format(path, ByteSource(path, open_file(path)).head)
-
-
 def _check_columns(file: File, first: File) -> None:
     """Raise a DataError for columns other than in the first file; Parquet has any order."""
     if file.dialect is not None and first.dialect is not None:
@@ -202,13 +197,9 @@ def _cut(file: File, target: int, call: Spread) -> list[Range]:
         return [Range(file, i, i + 1) for i in range(len(file.groups))]
     count = max(1, round(file.size / target)) if file.has_lines else 1
     quoting = file.dialect.quoting if file.dialect else ""
-
-    def look(parts: list[tuple[int, int]]) -> Iterable[tuple[bool, bool]]:
-        return call(quote_states, [(file.path, *part, quoting) for part in parts])
-
     start = file.dialect.start if file.dialect else 0
     wanted = [at for i in range(1, count) if (at := file.size * i // count) > start]
-    cuts = row_ends(file.path, wanted, file.size, quoting, look)
+    cuts = row_ends(file.path, wanted, file.size, quoting, call)
     edges = [0, *cuts, file.size]
     return [Range(file, a, b) for a, b in itertools.pairwise(edges)]
 
@@ -231,23 +222,25 @@ def _call_here(work: Work, arguments: Sequence[tuple[Any, ...]]) -> Iterable[Any
     return [work(*some) for some in arguments]
 
 
-def row_ends(path: str, wanted: list[int], size: int, delimiter: str, look: Look) -> list[int]:
+def row_ends(
+    path: str, wanted: list[int], size: int, delimiter: str, call: Spread = _call_here
+) -> list[int]:
     """The first row that begins after each of the wanted offsets, as increasing offsets.
 
-    `look` calls :func:`quote_states` for parts of the file; without a delimiter it is not called.
+    Without a delimiter quotes mean nothing.
 
     >>> import tempfile, pathlib
     >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
     >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6\\n')
-    >>> look = lambda parts: [quote_states(path, *part, ",") for part in parts]
-    >>> row_ends(path, [5], 15, ",", look), row_ends(path, [5], 15, "", look)
+    >>> row_ends(path, [5], 15, ","), row_ends(path, [5], 15, "")
     ([11], [7])
     """
     cuts = sorted({cut for at in wanted if (cut := _next_line(path, at, size)) < size})
     if not delimiter:
         return cuts
+    parts = [(path, *part, delimiter) for part in itertools.pairwise([0, *cuts])]
     is_open, ends = False, set()
-    for cut, states in zip(cuts, look(list(itertools.pairwise([0, *cuts]))), strict=True):
+    for cut, states in zip(cuts, call(quote_states, parts), strict=True):
         is_open = states[is_open]
         ends.add(_row_end_after_quotes(path, cut, size, delimiter) if is_open else cut)
     return sorted(ends - {size})

@@ -20,10 +20,11 @@ from rosenblatt.data import Features
 from rosenblatt.estimators.file_rows import is_held_out
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED
+from rosenblatt.learners.rates import Rarity
 from rosenblatt.models.model import Model
 from rosenblatt.training import Plan, Progress
 
@@ -79,10 +80,10 @@ class ClusterRun(FileRun):
         self.rows: Any = ShardedRows(found, held_out, s.seed, self.valid)
         self.held_out_rows = sum(self.rows.held)
         self.learner = self.new_learner(found.rarity)
-        few = sum(found.rows) / len(found.rows)
-        if few < FEW_ROWS and len(found.rows) > 1:
+        mean = sum(found.rows) / len(found.rows)
+        if mean < FEW_ROWS and len(found.rows) > 1:
             warnings.warn(
-                f"the {len(found.rows)} shards have {few:,.0f} rows on average; below "
+                f"the {len(found.rows)} shards have {mean:,.0f} rows on average; below "
                 f"{FEW_ROWS:,} rows per shard mixing costs accuracy: take fewer shards "
                 "(--shards), or train without workers",
                 ShardWarning,
@@ -111,7 +112,7 @@ class ClusterRun(FileRun):
     def plan(self) -> Plan:
         """The plan of the present phase."""
         plan = super().plan()
-        # Early weights of a shard know only that shard: an average over all steps suffers.
+        # Early weights come from one shard alone, so that an average over all steps is worse.
         late = plan.keep == "average" and self.shards > 1
         plan = replace(plan, most_visits=UNLIMITED, keep="late_average" if late else plan.keep)
         if self.shards > 1:
@@ -213,10 +214,6 @@ class ShardedRows:
         self.rarity, self.numbering = found.rarity, SimpleNamespace(columns=found.columns)
         pairs = zip(found.leaves, found.rows, strict=True)
         self.held = [int(is_held_out(leaf.first, n, held_out, seed).sum()) for leaf, n in pairs]
-
-    def near_rows(self) -> int:
-        """The number of first rows that have near features only."""
-        return self.found.near
 
     def validation_error(self, learner: MixedLearner, averaged: bool) -> float:
         """The share of wrong predictions on validation rows; NaN if there are none."""

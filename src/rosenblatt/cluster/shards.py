@@ -12,13 +12,11 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -43,10 +41,7 @@ from rosenblatt.models.files import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: sums of products of two are in the range of float32
-_MAX_CACHED = 256  # open shards per process; the row pointers of each are in memory
-
-_lock = Lock()
-_cache: OrderedDict[str, ShardRows] = OrderedDict()
+_MAX_OPEN = 256  # shards per process; the row pointers of each are in memory
 
 
 @dataclass(frozen=True)
@@ -177,32 +172,26 @@ def shard_name(shard: Shard, reading: Reading) -> str:
 
 
 def hashed_rows(shard: Shard, reading: Reading, folder: str | None, digest: str = "") -> ShardRows:
-    """The hashed rows of a shard: cached in this process, read from the disk, or made now.
+    """The hashed rows of a shard: open in this process, read from the disk, or made now.
 
     Without a `folder` they are kept in one of this process or Dask worker. Rows with another digest
     than the given one are refused: the files have changed.
     """
-    parent = Path(folder) if folder is not None else Path(own_folder())
-    name = shard_name(shard, reading)
-    rows = _cache.get(name)
-    if rows is None or not (parent / name).is_dir():
-        rows = _load(parent / name) or _make(shard, reading, parent, name)
-    with _lock:  # a worker may have several threads
-        _cache[name] = rows
-        _cache.move_to_end(name)
-        while len(_cache) > _MAX_CACHED:
-            _cache.popitem(last=False)
+    path = Path(own_folder() if folder is None else folder) / shard_name(shard, reading)
+    for _ in range(2):
+        if not path.is_dir():
+            _make(shard, reading, path)
+        try:
+            rows = open_rows(path)
+            break
+        except (ModelFormatError, OSError):  # damaged: make them again, once
+            shutil.rmtree(path, ignore_errors=True)
+    else:
+        raise DataError("the hashed rows cannot be read back; is the disk full?", path=path.parent)
     if digest and rows.digest != digest:
-        close_rows(name)
+        open_rows.cache_clear()
         raise DataError("was changed since the run began", path=shard[0].file.path)
     return rows
-
-
-def close_rows(name: str) -> None:
-    """Drop the rows of a shard from the cache and close them."""
-    rows = _cache.pop(name, None)
-    if rows is not None:
-        rows.store.close()
 
 
 def own_folder() -> str:
@@ -223,43 +212,37 @@ def _process_folder() -> str:
     return str(folder)
 
 
-def _load(folder: Path) -> ShardRows | None:
-    """The rows in a folder, or None if there are none or they are damaged."""
-    if not (folder / "about").is_file():
-        return None
-    try:
-        arrays, about = tensorfile.read(folder / "about", sealed=True)
-        with reporting_damage(str(folder)):
-            if about["format"] != _FORMAT or about["version"] != _VERSION:
-                raise ValueError("another format or version")
-            columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
-            if columns.dtype != np.uint32 or columns.ndim != 1:
-                raise ValueError("columns is not a list of columns")
-            store = Store.restored(folder, about["store"], len(columns), max(1, len(classes)))
-            return ShardRows(store, columns, classes, list(about["counts"]), str(about["digest"]))
-    except (ModelFormatError, OSError):
-        shutil.rmtree(folder, ignore_errors=True)
-        return None
+@lru_cache(maxsize=_MAX_OPEN)
+def open_rows(folder: Path) -> ShardRows:
+    """Open the rows in a folder; raises a ModelFormatError if they are damaged."""
+    arrays, about = tensorfile.read(folder / "about", require_checksum=True)
+    with reporting_damage(str(folder)):
+        if about["format"] != _FORMAT or about["version"] != _VERSION:
+            raise ValueError("another format or version")
+        columns, classes = arrays["columns"], [str(name) for name in about["classes"]]
+        if columns.dtype != np.uint32 or columns.ndim != 1:
+            raise ValueError("columns is not a list of columns")
+        store = Store.restored(folder, about["store"], len(columns), max(1, len(classes)))
+        return ShardRows(store, columns, classes, list(about["counts"]), str(about["digest"]))
 
 
-def _make(shard: Shard, reading: Reading, parent: Path, name: str) -> ShardRows:
-    """Read and hash a shard; its folder gets its name once it is complete."""
-    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=parent))
+atexit.register(open_rows.cache_clear)  # before modules that closing needs are gone
+
+
+def _make(shard: Shard, reading: Reading, path: Path) -> None:
+    """Read and hash a shard into a folder, which gets its name once it is complete."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=path.parent))
     try:
         with file_line_numbers(shard):
             _write(shard, reading, unfinished)
         try:
-            os.rename(unfinished, parent / name)  # noqa: PTH104 - fails if another was faster
+            os.rename(unfinished, path)  # noqa: PTH104 - fails if another was faster
         except OSError:
-            if not (parent / name).is_dir():
+            if not path.is_dir():
                 raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    rows = _load(parent / name)
-    if rows is None:
-        raise DataError("the hashed rows cannot be read back; is the disk full?", path=parent)
-    return rows
 
 
 def _write(shard: Shard, reading: Reading, folder: Path) -> None:

@@ -67,16 +67,9 @@ def rates_at(rates: np.ndarray, features: np.ndarray) -> np.ndarray:
 class OpenShard:
     """A shard opened by a task: its rows, and a learner of its features at the broadcast weights.
 
-    It is the data of a run over the shard (:class:`rosenblatt.training.order.Data`).
-
-    Attributes
-    ----------
-    examples : Examples
-    visited, held_out : arrays of uint64
-        The rows of positive weight that are learned from, and that are held out.
-    start : dict
-        The weights (features, problems) and biases of all shards, as they were broadcast.
-    learner : Linear
+    It is the data of a run over the shard (:class:`rosenblatt.training.order.Data`). Rows of
+    positive weight are `visited` or `held_out`. `start` holds the broadcast weights (features,
+    problems) and biases, of the features of all shards.
     """
 
     repeats, visits_all = False, True
@@ -133,7 +126,7 @@ def fresh_state(weights: np.ndarray, bias: np.ndarray) -> State:
 
 
 def epoch_sum(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, epoch: int
+    leaves: tuple[Leaf, ...], common: Broadcast, weights: Broadcast, folder: str | None, epoch: int
 ) -> Delta:
     """The weight changes of one epoch on each of some shards, a subtree, summed."""
 
@@ -191,7 +184,7 @@ def epoch_delta(
 
 
 def held_out_scores(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, whole: bool
+    leaves: tuple[Leaf, ...], common: Broadcast, weights: Broadcast, folder: str | None, whole: bool
 ) -> list[np.ndarray]:
     """The scores, class codes and weights of held-out rows of some shards, or of all rows."""
     found = []
@@ -203,7 +196,7 @@ def held_out_scores(
 
 
 def errors(
-    leaves: tuple[Leaf, ...], common: Any, weights: Any, folder: str | None, whole: bool
+    leaves: tuple[Leaf, ...], common: Broadcast, weights: Broadcast, folder: str | None, whole: bool
 ) -> np.ndarray:
     """The weight of wrong predictions and of all, on held-out rows of some shards or all rows."""
     sums = []

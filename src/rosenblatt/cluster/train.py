@@ -28,7 +28,7 @@ from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.models.model import Model
 from rosenblatt.training import run as run_epochs
 
-_SEVERAL = "workers learn one label per row, and here a row may have several; leave workers out"
+_MULTILABEL = "workers learn one label per row, and here a row may have several; leave workers out"
 _COLUMN_OPTIONS = ("label", "text", "columns", "missing", "header")
 
 
@@ -58,10 +58,12 @@ def train_on_shards(job: Job) -> Model:
         )
     for name, usual in (("rule", "perceptron"), ("class_weight", None), ("weight", None)):
         if getattr(job.settings, name) != usual:
-            raise OptionError(f"{name} cannot be had with workers; leave one of them out")
-    started = None if job.start is None else job.start.features.separator
-    if job.reading.get("label_separator") is not None or started is not None:
-        raise OptionError(_SEVERAL)
+            raise OptionError(f"{name} is not supported with workers; leave one of them out")
+    separator = job.reading.get("label_separator")
+    if job.start is not None and separator is None:
+        separator = job.start.features.separator
+    if separator is not None:
+        raise OptionError(_MULTILABEL)
     if job.shards is not None and job.shards < 1:
         raise OptionError(f"shards must be at least 1, got {job.shards}")
     saved = ClusterCheckpoint(job.checkpoint) if job.checkpoint is not None else None
@@ -98,10 +100,10 @@ def open_shards(
     features: Any = None,
 ) -> tuple[Manifest, Reading]:  # fmt: skip
     """Cut files into shards and detect how to read them."""
-    r = reading
-    names = names_in_options(r.get("label"), r.get("text"), r.get("columns"), features)
+    given = reading.get
+    names = names_in_options(given("label"), given("text"), given("columns"), features)
     manifest = make_manifest(
-        paths, format=r.get("format"), header=r.get("header"), mentioned=names, shards=shards,
+        paths, format=given("format"), header=given("header"), mentioned=names, shards=shards,
         spread=engine.spread,
     )  # fmt: skip
     return manifest, detect_reading(manifest, features, **reading)
@@ -115,7 +117,7 @@ def _train(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: lis
         manifest.format, {name: job.reading.get(name) for name in _COLUMN_OPTIONS}
     )
     if reading.features.separator is not None:
-        raise OptionError(_SEVERAL)
+        raise OptionError(_MULTILABEL)
     if not reading.labelled:
         message = f"there is no column {reading.features.label!r}"
         raise DataError(message, path=manifest.files[0].path)

@@ -1,8 +1,8 @@
-"""Run the blocks of a Markdown page and write what they print and draw below them.
+"""Run the code blocks of a Markdown page and insert their output and pictures below them.
 
-Blocks of ``python`` share one namespace per page. Of blocks of ``console``, the commands of
-``rosenblatt`` run, except those that open a browser. ``| head -N`` and ``| tail -N`` shorten the
-output. A line ``# Figure: words`` in a block describes the picture that the block draws.
+``python`` blocks share one namespace per page. In ``console`` blocks, ``rosenblatt`` commands are
+run, except those that open a browser; ``| head -N`` and ``| tail -N`` shorten the output. A line
+``# Figure: TEXT`` in a block is the alternative text of the picture that the block draws.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import ast
 import os
 import re
 import shlex
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable
+from contextlib import chdir, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 Command = Callable[[list[str]], str]
 
@@ -33,7 +35,7 @@ class CellError(Exception):
 def execute(
     page: str, figures: Path, *, prefix: str, link: str, command: Command | None = None
 ) -> str:
-    """The page with the output of its blocks.
+    """The page with the output of its blocks inserted.
 
     Parameters
     ----------
@@ -42,12 +44,12 @@ def execute(
     figures
         The folder for the pictures.
     prefix
-        How the names of the pictures begin.
+        The start of the file names of the pictures.
     link
-        The folder of the pictures as the page refers to it.
+        The folder of the pictures, relative to the page.
     command
-        Runs a ``rosenblatt`` command, given by its arguments, and returns what it prints; without
-        it the commands are left as they are.
+        A function that runs a ``rosenblatt`` command, given its arguments, and returns its output;
+        without it, commands are not run.
 
     Examples
     --------
@@ -73,16 +75,18 @@ def execute(
         shown = f"```python\n{_CAPTION.sub('', code)}```\n"
         pictures = _save_figures(figures, f"{prefix}-{len(drawn) + 1}")
         drawn.extend(pictures)
-        said = _CAPTION.findall(code) or ["A picture drawn by the code above."]
-        images = "".join(f"\n![{said[0]}]({link}/{name})\n" for name in pictures)
+        captions = _CAPTION.findall(code) or ["A picture drawn by the code above."]
+        images = "".join(f"\n![{captions[0]}]({link}/{name})\n" for name in pictures)
         return shown + _output(printed) + images
 
-    with _somewhere_else():
+    # Draw without a window, and write files into an empty folder.
+    backend = mock.patch.dict(os.environ, MPLBACKEND="agg")
+    with backend, tempfile.TemporaryDirectory() as folder, chdir(folder):
         return FENCE.sub(complete, page)
 
 
 def _run(code: str, namespace: dict[str, Any]) -> str:
-    """Run a block; like a notebook, show the value of a last expression."""
+    """Run a block and return its output; like a notebook, print the value of a last expression."""
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed = StringIO()
@@ -99,7 +103,7 @@ def _run(code: str, namespace: dict[str, Any]) -> str:
 
 
 def _is_drawing(value: Any) -> bool:
-    """Whether a value says nothing beside the picture it belongs to, as None does."""
+    """Whether a value is None or an object of a picture, which is not printed."""
     if isinstance(value, list | tuple) and value:
         return all(map(_is_drawing, value))
     kind = type(value).__module__
@@ -107,14 +111,13 @@ def _is_drawing(value: Any) -> bool:
 
 
 def _console(code: str, command: Command | None) -> str:
-    """A block of commands, each with its output; one that shows output already is kept."""
+    """A block of commands with their output; unchanged if it already shows output."""
     lines = code.splitlines()
     if command is None or not all(line.startswith("$ ") for line in lines):
         return f"```console\n{code}```\n"
     shown = ""
     for line in lines:
-        text = _comment_free(line[2:])
-        words = shlex.split(text)
+        words = shlex.split(line.removeprefix("$ ").partition("  #")[0])
         printed = ""
         if words[0] == "rosenblatt" and words[1] not in _OPEN_A_BROWSER:
             printed = _piped(words[1:], command)
@@ -122,11 +125,8 @@ def _console(code: str, command: Command | None) -> str:
     return f"```console\n{shown}```\n"
 
 
-def _comment_free(text: str) -> str:
-    return text.partition("  #")[0]
-
-
 def _piped(words: list[str], command: Command) -> str:
+    """The output of a command, perhaps shortened by ``| head -N`` or ``| tail -N``."""
     at = words.index("|") if "|" in words else len(words)
     try:
         lines = command(words[:at]).rstrip().splitlines()
@@ -143,9 +143,7 @@ def _output(printed: str) -> str:
 
 
 def _save_figures(folder: Path, name: str) -> list[str]:
-    """Save and close the open figures of matplotlib, if it was used at all."""
-    import sys
-
+    """Save and close the open figures of matplotlib; returns the file names."""
     if "matplotlib.pyplot" not in sys.modules:
         return []
     from matplotlib import pyplot
@@ -157,20 +155,3 @@ def _save_figures(folder: Path, name: str) -> list[str]:
         pyplot.figure(number).savefig(folder / saved[-1], dpi=_PIXELS_PER_INCH)
     pyplot.close("all")
     return saved
-
-
-@contextmanager
-def _somewhere_else() -> Iterator[None]:
-    """Run in an empty folder, and draw without a window."""
-    before, backend = Path.cwd(), os.environ.get("MPLBACKEND")
-    os.environ["MPLBACKEND"] = "agg"
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
-            if backend is None:
-                del os.environ["MPLBACKEND"]
-            else:
-                os.environ["MPLBACKEND"] = backend

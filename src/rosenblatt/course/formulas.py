@@ -6,26 +6,17 @@ import re
 
 from latex2mathml.converter import convert
 
-# The converter knows the two strokes of a norm by one name when they are sized.
+# The converter does not know \lVert and \rVert after \big and the like.
 _TALL_NORM = re.compile(r"(\\[Bb]igg?[lr]?)\\[lr]Vert")
 _STROKE = re.compile(r"<mo(?: fence=\"false\")?(?: stretchy=\"false\")?>(&#x02016;|&#x0007C;)</mo>")
 
 
 def mathml(tex: str, display: str = "inline") -> str:
-    r"""The MathML element of a formula.
+    r"""The MathML element of a TeX formula; `display` is "inline" or "block".
 
-    Strokes without ``\left``, ``\right`` or a size are letters to TeX. A browser would stretch the
-    left one over the exponent of the right one, and put space around both.
+    Bars without ``\left``, ``\right`` or a size are ordinary symbols in TeX. A browser would
+    stretch the left one over the exponent of the right one, and put space around both.
 
-    Parameters
-    ----------
-    tex
-        What stands between the dollar signs.
-    display : {"inline", "block"}
-        Inside a line, or on lines of its own.
-
-    Examples
-    --------
     >>> mathml(r"\lVert z\rVert").count('stretchy="false" lspace="0" rspace="0"')
     2
     """

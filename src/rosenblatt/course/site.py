@@ -1,4 +1,4 @@
-"""The chapters as web pages for this machine: executed once, then read without a network."""
+"""Build the chapters as web pages on this machine, to be read without a network."""
 
 from __future__ import annotations
 
@@ -37,13 +37,7 @@ def chapters() -> Path:
 
 
 def built(folder: Path) -> Path | None:
-    """The first page of a course built into this folder from these chapters, if it is there.
-
-    Examples
-    --------
-    >>> built(Path("nowhere")) is None
-    True
-    """
+    """The first page of the course cached in this folder, or None if it is missing or outdated."""
     entry = folder / _key() / ENTRY
     return entry if entry.is_file() else None
 
@@ -53,16 +47,8 @@ def build(
 ) -> Path:
     """Run the chapters and write them as pages below `folder`; returns the first page.
 
-    What an interrupted build leaves behind is not taken for a course.
-
-    Parameters
-    ----------
-    folder
-        Where to keep the pages, below a name that changes with the chapters.
-    command
-        Runs the commands of the chapters, as for :func:`rosenblatt.course.cells.execute`.
-    progress
-        Called with a line for each chapter.
+    The pages appear at once when all are built. `command` runs the commands of the chapters, as
+    for :func:`rosenblatt.course.cells.execute`; `progress` is called with a line per chapter.
     """
     render = _renderer()
     sources = sorted(chapters().glob("*.md"), key=lambda path: (path.stem != "index", path.stem))
@@ -95,7 +81,7 @@ def _style() -> str:
 
 
 def _key() -> str:
-    """A name for what is built: another one for other chapters, style or release."""
+    """The name of the cached build: a hash of the chapters and the style, and the version."""
     digest = hashlib.sha256(_style().encode())
     for path in sorted(chapters().glob("*.md")):
         digest.update(path.read_bytes())
@@ -116,7 +102,7 @@ def _navigation(titles: dict[str, str], here: str) -> str:
 
 
 def _plain(page: str) -> str:
-    """The page without what only the documentation understands: directives and roles."""
+    """The page without Sphinx directives and roles."""
 
     def role(found: re.Match[str]) -> str:
         kind, content = found.groups()

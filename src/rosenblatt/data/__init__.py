@@ -1,7 +1,7 @@
-"""The way in for data: files of any format and size, or tables in memory, as batches of rows.
+"""Reading data: files of any format and size, or tables in memory.
 
-:func:`open` gives batches of sparse rows for learning; :func:`read_arrays` a whole table of
-numbers. Both detect formats, headers and labels by the same rules.
+:func:`open` yields batches of sparse rows for learning; :func:`read_arrays` returns a whole table
+of numbers. Both detect formats, headers and labels by the same rules.
 """
 
 from rosenblatt.data.arrays import Arrays, read_arrays

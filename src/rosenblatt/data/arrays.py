@@ -1,9 +1,10 @@
-"""A whole file of numbers as arrays: what `certify`, `verify`, `trace` and the lab work on."""
+"""A whole file of numbers as arrays, for `certify`, `verify`, `trace` and the lab."""
 
 from __future__ import annotations
 
 import io
 from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
-from rosenblatt.data.cells import as_strings, label_strings, to_numbers
+from rosenblatt.data.cells import label_strings, to_numbers, trimmed_strings
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.open import reader_of
 from rosenblatt.data.parallel import in_order
@@ -21,24 +22,23 @@ from rosenblatt.data.sparse_lines import read_sparse
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31
-# Of a whole table: every column has a name there, and a weight in a certificate.
-_MOST_COLUMNS = 1 << 22
+_MOST_COLUMNS = 1 << 22  # each has a name, and a weight in a certificate
 
 
 class Arrays(NamedTuple):
-    """Rows of numbers with their labels, and the names of all that.
+    """Rows of numbers with their labels and names.
 
     Attributes
     ----------
     X : array or sparse matrix
-        Whole numbers stay whole (int64, or objects if some do not fit into a double); decimal
-        fractions are the nearest doubles.
+        Integers are exact (int64, or objects if some do not fit a double); decimal fractions are
+        the nearest doubles.
     y : array
-        Whole numbers if all labels are, else numbers if all are, else strings.
+        Integers if all labels are, else floats if all are numbers, else strings.
     columns : tuple of str
-        The names of the columns of X, or their places counted from 1.
+        The names of the columns of X, or their numbers from 1.
     label : str
-        The label's column; empty for svmlight, which names none.
+        The label column; empty for svmlight.
     header : bool
         Whether the file names its columns.
     row_names : tuple of str or None
@@ -65,24 +65,24 @@ def read_arrays(
 ) -> Arrays:
     """Read all rows of files, or of a table in memory, as numbers with labels.
 
-    Formats, headers and labels are detected as by :func:`open`. A column that is not of numbers
-    is refused, and so is a missing value.
+    Formats, headers and labels are detected as by :func:`open`. Other values than numbers, and
+    missing values, are errors.
 
     Parameters
     ----------
     paths : str, path, several of them, a binary file or a table
         What to read.
     label : str or int, optional
-        The column that holds the label: its name, or its place counted from 1, negative from the
-        end. By default the column named ``label``.
+        The label column: its name, or its number counted from 1, negative from the end. By default
+        the column named ``label``.
     format, header : optional
         As for :func:`open`.
     row_names : bool
-        Whether a first column that is not of numbers names the rows.
+        Whether a first column that is not numbers holds names of the rows.
     most_cells : int, optional
-        Refuse a file of more cells than that.
+        The most cells that a file may have.
     name : str
-        What messages call a binary file.
+        The name of a binary file in messages.
 
     Returns
     -------
@@ -113,37 +113,36 @@ def _table(
     head, path = reader.head(), reader.files[0]
     chosen = label_name(label, head.column_names, path)
     others = [column for column in head.column_names if column != chosen]
-    first, naming = head.column_names[0], None
+    first, name_column = head.column_names[0], None
     if row_names and first != chosen and len(to_numbers(head[first])[1]):
-        naming = others.pop(0)
+        name_column = others.pop(0)
     if not others:
         raise DataError("expected at least one column of numbers beside the label", path=path)
 
-    def converted(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
+    def read(piece: Piece) -> tuple[list[np.ndarray], list[str], list[str]]:
         chunk = piece()
         assert isinstance(chunk, Chunk)
         check_chunk(chunk, tuple(Column(name, "number") for name in others), chosen, skip=False)
         numbers = [_numbers(chunk, name) for name in others]
-        rows = [] if naming is None else as_strings(chunk.table[naming]).fill_null("").to_pylist()
-        return numbers, label_strings(chunk.table[chosen]).to_pylist(), rows
+        labels = label_strings(chunk.table[chosen]).to_pylist()
+        if name_column is None:
+            return numbers, labels, []
+        return numbers, labels, trimmed_strings(chunk.table[name_column]).fill_null("").to_pylist()
 
-    cells: list[list[np.ndarray]] = [[] for _ in others]
-    labels: list[str] = []
-    names: list[str] = []
-    wanted = [*others, chosen, *([naming] if naming else [])]
-    for numbers, more_labels, more_names in in_order(reader.pieces(wanted), converted):
-        labels += more_labels
-        names += more_names
-        for parts, column in zip(cells, numbers, strict=True):
-            parts.append(column)
-        _check_size(len(labels), len(others), most_cells, path)
+    parts, rows = [], 0
+    wanted = [*others, chosen, *([name_column] if name_column else [])]
+    for part in in_order(reader.pieces(wanted), read):
+        parts.append(part)
+        rows += len(part[1])
+        _check_size(rows, len(others), most_cells, path)
+    numbers, labels, names = zip(*parts, strict=True)
     return Arrays(
-        _stack([np.concatenate(parts) for parts in cells]),
-        _plain_labels(labels),
+        _stack([np.concatenate(column) for column in zip(*numbers, strict=True)]),
+        _plain_labels(list(chain.from_iterable(labels))),
         tuple(others),
         chosen,
         reader.header is not False,
-        None if naming is None else tuple(names),
+        None if name_column is None else tuple(chain.from_iterable(names)),
     )
 
 
@@ -154,7 +153,7 @@ def _check_size(rows: int, columns: int, most_cells: int | None, path: str) -> N
 
 
 def _numbers(chunk: Chunk, name: str) -> np.ndarray:
-    """A column in which every value must be a number; whole ones stay whole."""
+    """A column of numbers, exact if integers; DataError if a value is missing or none."""
     column = chunk.table[name]
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_temporal(kind):
@@ -163,23 +162,23 @@ def _numbers(chunk: Chunk, name: str) -> np.ndarray:
     absent = np.flatnonzero(np.isnan(numbers))
     if len(absent):
         line = chunk.line_of(int(absent[0]))
-        message = "expected a number, found nothing or what is not finite"
+        message = "expected a number, found nothing, or one that is not finite"
         raise DataError(message, path=chunk.path, line=line, column=name)
     if pa.types.is_floating(kind) or not np.array_equal(numbers, np.floor(numbers)):
         return numbers
     if pa.types.is_boolean(kind):
         return numbers.astype(np.int64)
-    whole = column if pa.types.is_integer(kind) else as_strings(column)
+    whole = column if pa.types.is_integer(kind) else trimmed_strings(column)
     try:
         return pc.cast(whole, pa.int64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        with suppress(ValueError):  # of 1e3, which is not written as a whole number
+        with suppress(ValueError):  # 1e3 is not written as an integer
             return np.array([int(value) for value in whole.to_pylist()], dtype=object)
     return numbers
 
 
 def _stack(columns: list[np.ndarray]) -> np.ndarray:
-    """One array; whole numbers too large for a double keep it from becoming doubles."""
+    """Columns as one array, of objects if it has both fractions and integers beyond 2**53."""
     kinds = {column.dtype.kind for column in columns}
     large = any(
         c.dtype.kind == "i" and np.abs(c.astype(float)).max(initial=0) >= 2**53 for c in columns
@@ -190,7 +189,7 @@ def _stack(columns: list[np.ndarray]) -> np.ndarray:
 
 
 def _plain_labels(labels: list[str]) -> np.ndarray:
-    """Labels as whole numbers if all of them are, else as numbers if all are, else as strings."""
+    """Labels as integers if all of them are, else as floats if all are, else as strings."""
     for kind in (int, float):
         try:
             return np.array([kind(label) for label in labels])
@@ -200,7 +199,7 @@ def _plain_labels(labels: list[str]) -> np.ndarray:
 
 
 def _svmlight(reader: Reader, most_cells: int | None) -> Arrays:
-    """All lines, by scikit-learn: it reads doubles, kernels do not; but these find faults."""
+    """All lines, by scikit-learn as doubles; the kernel, which reads float32, names errors."""
     from sklearn.datasets import load_svmlight_file
 
     blocks = list(reader.blocks())

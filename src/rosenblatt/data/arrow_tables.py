@@ -13,6 +13,7 @@ import pyarrow as pa
 from rosenblatt.data.cells import (
     MISSING_WORDS,
     Words,
+    cast_to_any,
     decoded,
     is_stringlike,
     label_strings,
@@ -181,7 +182,7 @@ def weights_of(chunk: Chunk, name: str) -> np.ndarray:
     wrong = np.flatnonzero(~(weights >= 0))
     if len(wrong):
         row = int(wrong[0])
-        message = f"expected a weight, a number from 0 on, found {_shown(chunk, name, row)}"
+        message = f"expected a weight, which is not negative, found {_shown(chunk, name, row)}"
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
     return weights
 
@@ -191,21 +192,13 @@ def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
     faults: Faults = []
     for field in schema:
         column = chunk.table[field.name]
-        if column.type != field.type and not _fits(column, field.type):
+        if column.type != field.type and cast_to_any(column, (field.type,)) is None:
             message = f"expected {field.type}, as in the first rows, found "
             for row in range(len(column)):
-                if not _fits(column[row : row + 1], field.type):
+                if cast_to_any(column[row : row + 1], (field.type,)) is None:
                     faults.append((row, field.name, message + _shown(chunk, field.name, row)))
     kept = drop_faults(faults, chunk, skip)
     return kept._replace(table=kept.table.cast(schema))
-
-
-def _fits(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    try:
-        column.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False
-    return True
 
 
 def drop_faults(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:

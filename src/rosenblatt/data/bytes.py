@@ -1,4 +1,4 @@
-"""The bytes of a file: unpacked, and cut into blocks of whole rows that know their lines."""
+"""The bytes of a file, decompressed, and blocks of whole rows that know their lines."""
 
 from __future__ import annotations
 
@@ -30,25 +30,24 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_ROW = 512 << 20
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _ALL_BYTES = np.arange(256)
-# What is unpacked in one step before the data break off is lost: the steps are small.
+# If compressed data end early, the bytes of the last read are lost: reads are small.
 _STEP_BYTES = 1 << 16
-_PATIENCE = 0.002  # seconds to wait for more of a live stream before its lines are handed on
+_LIVE_WAIT = 0.002  # seconds to wait for more of a live stream before its lines are returned
 
 
 class ByteSource:
     """The bytes of a file, decompressed, without a byte order mark.
 
-    A `path` of ``"-"`` is standard input; where a `stream` is read, it is what messages call it.
-    Of a `part`, given by its begin and end, only that is read. `fault` says why the bytes could not
-    be read to the end, and is empty as long as they could. Of a `live` stream that is not
-    compressed, whole lines are had as soon as they have come.
+    A `path` of ``"-"`` is standard input. If a `stream` is given, it is read and `path` is only for
+    messages. `part` is a range of bytes to read. `fault` is why the bytes could not be read to the
+    end, or empty. With `live`, lines of an uncompressed stream are returned as they arrive.
     """
 
     def __init__(
         self, path: str, stream: Any = None, live: bool = False, part: tuple[int, int] | None = None
     ) -> None:
         self.path, self.fault = "<stdin>" if path == STDIN else path, ""
-        self._all_read, self._due = False, 0
+        self._all_read, self._outstanding = False, 0
         if path == STDIN and stream is None:
             stream = sys.stdin.buffer
         try:
@@ -65,39 +64,39 @@ class ByteSource:
                 raw.seek(0)
         except OSError as error:
             raise DataError(f"cannot be opened: {error.strerror or error}", path=path) from None
-        kinds = [kind for start, kind in _MAGIC.items() if magic.startswith(start)]
-        self.compression = kinds[0] if kinds else None
-        if part is not None and not kinds:
-            self._due = part[1] - part[0]
+        found = (kind for start, kind in _MAGIC.items() if magic.startswith(start))
+        self.compression = next(found, None)
+        if part is not None and self.compression is None:
+            self._outstanding = part[1] - part[0]
         self._stream: Any = raw
-        if self.compression == "xz":  # which Arrow does not unpack
+        if self.compression == "xz":  # unknown to Arrow
             self._stream = lzma.LZMAFile(raw)  # noqa: SIM115 - closed with this
         elif self.compression is not None:
             self._stream = pa.CompressedInputStream(raw, self.compression)
         self._live: Any = None
         self._head = b""
-        if live and not kinds and _is_waitable(stream):
-            # What was taken to see its first bytes; from here on nothing is buffered.
+        if live and self.compression is None and _can_select(stream):
+            # From here on reads are not buffered.
             self._head = stream.read(len(stream.peek(8)))
             self._live = stream.raw
-        self._look(len(_BYTE_ORDER_MARK))
+        self._fill_head(len(_BYTE_ORDER_MARK))
         self._head = self._head.removeprefix(_BYTE_ORDER_MARK)
 
     def head(self, size: int) -> bytes:
-        """The first bytes, which stay to be read."""
-        self._look(size)
+        """The first bytes, without consuming them."""
+        self._fill_head(size)
         self.check(1 + self._head.count(b"\n"))
         return self._head[:size]
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing more to be read."""
+        """Whether all bytes have been read."""
         return self._all_read and not self._head
 
     def read_into(self, room: np.ndarray) -> int:
-        """Fill an array with the next bytes; how many there were: fewer only at the end.
+        """Fill an array with the next bytes; return how many: fewer only at the end.
 
-        Or, of a live stream, when whole lines have come and no more bytes for the moment.
+        Or when a live stream has no more bytes for the moment after a whole line.
         """
         filled = min(len(self._head), len(room))
         room[:filled] = np.frombuffer(self._head[:filled], dtype=np.uint8)
@@ -115,16 +114,16 @@ class ByteSource:
             if count == 0:
                 break
             filled += count
-            self._due -= count
+            self._outstanding -= count
         self._all_read = filled < len(room)
-        if self._all_read and self._due > 0 and not self.fault:
-            self.fault = f"{self._due:,} bytes are missing: the file was cut short"
+        if self._all_read and self._outstanding > 0 and not self.fault:
+            self.fault = f"{self._outstanding:,} bytes are missing: the file was cut short"
         return filled
 
     def _read_live(self, room: np.ndarray, filled: int) -> int:
         has_line = _newlines(room[:filled]) > 0
         while filled < len(room) and not self._all_read:
-            if has_line and not select.select([self._live], [], [], _PATIENCE)[0]:
+            if has_line and not select.select([self._live], [], [], _LIVE_WAIT)[0]:
                 break
             count = self._live.readinto(room[filled:])
             self._all_read = count == 0
@@ -133,22 +132,22 @@ class ByteSource:
         return filled
 
     def check(self, line: int) -> None:
-        """Raise if the bytes came to an end too early, on this line."""
+        """Raise DataError if the bytes ended early, on this line."""
         if self.fault:
             raise DataError(self.fault, path=self.path, line=line if line > 1 else None)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._stream.close()
 
-    def _look(self, size: int) -> None:
+    def _fill_head(self, size: int) -> None:
         if size > len(self._head) and not self._all_read:
             room = np.empty(size, dtype=np.uint8)
             self._head = room[: self.read_into(room)].tobytes()
 
 
-def _is_waitable(stream: Any) -> bool:
-    """Whether one can ask if a read of a stream would wait: on POSIX, of streams of files."""
+def _can_select(stream: Any) -> bool:
+    """Whether `select` works on a stream: not on Windows, and not without a file descriptor."""
     try:
         return os.name != "nt" and hasattr(stream, "raw") and stream.fileno() >= 0
     except (OSError, AttributeError, ValueError):
@@ -156,7 +155,7 @@ def _is_waitable(stream: Any) -> bool:
 
 
 class Block(NamedTuple):
-    """Whole rows of one file, ending in a line break, and the line on which they begin, from 1."""
+    """Whole rows of a file, ending in a line break, and the number of their first line, from 1."""
 
     array: np.ndarray
     path: str
@@ -164,20 +163,20 @@ class Block(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes, path: str, line: int = 1) -> Block:
-        """The rows written in `data`."""
+        """A block of these bytes."""
         return cls(np.frombuffer(data, dtype=np.uint8), path, line)
 
     @property
     def data(self) -> bytes:
-        """A copy of the rows."""
+        """The bytes, copied."""
         return self.array.tobytes()
 
     def line_at(self, place: int) -> int:
-        """The line of a byte."""
+        """The line number of a byte."""
         return self.line + _newlines(self.array[:place])
 
     def after(self, place: int) -> Block:
-        """The rows from a byte on."""
+        """The block from a byte on."""
         return Block(self.array[place:], self.path, self.line_at(place))
 
     def filled_lines(self) -> Iterator[tuple[int, bytes]]:
@@ -186,7 +185,7 @@ class Block(NamedTuple):
         return ((number, line) for number, line in lines if line.strip(b" \t\r"))
 
     def filled_line(self, place: int) -> int:
-        """The number of one of the lines that are not blank."""
+        """The number of the line at index `place` among those that are not blank."""
         return next(islice(self.filled_lines(), place, None))[0]
 
 
@@ -195,21 +194,15 @@ def _newlines(array: np.ndarray) -> int:
 
 
 def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Block]:
-    """Cut a file into blocks, each of which ends where the last row ends in `size` more bytes.
+    """Split a file into blocks of whole rows, of about `size` bytes.
 
-    `quoting` is the delimiter of a format in which line breaks between double quotes belong to a
-    value, as in CSV; empty for others.
-
-    >>> import tempfile, pathlib
-    >>> path = str(pathlib.Path(tempfile.mkdtemp()) / "a.csv")
-    >>> _ = pathlib.Path(path).write_bytes(b'1,2\\n"3\\n",4\\n5,6')
-    >>> [(block.data, block.line) for block in read_blocks(ByteSource(path), 6, quoting=",")]
-    [(b'1,2\\n', 1), (b'"3\\n",4\\n', 2), (b'5,6\\n', 4)]
+    `quoting` is the delimiter if line breaks within double quotes belong to values, as in CSV, or
+    empty.
     """
     line, wanted, rest = 1, size, np.empty(0, dtype=np.uint8)
     while True:
-        # Arrow's memory is used again; memory from the system would come page by page each time.
-        # One byte more: a last line without a line break is given one.
+        # Arrow's allocator reuses memory that has been touched before. One byte more, as a last
+        # line without a line break gets one.
         data = np.frombuffer(pa.allocate_buffer(len(rest) + wanted + 1), dtype=np.uint8)
         data[: len(rest)] = rest
         end = len(rest) + source.read_into(data[len(rest) : -1])
@@ -234,7 +227,7 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
 
 
 def _last_row_end(data: np.ndarray, delimiter: str) -> int:
-    """The place after the last line break that is not within quotes, or 0."""
+    """The index after the last line break outside quotes, or 0."""
     stop = len(data)
     for start, end in reversed(quoted_values(data, delimiter) if delimiter else []):
         if cut := _last_newline(data, int(end), stop):
@@ -244,10 +237,10 @@ def _last_row_end(data: np.ndarray, delimiter: str) -> int:
 
 
 def quoted_values(data: np.ndarray, delimiter: str) -> Sequence[Sequence[int]]:
-    """Where values in quotes begin and end, the last one possibly still open.
+    """Begins and ends of quoted values; the last may be unfinished.
 
-    Only a quote that stands where a value begins opens one. Where that, or closing another quote,
-    holds for every second one, quotes are paired; but there may be stray ones.
+    Only a quote at the beginning of a value opens one. If every second quote is there, or doubles
+    the one before it, quotes are in pairs; otherwise a regular expression finds the values.
     """
     quotes = np.append(np.flatnonzero(data == _QUOTE), len(data))
     opening = quotes[:-1:2]

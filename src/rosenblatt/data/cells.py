@@ -54,9 +54,13 @@ def _as_array(words: Words) -> pa.Array:
     return make_strings(list(words))
 
 
-def as_strings(column: Cells, missing: Words = MISSING_WORDS) -> pa.Array:
-    """A column as trimmed strings, null where missing; bad UTF-8 raises ArrowInvalid."""
-    strings = pc.utf8_trim_whitespace(plain_strings(column))
+def trimmed_strings(column: Cells, missing: Words = MISSING_WORDS) -> pa.Array:
+    """A column as trimmed strings, null where missing or not UTF-8."""
+    try:
+        strings = plain_strings(column)
+    except pa.ArrowInvalid:
+        strings = pa.array([decoded(v) for v in column.to_pylist()], pa.string())
+    strings = pc.utf8_trim_whitespace(strings)
     # Not `pa.scalar`, which imports pandas, for a fifth of a second.
     return pc.if_else(pc.is_in(strings, _as_array(missing)), pa.nulls(1, strings.type)[0], strings)
 
@@ -69,7 +73,7 @@ def label_strings(column: Cells) -> pa.Array:
     """
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.nulls(1, column.type)[0], column)
-    return valid_strings(column, ("",))
+    return trimmed_strings(column, ("",))
 
 
 def plain_strings(column: Cells) -> pa.Array:
@@ -104,15 +108,6 @@ def is_utf8(data: bytes | np.ndarray) -> bool:
     return True
 
 
-def valid_strings(column: Cells, missing: Words = MISSING_WORDS) -> pa.Array:
-    """A column as trimmed strings, null where missing or not UTF-8."""
-    try:
-        return as_strings(column, missing)
-    except pa.ArrowInvalid:
-        readable = pa.array([decoded(v) for v in column.to_pylist()], pa.string())
-        return as_strings(readable, missing)
-
-
 def decoded(value: Any) -> str | None:
     """Bytes decoded as UTF-8, None if they are not valid; other values unchanged."""
     try:
@@ -133,12 +128,12 @@ def is_stringlike(kind: pa.DataType) -> bool:
     )
 
 
-def cast_to_any(strings: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
-    """Strings cast to the first of `kinds` that all of them fit; None if they fit none."""
+def cast_to_any(cells: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
+    """Cells cast to the first of `kinds` that all of them fit; None if they fit none."""
     for kind in kinds:
         try:
-            return strings.cast(kind)
-        except pa.ArrowInvalid:
+            return cells.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     return None
 
@@ -171,7 +166,7 @@ def to_numbers(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarra
         # Most columns of numbers need no more; a table may have a hundred thousand.
         array = cast_to_any(column, NUMBER) if pa.types.is_string(kind) else None
         if array is None:
-            array, bad = _cast_rows(valid_strings(column, missing), NUMBER)
+            array, bad = _cast_rows(trimmed_strings(column, missing), NUMBER)
     else:
         if pa.types.is_temporal(kind):
             column = column.cast(pa.timestamp("us")).cast(pa.int64())
@@ -210,7 +205,7 @@ def to_times(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarray,
     if is_date(column.type):
         cast, bad = one_array(column.cast(TIME[0], safe=False)), _NO_ROWS
     else:
-        cast, bad = _cast_rows(valid_strings(column, missing), TIME)
+        cast, bad = _cast_rows(trimmed_strings(column, missing), TIME)
     whole = cast.cast(TIME[0]).cast(pa.int64())
     times = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False).astype("datetime64[us]")
     times[whole.is_null().to_numpy(zero_copy_only=False)] = np.datetime64("NaT", "us")

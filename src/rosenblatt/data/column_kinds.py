@@ -20,7 +20,7 @@ from rosenblatt.data.cells import (
     is_stringlike,
     to_numbers,
     to_times,
-    valid_strings,
+    trimmed_strings,
 )
 from rosenblatt.errors import OptionError
 
@@ -113,7 +113,7 @@ def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> b
     """Whether most of the first values of a column of strings are distinct."""
     if not is_stringlike(column.type):
         return False
-    present = valid_strings(column[:_SAMPLE], missing).drop_null().to_pylist()
+    present = trimmed_strings(column[:_SAMPLE], missing).drop_null().to_pylist()
     # Not `pc.count_distinct`, whose first call allocates ten megabytes.
     return len(set(present)) > max(_FEW, _DISTINCT_SHARE * len(present))
 
@@ -127,16 +127,16 @@ def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     is_typed = not (is_stringlike(kind) or pa.types.is_dictionary(kind))
     if is_typed or _are_numbers(column):
         return "category" if _is_code(name, column, missing) else "number"
-    strings = valid_strings(column[:_SAMPLE], missing)
+    strings = trimmed_strings(column[:_SAMPLE], missing)
     if cast_to_any(strings, NUMBER) is not None:
-        strings = valid_strings(column, missing)
+        strings = trimmed_strings(column, missing)
         if len(strings) == strings.null_count:
             return "category"
         if cast_to_any(strings, NUMBER) is not None:
             return "category" if _is_code(name, column, missing) else "number"
     present = strings.drop_null()
     may_be_date = _DATE.match(present[0].as_py())
-    if may_be_date and cast_to_any(valid_strings(column, missing), TIME) is not None:
+    if may_be_date and cast_to_any(trimmed_strings(column, missing), TIME) is not None:
         return "date"
     texts = present.to_pylist()
     # The letter keeps the words of two texts apart from the gap between words.

@@ -24,6 +24,7 @@ SAMPLE_BYTES = 1 << 16
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SAMPLE_ROWS = 50
+_PART_BYTES = 1 << 19  # parsed at a time, to stay in the processor's cache
 
 # A global setting of the csv module: a value may be as long as a row.
 csv.field_size_limit(2**31 - 1)
@@ -202,13 +203,17 @@ def _parse_by_arrow(
         strings_can_be_null=False,
         check_utf8=False,
     )
-    reading = arrow_csv.ReadOptions(
-        column_names=list(dialect.names), use_threads=False, block_size=len(block.array) + 1
-    )
-    try:
-        return arrow_csv.read_csv(pa.py_buffer(block.array), reading, parsing, converting)
-    except pa.ArrowInvalid:
-        return None
+    # A chunk of a column takes a kilobyte, however few rows it has: wide tables get larger parts.
+    for size in (max(_PART_BYTES, len(dialect.names) << 10), len(block.array) + 1):
+        reading = arrow_csv.ReadOptions(
+            column_names=list(dialect.names), use_threads=False, block_size=size
+        )
+        try:
+            return arrow_csv.read_csv(pa.py_buffer(block.array), reading, parsing, converting)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):  # a row is longer than a part
+                return None
+    return None
 
 
 def _rows(block: Block, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:

@@ -1,4 +1,4 @@
-"""From the columns of a table to hashed sparse rows, by a specification that a model keeps."""
+"""Hashed sparse rows from the columns of a table, by a specification that a model stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rosenblatt.data.cells import (
     DATE_PARTS,
     MISSING_WORDS,
     Words,
-    as_strings,
     days_of,
     make_strings,
     part_of,
@@ -22,6 +21,7 @@ from rosenblatt.data.cells import (
     string_buffers,
     to_numbers,
     to_times,
+    trimmed_strings,
 )
 from rosenblatt.data.column_kinds import KINDS, Column
 from rosenblatt.data.sparse_lines import vw_names
@@ -43,29 +43,29 @@ _SCALED = ("number", "date")
 
 @dataclass(frozen=True)
 class Features:
-    """How rows become features: all that is needed to do the same to other files.
+    """How rows become features: all that is needed to hash other files in the same way.
 
     Attributes
     ----------
     origin : {"table", "svmlight", "vw"}
-        Tables are hashed by `columns`; the other two bring features of their own.
+        Tables are hashed by `columns`; files of the other two formats hold features already.
     columns : tuple of Column
-        What the columns of a table are.
+        The columns of a table that are features.
     label : str or None
-        The column of the label, or columns of 0 and 1 by their names, with commas between them.
+        The label column, or the names of indicator columns joined by commas.
     separator : str or None
-        What separates labels, where a row may have several.
+        The separator of labels if a row may have several.
     ngrams : Ngrams
-        How text is hashed; its `bits` hold for everything.
+        How text is hashed; its `bits` apply to all columns.
     missing_words : tuple of str
-        Cells that count as missing in columns of numbers, categories and dates.
+        Cells that are missing values in columns of numbers, categories and dates.
 
     Notes
     -----
-    Text becomes a row of length 1. Numbers, categories and dates together are scaled by 1/√(their
-    entries), so that their row, too, has a length of about 1. A date has four entries: the days
-    since 1970 as a number, and the categories ``name:month``, ``name:weekday`` and ``name:hour``. A
-    missing value is the mean of its column for a number, and in all cases the feature ``name=?``.
+    Text becomes a row of norm 1. Numbers, categories and dates together are scaled by 1/√(number of
+    entries), so that their norm is about 1. A date has four entries: the days since 1970 as a
+    number, and the categories ``name:month``, ``name:weekday`` and ``name:hour``. A missing value
+    becomes the feature ``name=?``, and a missing number the mean of its column.
 
     Examples
     --------
@@ -85,17 +85,17 @@ class Features:
 
     @property
     def is_text(self) -> bool:
-        """Whether there is nothing but text."""
+        """Whether all columns are text."""
         return self.origin == "table" and all(c.kind == "text" for c in self.columns)
 
     @property
     def is_plain_table(self) -> bool:
-        """Whether it is a table without a column of text."""
+        """Whether it is a table without text columns."""
         return self.origin == "table" and not self._of("text")
 
     @property
     def is_one_text(self) -> bool:
-        """Whether there is one column of text and nothing else."""
+        """Whether the only column is text."""
         return self.is_text and len(self.columns) == 1
 
     def rows(self, table: pa.Table) -> Rows:
@@ -103,7 +103,7 @@ class Features:
         return self.rows_and_missing(table)[0]
 
     def missing(self, table: pa.Table) -> dict[str, int]:
-        """How many values of each column of categories, numbers or dates are missing."""
+        """The number of missing values per column of categories, numbers or dates."""
         return self.rows_and_missing(table)[1]
 
     def rows_and_missing(self, table: pa.Table) -> tuple[Rows, dict[str, int]]:
@@ -116,13 +116,13 @@ class Features:
         return _side_by_side(parts, table.num_rows), missing
 
     def names(self, table: pa.Table | None, wanted: Iterable[int]) -> dict[int, str]:
-        """What the wanted columns of the model are called, as far as the table shows it.
+        """Names of hashed columns, as far as they occur in the table.
 
         >>> features = Features(columns=(Column("job", "category"),))
         >>> features.names(pa.table({"job": ["tech"]}), [column(["job=tech"], 22)])
         {1062021: 'job=tech'}
         """
-        # Not `np.unique`: it imports the masked arrays, for seven milliseconds.
+        # Not `np.unique`, which takes seven milliseconds to import masked arrays.
         sought = np.array(sorted(set(wanted)), dtype=np.int64)
         if self.origin == "svmlight":
             return {int(at): str(at) for at in sought}
@@ -154,12 +154,12 @@ class Features:
         return {int(at): found[int(at)] for at in sought if int(at) in found}
 
     def to_json(self) -> dict[str, Any]:
-        """The specification as plain data."""
+        """The specification as JSON data."""
         return asdict(self) | {"ngrams": self.ngrams._asdict()}
 
     @classmethod
     def from_json(cls, plain: Any) -> Features:
-        """The specification that :meth:`to_json` wrote; anything else raises ValueError.
+        """The specification from :meth:`to_json`; anything else raises ValueError.
 
         >>> Features.from_json(Features().to_json()) == Features()
         True
@@ -196,16 +196,16 @@ class Features:
         return [c for c in self.columns if c.kind == kind]
 
     def _seed(self, c: Column) -> np.uint64:
-        """A lone column of text needs no name: the same words are then the same in every file."""
+        """The hash seed; the name of a single text column does not matter."""
         return named_seed(c.name) if len(self._of("text")) > 1 else SEED
 
     def _categories(self, table: pa.Table, c: Column) -> pa.Array:
-        return as_strings(table[c.name], self.missing_words)
+        return trimmed_strings(table[c.name], self.missing_words)
 
     def _cells(self, table: pa.Table, missing: dict[str, int]) -> Rows:
         """Numbers, categories and dates: one entry per row and column, four for a date.
 
-        How many values are missing is added to `missing`, by column.
+        Adds the numbers of missing values to `missing`, by column.
         """
         columns = [c for c in self.columns if c.kind != "text"]
         n, bits, words = table.num_rows, self.ngrams.bits, self.missing_words
@@ -244,22 +244,22 @@ class Features:
 
 
 def _part_columns(c: Column, part: str, bits: int) -> np.ndarray:
-    """The columns of the months, weekdays or hours of a date."""
+    """The hashed columns of the months, weekdays or hours of a date."""
     names = [f"{c.name}:{part}={value}" for value in DATE_PARTS[part]]
     return np.array([column([name], bits) for name in names], dtype=np.uint32)
 
 
 def _strings(values: pa.ChunkedArray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The offsets and the bytes of strings, chunk by chunk, where they lie."""
+    """Offsets and bytes of strings, chunk by chunk, without copying."""
     if not pa.types.is_string(values.type):
         return [string_buffers(plain_strings(values))]
     return [string_buffers(chunk) for chunk in values.chunks]
 
 
 def _vw_columns(lines: list[bytes], bits: int) -> dict[int, str]:
-    """The names of the features in Vowpal Wabbit lines, by their columns."""
+    """The names of the features in Vowpal Wabbit lines, by hashed column."""
     names = vw_names(lines)
-    # They are hashed byte by byte, strings by code points: as Latin-1 the two are the same.
+    # Their bytes are hashed, but the code points of strings: Latin-1 makes them equal.
     strings = make_strings([name.decode("latin-1") for name in names])
     columns = hash_values(*string_buffers(strings), bits)
     shown = (name.decode(errors="replace") for name in names)
@@ -275,24 +275,22 @@ def _column_from(entry: Any) -> Column:
         and all(isinstance(x, int | float) and math.isfinite(x) for x in numbers)
         and made.scale > 0
     ):
-        raise TypeError(f"no column: {entry!r:.200}")
+        raise TypeError(f"not a column: {entry!r:.200}")
     return made
 
 
 def _side_by_side(parts: list[Rows], n: int) -> Rows:
-    """Rows put together from parts of rows."""
-    if not parts:
-        return Rows(
-            np.zeros(n + 1, np.uint64), np.empty(0, np.uint32), np.empty(0, np.float32)
-        )  # fmt: skip
-    joined = parts[0]
-    for part in parts[1:]:
-        indptr = joined.indptr + part.indptr
-        indices = np.empty(int(indptr[-1]), dtype=np.uint32)
-        values = np.empty(int(indptr[-1]), dtype=np.float32)
-        for own, before in ((joined, part.indptr[:-1]), (part, joined.indptr[1:])):
-            lengths = np.diff(own.indptr).astype(np.int64)
-            at = np.arange(len(own.indices), dtype=np.uint64) + np.repeat(before, lengths)
-            indices[at], values[at] = own.indices, own.values
-        joined = Rows(indptr, indices, values)
-    return joined
+    """Rows concatenated from the same rows of each part."""
+    if len(parts) == 1:
+        return parts[0]
+    indptr = sum((part.indptr for part in parts), np.zeros(n + 1, np.uint64))
+    indices = np.empty(int(indptr[-1]), dtype=np.uint32)
+    values = np.empty(int(indptr[-1]), dtype=np.float32)
+    starts = indptr[:-1].copy()
+    for part in parts:
+        lengths = np.diff(part.indptr)
+        shift = np.repeat(starts - part.indptr[:-1], lengths.astype(np.int64))
+        at = np.arange(len(part.indices), dtype=np.uint64) + shift
+        indices[at], values[at] = part.indices, part.values
+        starts += lengths
+    return Rows(indptr, indices, values)

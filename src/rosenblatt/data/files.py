@@ -1,4 +1,4 @@
-"""Which files are meant, what tells them apart, and what format they are in."""
+"""File names: patterns, fingerprints and formats."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SUFFIXES = {
     ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight",
     ".ft": "fasttext", ".fasttext": "fasttext", ".vw": "vw",
 }  # fmt: skip
-_PACKED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
+_COMPRESSED = {".gz", ".zst", ".zstd", ".bz2", ".lz4", ".xz"}
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 _SVMLIGHT = re.compile(rb"[-+]?[0-9.]+(e[-+]?\d+)?([ \t]+(qid:\d+|\d+:[-+0-9.eE]+))+[ \t]*(#.*)?$")
 _VW = re.compile(rb"[^|]{0,100}\|[^|\s]*(:[-+0-9.eE]+)?[ \t]")
 
 
 def check_format(format: str | None) -> None:
-    """Refuse a format that does not exist."""
+    """Raise OptionError for an unknown format."""
     if format is not None and format not in FORMATS:
         raise OptionError(f"{format!r} is not a format; the formats are {', '.join(FORMATS)}")
 
@@ -42,9 +42,9 @@ def expand_paths(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     in_store: Callable[[str], list[str]] | None = None,
 ) -> list[str]:
-    """The files meant by one or several names, where ``*``, ``?`` and ``**`` match many.
+    """The files of one or several names or patterns with ``*``, ``?`` and ``**``.
 
-    `in_store` gives those of a URI.
+    `in_store` lists the files of a URI.
     """
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
@@ -66,11 +66,10 @@ def expand_paths(
 
 
 def fingerprint(path: str) -> dict[str, Any]:
-    """What tells a file from others: its name, its size, and a digest of samples of its bytes.
+    """Name, size and a digest of samples of a file, to recognise it again.
 
-    The samples are 64 pieces of 64 KB, evenly spaced from the first bytes to the last. So a file of
-    up to 4 MB is looked at as a whole; in a larger one a change can fall between two samples: see
-    :func:`last_change`.
+    The samples are 64 pieces of 64 KB, evenly spaced: all of a file up to 4 MB. In a larger file a
+    change can fall between two samples: see :func:`last_change`.
     """
     if path == STDIN or not Path(path).is_file():
         return {"name": path}
@@ -85,10 +84,7 @@ def fingerprint(path: str) -> dict[str, Any]:
 
 
 def last_change(path: str) -> int | None:
-    """When a file was last written, in nanoseconds; None where its fingerprint covers all of it.
-
-    A copy of a file has the same fingerprint, and a time of its own.
-    """
+    """Modification time of a file in nanoseconds; None if its fingerprint covers all its bytes."""
     if path == STDIN or not Path(path).is_file():
         return None
     found = Path(path).stat()
@@ -96,19 +92,19 @@ def last_change(path: str) -> int | None:
 
 
 def named_format(path: str) -> str | None:
-    """The format that the name of a file tells, if it does."""
+    """The format by the suffix of a file name, or None."""
     for suffix in reversed(Path(path).suffixes):
         if suffix.lower() in _SUFFIXES:
             return _SUFFIXES[suffix.lower()]
-        if suffix.lower() not in _PACKED:
+        if suffix.lower() not in _COMPRESSED:
             break
     return None
 
 
 def detect_format(path: str, look: Callable[[int], bytes]) -> str:
-    """What format a file has: by its name, and where that says nothing by its first lines.
+    """The format of a file by its name, else by its first lines.
 
-    `look` gives so many first bytes of it, unpacked.
+    `look` returns a given number of first bytes, decompressed.
     """
     named = named_format(path)
     if named is not None:

@@ -25,28 +25,25 @@ def parse_json(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:
     If Arrow cannot parse the block, columns with mixed types become strings. A line that is not a
     JSON object in UTF-8 raises DataError or, with `skip`, is skipped.
     """
-    is_plain = is_utf8(block.array) and _holds_objects(block)
-    table = _parse_by_arrow(block, schema) if is_plain else None
+    table = _parse_by_arrow(block, schema) if is_utf8(block.array) else None
     if table is None:
         return _parse_slowly(block, schema, skip)
     return Chunk(table, block.path, block.filled_line)
 
 
-def _holds_objects(block: Block) -> bool:
-    """Whether each line that is not blank begins with a brace.
+def _parse_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
+    """The table, or None if Arrow fails or there is not one object per line.
 
     Arrow parses a line ``null`` as a row, and crashes if a block begins with one (Arrow 26).
     """
-    begins = np.append(0, np.flatnonzero(block.array[:-1] == ord("\n")) + 1)
-    if len(block.array) and np.all(block.array[begins] == ord("{")):
-        return True
-    return all(line.lstrip(b" \t\r").startswith(b"{") for _, line in block.filled_lines())
-
-
-def _parse_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
-    """The table, or None if Arrow fails or does not find one object per line."""
     from pyarrow import json as arrow_json
 
+    begins = np.append(0, np.flatnonzero(block.array == ord("\n")) + 1)[:-1]
+    firsts = block.array[begins].tobytes()
+    if firsts.strip(b"{"):  # there are blank lines, or blanks before objects
+        firsts = b"".join(line.lstrip(b" \t\r")[:1] for _, line in block.filled_lines())
+    if firsts.strip(b"{"):
+        return None
     options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
     )
@@ -55,12 +52,7 @@ def _parse_by_arrow(block: Block, schema: pa.Schema | None) -> pa.Table | None:
         table = arrow_json.read_json(pa.py_buffer(block.array), reading, options)
     except pa.ArrowInvalid:
         return None
-    # Otherwise lines in messages would be wrong.
-    ends = np.flatnonzero(block.array == ord("\n"))
-    lines = len(ends)
-    if not np.all(block.array[ends - 1] == ord("}")):  # some may be blank
-        lines = len(list(block.filled_lines()))
-    return table if table.num_rows == lines else None
+    return table if table.num_rows == len(firsts) else None
 
 
 def _parse_slowly(block: Block, schema: pa.Schema | None, skip: bool) -> Chunk:

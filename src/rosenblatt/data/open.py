@@ -1,4 +1,4 @@
-"""One way in: files of any format as batches of sparse rows with their labels."""
+"""The only way to read files: any format as batches of sparse rows with their labels."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def open(
     paths : str, path, several of them, or a table
         Files, patterns such as ``"logs/*.csv.gz"``, or ``"-"`` for standard input. gzip, zstd,
         bz2, lz4 and xz are recognised by their content. A folder with a folder of text files per
-        class is read as one file. A table is a data frame of pandas or polars,
-        a pyarrow table or a dict of columns.
+        class is read as one file. A table is a pandas or polars data frame, a pyarrow table or a
+        dict of columns.
     label : str, int or several, optional
-        The column that holds the label: its name, or its place counted from 1, negative from the
-        end. By default the column named ``label``. Several columns, as a list or with commas
-        between them, hold 1 where a row has the label that they are named by, and 0 where not.
+        The label column: its name, or its number counted from 1, negative from the end. By default
+        the column named ``label``. Several columns, as a list or joined by commas, are indicators:
+        1 in rows that have the label of that name, else 0.
     text : str or several, optional
         Columns of text. If given, and `columns` is not, they are the only features.
     columns : names, or mapping of name to kind, optional
-        Names restrict the features to these columns. A mapping says what columns are: ``"text"``,
-        ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; the others are detected.
+        Names restrict the features to these columns. A mapping gives their kinds: ``"text"``,
+        ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; other kinds are detected.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz (also for .npy), folder
         (of text files per class), text (every line is a row and has no label), or cache, for a
@@ -70,26 +70,26 @@ def open(
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
-        Those of a model, to read other files exactly as it needs them; a label that is not one of
+        Features and classes of a model, to read further files for it; a label that is not one of
         `classes` is then an error.
     header : bool, optional
-        Whether the first row of CSV and TSV holds the names; detected by default.
+        Whether the first row of CSV and TSV is a header; detected by default.
     missing : words, optional
-        Cells that count as missing values of numbers, categories and dates, beside empty ones; by
+        Cells that are missing values of numbers, categories and dates, besides empty ones; by
         default ``?``, ``NA``, ``N/A``, ``NaN``, ``nan``, ``null``, ``NULL`` and ``None``. A label
-        is missing only where its cell is empty.
+        is missing only if its cell is empty.
     expect_text : bool
-        Whether there has to be text: if no column looks like it, the likeliest column of strings
-        is taken for text, and it is an error if there is none.
+        Whether there must be text: if none is detected, the most likely column of strings is
+        text, and it is an error if there is none.
     skip_bad_rows : bool
-        Leave out and count rows that cannot be read, rather than raise.
+        Skip and count rows that cannot be read instead of raising.
     block_bytes : int
-        How many bytes of a text file make a batch.
+        Bytes of a text file per batch.
     live : bool
-        Whether lines of standard input are to be had as soon as they have come.
+        Whether lines of standard input are read as they arrive.
     label_separator : str, optional
-        What separates labels, where a row may have several. Of fastText files this is detected
-        from the first lines.
+        The separator of labels if a row may have several. For fastText it is detected from the
+        first lines.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def open(
         known = reader.classes if classes is None else classes
         return Source(reader, reader.features, True, known, False)
     if features is not None:
-        reader.expect_text([c.name for c in features.columns], features.is_one_text, format)
+        reader.prefer_plain_text([c.name for c in features.columns], features.is_one_text, format)
         reader.multilabel = features.separator is not None
         return Source(reader, features, fit_features(reader, features), classes, skip_bad_rows)
     separator = _separator(reader, label_separator)
@@ -125,17 +125,17 @@ def open(
     if found.separator is None:
         found = replace(found, separator=separator)
     elif separator is not None:
-        raise OptionError("labels in columns of their own have no use for a label separator")
+        raise OptionError("a label separator has no effect on indicator columns of labels")
     return Source(reader, found, True, classes, skip_bad_rows)
 
 
 def _separator(reader: Reader, given: str | None) -> str | None:
-    """What separates the labels of a row, if it may have several."""
+    """The separator of labels, or None if a row has one label."""
     if given is None:
         return " " if reader.has_several_labels() else None
     if reader.format in SPARSE or not given:
         what = f"{reader.format} rows have one label" if given else "it is empty"
-        raise OptionError(f"the label separator has no use: {what}")
+        raise OptionError(f"the label separator has no effect: {what}")
     if reader.format == "fasttext" and given != " ":
         raise OptionError("labels of fastText lines are separated by blanks: label_separator=' '")
     return given
@@ -152,7 +152,7 @@ def reader_of(
     live: bool = False,
     name: str | None = None,
 ) -> Reader:
-    """Files, a table in memory, or an open file that has a name, as pieces."""
+    """The reader for files, a table in memory, or an open file called `name` in messages."""
     if is_table_in_memory(paths):
         return TableReader(to_arrow_table(paths))
     check_format(format)
@@ -162,10 +162,16 @@ def reader_of(
     suffix = Path(files[0]).suffix.lower()
     if format == "npz" or (format is None and suffix in (".npy", ".npz")):
         return TableReader(read_numpy(files), files)
-    is_folder = format is None and Path(files[0]).is_dir()
-    if format == "cache" or (is_folder and not is_text_folder(files[0])):
+    is_folder = Path(files[0]).is_dir()
+    if format is None and is_folder:
+        format = "folder" if is_text_folder(files[0]) else "cache"
+    if format == "cache":
         return CacheReader(files[0])
-    if is_folder or (format == "folder" and Path(files[0]).is_dir()):
+    if format == "folder":
+        if not is_folder:
+            raise DataError(
+                "expected a folder with a folder of text files per class", path=files[0]
+            )
         if len(files) > 1:
             raise DataError("folders of text files are read one at a time", path=files[1])
         return TextFolderReader(files[0], skip)
@@ -176,7 +182,7 @@ def reader_of(
 
 
 def names_in_options(label: Any, text: Any, columns: Any, features: Features | None) -> list[str]:
-    """The names of columns that somebody has mentioned."""
+    """The column names in the options of :func:`open`; they help to detect a header."""
     texts = [text] if isinstance(text, str) else text or ()
     known = () if features is None else (features.label, *(c.name for c in features.columns))
     labels = [name for name in (joined_label(label), *known[:1]) if isinstance(name, str)]

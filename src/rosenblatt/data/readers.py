@@ -112,7 +112,7 @@ class Reader:
             return False
         return _SEVERAL_LABELS.search(self._first_file.head(1 << 16)) is not None
 
-    def expect_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
+    def prefer_plain_text(self, columns: list[str], is_one_text: bool, format: str | None) -> None:
         """Read plain text, one row per line, for a model of one column of text.
 
         Unless the format is given, told by the file name, or there is a header with the column.

@@ -1,4 +1,4 @@
-"""What a source was understood as: one line per column, with remarks on what looks odd."""
+"""What was detected in a source, per column, with remarks on what looks odd."""
 
 from __future__ import annotations
 
@@ -11,50 +11,42 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.counts import counted
-from rosenblatt.data.cells import label_strings, to_numbers, to_times, valid_strings
+from rosenblatt.data.cells import label_strings, to_numbers, to_times, trimmed_strings
 from rosenblatt.data.column_kinds import name_suggests
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
 from rosenblatt.errors import shown
 
-_ROWS = 2000  # that are looked at
-_ENOUGH = 20  # rows, for a remark
-_MOST = 50  # columns that are looked at
-_LONGEST = 40  # characters of an example
+_ROWS = 2000  # examined
+_LEAST_ROWS = 20  # for a remark
+_MOST_COLUMNS = 50
+_EXAMPLE_LENGTH = 40
 _FOREIGN_DATE = re.compile(r"\d{1,4}[./]\d{1,2}[./]\d{1,4}\b")
-_NAMES_OF_NUMBERS_OF_ROWS = frozenset(("id", "ids", "index", "key", "row", "number", "nr", "no"))
+_ROW_NUMBER_NAMES = frozenset(("id", "ids", "index", "key", "row", "number", "nr", "no"))
 
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What a column was taken for, and what its first rows hold."""
+    """The detected kind of a column, and what its first rows hold."""
 
     name: str
     kind: str  # "label", "text", "category", "number", "date" or "ignored"
-    rows: int  # that were looked at
-    values: int  # different ones
+    rows: int  # examined
+    values: int  # distinct
     missing: int
     example: str
     about: str  # the range of numbers and dates; the first labels
     remark: str = ""  # what looks odd, and what to do about it
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The report as JSON data."""
         return asdict(self)
 
 
 def describe(source: Source) -> list[ColumnReport]:
-    """What the columns of a source were taken for, the label first.
+    """Reports on the columns of a source, the label first; empty for sparse formats.
 
-    Looks at the first 2,000 rows, which stay to be read. Files without columns give an empty list.
-
-    >>> from rosenblatt.data import open
-    >>> frame = {"label": ["a", "b"] * 20, "x": [1, 2] * 20, "y": [0] * 40}
-    >>> for column in describe(open(frame)):
-    ...     print([column.name, column.kind, column.values, column.remark])
-    ['label', 'label', 2, '']
-    ['x', 'number', 2, '']
-    ['y', 'number', 1, 'the same value in all of the first 40 rows']
+    Examines the first 2,000 rows; iteration still starts with them.
     """
     head = source.first_rows()
     if head is None:
@@ -62,7 +54,7 @@ def describe(source: Source) -> list[ColumnReport]:
     kinds = {c.name: c.kind for c in source.features.columns}
     label, known = source.features.label, head.column_names
     labels = indicator_columns(label, known) or tuple(name for name in known if name == label)
-    names = [name for name in known if name not in labels][:_MOST]
+    names = [name for name in known if name not in labels][:_MOST_COLUMNS]
     found = [_label(head, name) for name in labels]
     missing = source.features.missing_words
     return found + [
@@ -76,9 +68,9 @@ def _label(head: pa.Table, name: str) -> ColumnReport:
     present = [value for value in first if value is not None]
     values = list(dict.fromkeys(present))
     remark = ""
-    if len(present) >= _ENOUGH and len(values) > 0.9 * len(present):
+    if len(present) >= _LEAST_ROWS and len(values) > 0.9 * len(present):
         remark = "nearly every row has a label of its own: is this the label?"
-    elif len(labels) >= _ENOUGH and _is_sorted(labels):
+    elif len(labels) >= _LEAST_ROWS and _is_sorted(labels):
         remark = "the file is sorted by label: shuffle its rows, for rows are learned in order"
     example = present[0] if present else ""
     listed = ", ".join(values[:8]) + (", ..." if len(values) > 8 else "")
@@ -87,7 +79,7 @@ def _label(head: pa.Table, name: str) -> ColumnReport:
 
 
 def _is_sorted(labels: list[str | None]) -> bool:
-    """Whether all rows of a label come together, one label after the other."""
+    """Whether the rows of each label are contiguous."""
     runs = sum(a != b for a, b in pairwise(labels))
     classes = len(set(labels))
     return runs == classes - 1 and len(labels) >= 5 * classes
@@ -99,12 +91,14 @@ def _column(
     rows = len(column)
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return ColumnReport(name, kind, rows, 0, 0, "", f"{column.type}")
-    strings = valid_strings(column, missing)
+    strings = trimmed_strings(column, missing)
     present = strings.drop_null().to_pylist()
     values = len(set(present))
     about = ""
     if kind == "number":
-        about = _range(to_numbers(column, missing)[0])
+        numbers = to_numbers(column, missing)[0]
+        known = numbers[~np.isnan(numbers)]
+        about = f"{known.min():g} to {known.max():g}" if len(known) else ""
     elif kind == "date":
         times = to_times(column, missing)[0]
         known = times[~np.isnat(times)].astype("datetime64[D]")
@@ -112,18 +106,13 @@ def _column(
     example = present[0] if present else ""
     remark = _remark(name, kind, present, values)
     return ColumnReport(
-        name, kind, rows, values, rows - len(present), example[:_LONGEST], about, remark
+        name, kind, rows, values, rows - len(present), example[:_EXAMPLE_LENGTH], about, remark
     )
-
-
-def _range(numbers: np.ndarray) -> str:
-    present = numbers[~np.isnan(numbers)]
-    return f"{present.min():g} to {present.max():g}" if len(present) else ""
 
 
 def _remark(name: str, kind: str, present: list[str], values: int) -> str:
     rows = len(present)
-    if kind == "ignored" or rows < _ENOUGH:
+    if kind == "ignored" or rows < _LEAST_ROWS:
         return ""
     if values == 1:
         return f"the same value in all of the first {counted(rows, 'row')}"
@@ -138,10 +127,10 @@ def _remark(name: str, kind: str, present: list[str], values: int) -> str:
 
 
 def _counts_rows(name: str, present: list[str]) -> bool:
-    """Whether whole numbers, all different, are named as those of rows are, or count up by one."""
+    """Whether distinct integers are named like row numbers or count up by one."""
     try:
         numbers = [int(value) for value in present]
     except ValueError:
         return False
     steps = {b - a for a, b in pairwise(numbers)}
-    return steps == {1} or name_suggests(name, _NAMES_OF_NUMBERS_OF_ROWS)
+    return steps == {1} or name_suggests(name, _ROW_NUMBER_NAMES)

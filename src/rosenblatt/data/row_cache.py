@@ -1,4 +1,4 @@
-"""Files hashed once for many runs: a folder of rows that opens like a file."""
+"""A cache folder: rows of files hashed once for many runs, opened like a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.features import Features
-from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.data.sparse_lines import Lines
@@ -27,25 +26,24 @@ FORMAT, VERSION = "rosenblatt-cache", 3
 
 
 def write_cache(source: Source, folder: str | os.PathLike[str]) -> int:
-    """Hash all batches of a source into a folder; the number of rows.
+    """Hash all batches of a source into a folder; return the number of rows.
 
-    The rows lie in the Arrow file ``rows.arrow``, the table of the first batch in
-    ``first.arrow``. The folder is a cache only when its last file, ``about.json``, is there, which
-    holds checksums of the others.
+    The rows are in the Arrow file ``rows.arrow``, the table of the first batch in ``first.arrow``.
+    ``about.json``, which has checksums of both, is written last and makes the folder valid.
     """
     if source.features.separator is not None:
         raise DataError("rows of several labels cannot be cached", path=source.files[0])
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise DataError("is in the way; remove it first", path=target)
+        raise DataError("exists already; remove it first", path=target)
     target.mkdir(parents=True, exist_ok=True)
     checksums = []
     with (target / "rows.arrow").open("wb") as file:
         with pa.ipc.new_file(file, _SCHEMA) as rows:
-            # Checksums are made in a thread of their own, while Arrow writes the batch before.
-            for record, checksum in in_order(iter(source), _sealed, 1, 1):
+            for batch in source:
+                record = _record(batch)
                 rows.write_batch(record)
-                checksums.append(checksum)
+                checksums.append(_checksum(record))
         file.flush()
         os.fsync(file.fileno())
     first = source.first_table()
@@ -75,20 +73,19 @@ _ENTRY = pa.struct({"index": pa.uint32(), "value": pa.float32()})
 _SCHEMA = pa.schema({"entries": pa.large_list(_ENTRY), "code": pa.int32(), "weight": pa.float64()})
 
 
-def _sealed(batch: Batch) -> tuple[pa.RecordBatch, int]:
-    """The rows of a batch as a batch of Arrow, and their checksum."""
+def _record(batch: Batch) -> pa.RecordBatch:
+    """The rows of a batch as an Arrow record batch."""
     assert batch.labels is not None, "a cache is for training"
     indptr, indices, values = batch.rows
     weights = np.ones(len(batch)) if batch.weights is None else batch.weights
     entries = pa.StructArray.from_arrays([pa.array(indices), pa.array(values)], fields=list(_ENTRY))
     lists = pa.LargeListArray.from_arrays(pa.array(indptr.astype(np.int64)), entries)
     columns = [lists, pa.array(batch.labels, pa.int32()), pa.array(weights, pa.float64())]
-    record = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
-    return record, _checksum(record)
+    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 def _checksum(record: pa.RecordBatch) -> int:
-    """A checksum of the numbers of a batch."""
+    """The checksum of the arrays of a batch."""
     total = 0
     for array in _arrays(record):
         total = zlib.crc32(np.ascontiguousarray(array).data if array.size else b"", total)
@@ -96,7 +93,7 @@ def _checksum(record: pa.RecordBatch) -> int:
 
 
 def _arrays(record: pa.RecordBatch) -> tuple[np.ndarray, ...]:
-    """Where rows begin, indices, values, codes and weights of a batch."""
+    """Row offsets, indices, values, codes and weights of a batch."""
     lists, codes, weights = record.columns
     offsets = np.from_dlpack(lists.offsets)
     used, begin = slice(int(offsets[0]), int(offsets[-1])), offsets - offsets[0]
@@ -110,13 +107,14 @@ def _checksum_of_plain(about: dict[str, Any]) -> int:
 
 
 class CacheReader(Reader):
-    """A folder written by :func:`write_cache`, in the place of files."""
+    """A folder written by :func:`write_cache`."""
 
     def __init__(self, folder: str) -> None:
         if not (Path(folder) / "about.json").exists():
+            kind = "folder" if Path(folder).is_dir() else "file"
             raise DataError(
-                "is a folder, but neither a cache written by rosenblatt convert nor one with a "
-                "folder of text files per class; name the files in it, such as '*.csv'",
+                f"is a {kind}, but neither a cache written by rosenblatt convert nor a folder with "
+                "a folder of text files per class; name the files to read, such as '*.csv'",
                 path=folder,
             )
         self.files, self.format, self.header = [folder], "cache", False
@@ -139,7 +137,7 @@ class CacheReader(Reader):
 
     @contextmanager
     def _reading(self, what: str = "") -> Iterator[None]:
-        """Let what goes wrong name the folder, and what in it cannot be read."""
+        """Turn errors into a DataError that names the folder and the part that cannot be read."""
         try:
             yield
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, RecursionError) as e:
@@ -147,17 +145,17 @@ class CacheReader(Reader):
             raise DataError(message, path=self.files[0]) from None
 
     def fingerprint(self) -> dict[str, Any]:
-        """That of the files that were hashed."""
+        """The fingerprint of the files that were hashed."""
         return dict(self._fingerprint)
 
     def last_changes(self) -> list[int | None]:
-        """When the folder was written: the files that were hashed may be gone."""
+        """The time when the folder was written: the original files may be gone."""
         return [(Path(self.files[0]) / "about.json").stat().st_mtime_ns]
 
     def head(self) -> Any:
-        """The table of the first batch, kept to name features by their words; None of sparse rows.
+        """The table of the first batch, to name hashed features; None for sparse formats.
 
-        It has not all columns of the files, as the rows are hashed.
+        It has only the columns that were hashed.
         """
         if self._first_sum is None:
             return None
@@ -172,14 +170,14 @@ class CacheReader(Reader):
         return table
 
     def pieces(self, columns: list[str] | None, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        """The batches that were written; the first has all counts."""
+        """The batches; the counts of bad rows and missing values are in the first."""
         for number in range(self._rows.num_record_batches):
             with self._reading(f"batch {number + 1}: "):
                 record = self._rows.get_batch(number)
             yield partial(self._read, number, record)
 
     def _read(self, number: int, record: pa.RecordBatch) -> Lines:
-        """The rows of a batch, once they are known to be sound."""
+        """Verify a batch and return its rows."""
         with self._reading(f"batch {number + 1}: "):
             record.validate(full=True)
             if _checksum(record) != self._checksums[number]:

@@ -1,4 +1,4 @@
-"""Schema detection: which column is the label, and what the others are."""
+"""Schema detection: the label column, and the kinds of the others."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def detect_features(
     missing: tuple[str, ...] = MISSING_WORDS,
     expect_text: bool = False,
 ) -> Features:
-    """Detect from the beginning of the first file what the columns are."""
+    """Detect label and kinds of columns from the first rows."""
     if reader.format in SPARSE:
         if expect_text:
             raise OptionError(_NO_TEXT)
         return Features(reader.format, (), None, ngrams)
     head = reader.head()
     path, names = reader.files[0], head.column_names
-    name = label_names(joined_label(label), names, path)
+    name = joined_label_name(joined_label(label), names, path)
     parts = indicator_columns(name, names)
     texts = [text] if isinstance(text, str) else list(text or ())
     kinds = (
@@ -48,7 +48,7 @@ def detect_features(
     only = texts or None
     if columns is not None:
         only = None if isinstance(columns, Mapping) else [*columns, *texts]
-    _must_have([*(only or ()), *texts, *kinds], names, path)
+    _require_columns([*(only or ()), *texts, *kinds], names, path)
     for one in parts or (name,):
         if one in texts or one in kinds:
             raise OptionError(f"{one!r} is the label: it cannot be a feature as well")
@@ -68,7 +68,7 @@ def detect_features(
 
 
 def check_scales(features: Features, path: str | None) -> None:
-    """Refuse a column whose numbers are too large for a mean and a scale."""
+    """Raise DataError if the mean or scale of a column overflows."""
     for column in features.columns:
         if not (math.isfinite(column.mean) and math.isfinite(column.scale)):
             raise DataError(
@@ -82,7 +82,7 @@ def check_scales(features: Features, path: str | None) -> None:
 def _with_text(
     head: pa.Table, found: tuple[Column, ...], kinds: Mapping[str, str], missing: tuple[str, ...]
 ) -> tuple[Column, ...]:
-    """The columns with those as text that are the likeliest: by name, by values, or alone."""
+    """The columns with the most likely string columns as text, by name, by values, or if alone."""
     strings = [c.name for c in found if c.kind == "category" and c.name not in kinds]
     for likely in (
         [name for name in strings if name_suggests(name)],
@@ -95,7 +95,7 @@ def _with_text(
 
 
 def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
-    """The words that count as missing: those given, else the usual ones; an empty cell always."""
+    """The words for missing values: those given, else the defaults; always the empty string."""
     if given is None:
         return MISSING_WORDS
     words = [given] if isinstance(given, str) else given
@@ -103,7 +103,7 @@ def missing_words(given: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def refuse_unused_options(format: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that were given and have no meaning for files of a format."""
+    """Raise OptionError for given options that have no effect on files of a format."""
     what = {
         "svmlight": "svmlight files, which are not tables",
         "vw": "vw files, which are not tables",
@@ -112,24 +112,24 @@ def refuse_unused_options(format: str, given: Mapping[str, Any]) -> None:
         "folder": "folders of text files, in which names are labels",
         "opened": "a source that is open already",
     }.get(format, f"{format} files")
-    idle = set() if format in ("csv", "tsv") else {"header"}
+    unused = set() if format in ("csv", "tsv") else {"header"}
     if format == "table":
-        idle |= {"format", "skip_bad_rows"}
+        unused |= {"format", "skip_bad_rows"}
     if format == "folder":
-        idle |= {"label", "text", "columns", "missing"}
+        unused |= {"label", "text", "columns", "missing"}
     if format in (*SPARSE, "cache"):
-        idle |= {"label", "text", "columns", "missing", "ngrams", "analyzer"}
+        unused |= {"label", "text", "columns", "missing", "ngrams", "analyzer"}
     if format == "cache":
-        idle |= {"bits", "skip_bad_rows"}
+        unused |= {"bits", "skip_bad_rows"}
     for name, value in given.items():
         is_given = bool(value) if name == "skip_bad_rows" else value is not None
-        if is_given and (name in idle or format == "opened"):
+        if is_given and (name in unused or format == "opened"):
             option = _ON_COMMAND_LINE.get(name, "--" + name.replace("_", "-"))
             raise OptionError(f"{option} has no effect on {what}")
 
 
 def fit_features(reader: Reader, features: Features) -> bool:
-    """Whether files that must fit a model's features have the label, too."""
+    """Check that files have the columns of a model; return whether they have the label."""
     origin = reader.format if reader.format in SPARSE else "table"
     if origin != features.origin:
         message = f"the model was trained on {features.origin} data, this is {reader.format}"
@@ -137,12 +137,12 @@ def fit_features(reader: Reader, features: Features) -> bool:
     if origin != "table":
         return True
     names = reader.head().column_names
-    _must_have([c.name for c in features.columns], names, reader.files[0])
+    _require_columns([c.name for c in features.columns], names, reader.files[0])
     return features.label in names or bool(indicator_columns(features.label, names))
 
 
-def label_names(label: str | int | None, names: list[str], path: str) -> str:
-    """The label's column, or several with commas between them: of 0 and 1, one per label."""
+def joined_label_name(label: str | int | None, names: list[str], path: str) -> str:
+    """The name of the label column, or the names of indicator columns joined by commas."""
     if not isinstance(label, str) or label in names or SEPARATOR not in label:
         return label_name(label, names, path)
     parts = [label_name(part.strip(), names, path) for part in label.split(SEPARATOR)]
@@ -154,7 +154,7 @@ def label_names(label: str | int | None, names: list[str], path: str) -> str:
 
 
 def label_name(label: str | int | None, names: list[str], path: str) -> str:
-    """The label's column: given by name, or by place from 1, negative from the end."""
+    """The name of the label column, given by name or by number from 1, negative from the end."""
     if label is None:
         if "label" in names:
             return "label"
@@ -165,17 +165,17 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
     try:
         place = int(label)
     except ValueError:
-        _must_have([str(label)], names, path)
+        _require_columns([str(label)], names, path)
         raise
     if place == 0:
         message = "the label cannot be column 0: columns are counted from 1, and from -1 backwards"
         raise DataError(message, path=path)
     if abs(place) > len(names):
-        _must_have([str(label)], names, path)
+        _require_columns([str(label)], names, path)
     return names[place - 1 if place > 0 else place]
 
 
-def _must_have(wanted: list[str], names: list[str], path: str) -> None:
+def _require_columns(wanted: list[str], names: list[str], path: str) -> None:
     known = set(names)
     for name in wanted:
         if name not in known:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.arrow_tables import Chunk
+from rosenblatt.data.arrow_tables import Chunk, drop_faults
 from rosenblatt.data.bytes import Block
 from rosenblatt.errors import DataError, shown
 from rosenblatt.kernels.sparse_lines import FAULTS, parse_fasttext, parse_svmlight, parse_vw
@@ -98,22 +98,15 @@ def read_fasttext(block: Block, skip: bool, several: bool = False) -> Chunk:
     faults = np.zeros(lines, dtype=np.uint8)
     prefix = np.frombuffer(LABEL_PREFIX, dtype=np.uint8)
     rows = parse_fasttext(data, prefix, names, offsets, starts, faults)
-    if several:
-        faults[:] = 0
-    wrong = np.flatnonzero(faults[:rows])
-    if len(wrong) and not skip:
-        message = f"{FAULTS[4]}, found several, as no line before; if lines may have several "
-        message += "labels, say --label-separator ' ' (label_separator=' '), without workers"
-        raise DataError(message, path=block.path, line=block.filled_line(int(wrong[0])))
     columns = {
         "label": _binary(offsets[: rows + 1], names),
         "text": _binary(starts[: rows + 1], data),
     }
-    keep = np.flatnonzero(faults[:rows] == 0)
-    table = pa.table(columns)
-    if len(wrong):
-        table = table.take(keep)
-    return Chunk(table, block.path, lambda row: block.filled_line(int(keep[row])), len(wrong))
+    chunk = Chunk(pa.table(columns), block.path, block.filled_line)
+    wrong = [] if several else np.flatnonzero(faults[:rows]).tolist()
+    message = f"{FAULTS[4]}, found several, unlike earlier lines; if lines may have several "
+    message += "labels, say --label-separator ' ' (label_separator=' '), without workers"
+    return drop_faults([(row, None, message) for row in wrong], chunk, skip)
 
 
 def read_text(block: Block, name: str) -> Chunk:

@@ -1,7 +1,4 @@
-"""Tables written to files, part by part, in the format of their names.
-
-Lines of CSV, TSV, JSON or plain text are made column by column.
-"""
+"""Writing tables to files, part by part; lines of text are made column by column."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ LINE_FORMATS = ("csv", "tsv", "text", "jsonl")
 
 _DELIMITERS = {"csv": ",", "tsv": "\t", "text": "\t"}
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
-# A number of a table of cells stays as it is written there, if JSON writes it so.
+# Numbers that can be copied from CSV to JSON as they are.
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?\Z")
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".txt": "text", ".parquet": "parquet",
@@ -37,7 +34,7 @@ OUTPUT_FORMATS = tuple(_SUFFIXES.values())
 
 
 def output_format(out: str | os.PathLike[str], to: str | None = None) -> tuple[str, str | None]:
-    """The format and the compression that the name of an output tells; `to` names the format.
+    """Format and compression by the name of an output file; `to` overrides the format.
 
     >>> output_format("a.csv.gz"), output_format("a.zst", "jsonl")
     (('csv', 'gzip'), ('jsonl', 'zstd'))
@@ -60,17 +57,17 @@ def output_format(out: str | os.PathLike[str], to: str | None = None) -> tuple[s
 
 @contextmanager
 def compressed(file: Any, compression: str | None) -> Iterator[Any]:
-    """A file, or one that compresses what is written to it."""
+    """A file object that compresses what is written to `file`."""
     if compression is None:
         yield file
         return
-    # A stream that is closed would close the file: what replaces another has yet to be synced.
+    # Closing the stream would close the file, which has yet to be synced.
     with pa.CompressedOutputStream(_Unclosed(file), compression) as stream:
         yield stream
 
 
 class _Unclosed:
-    """A file to write to that stays open when it is closed."""
+    """A file to write to that ignores `close`."""
 
     closed = False
 
@@ -78,12 +75,12 @@ class _Unclosed:
         self.write, self.flush = file.write, file.flush
 
     def close(self) -> None:
-        """Leave it open."""
+        """Leave the file open."""
 
 
 @contextmanager
 def writer(file: Any, format: str, header: bool = True) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that writes tables to a file in a format; a header, where there may be one."""
+    """A function that writes tables to a file; with a header, if the format has one."""
     schema = pa.schema([])  # that of the first table
     opened: Any = None
 
@@ -116,7 +113,7 @@ def _open_columnar(file: Any, format: str, schema: pa.Schema) -> Any:
 
 
 def header_of(names: list[str], format: str) -> bytes:
-    """The line with the names of columns; nothing for formats that have none."""
+    """The header line of CSV and TSV; empty for other formats."""
     if format not in ("csv", "tsv"):
         return b""
     line = io.StringIO()
@@ -125,11 +122,10 @@ def header_of(names: list[str], format: str) -> bytes:
 
 
 def lines_of(table: pa.Table, format: str, numbers: frozenset[str] = frozenset()) -> bytes:
-    """All rows of a table, one line each.
+    """The rows of a table, one line each.
 
-    Cells are quoted where they must be in CSV and TSV; plain text has no quotes, and tabs and line
-    breaks within a cell become blanks, but for tabs of the last one. `numbers` are columns of
-    strings that JSON writes as numbers.
+    Cells of CSV and TSV are quoted if necessary. In plain text, line breaks in cells become blanks,
+    and so do tabs except in the last column. `numbers` are string columns to write as JSON numbers.
 
     >>> table = pa.table({"text": ['so "good"', "a, b"], "score": [1.5, None]})
     >>> print(lines_of(table, "csv").decode(), end="")
@@ -158,7 +154,12 @@ def lines_of(table: pa.Table, format: str, numbers: frozenset[str] = frozenset()
         pc.binary_join_element_wise(*cells, _scalar(delimiter, kind)) if cells[1:] else cells[0]
     )
     whole = pc.binary_join_element_wise(joined, _scalar("", kind), _scalar("\n", kind))
-    offsets, data = string_buffers(whole)
+    return joined_bytes(whole)
+
+
+def joined_bytes(strings: pa.Array) -> bytes:
+    """All strings of an array, joined."""
+    offsets, data = string_buffers(strings)
     return data[int(offsets[0]) : int(offsets[-1])].tobytes()
 
 
@@ -167,7 +168,7 @@ def _scalar(value: str, kind: pa.DataType) -> Any:
 
 
 def _cells(column: pa.ChunkedArray, special: str, quoted: bool) -> pa.Array:
-    """A column as cells: those with special characters in quotes, or with blanks for these."""
+    """A column as strings, with `special` characters quoted or else replaced by blanks."""
     array = one_array(column)
     if pa.types.is_nested(array.type):
         array = make_strings([_encode_string(value) for value in array.to_pylist()])
@@ -210,7 +211,7 @@ def _json_values(column: pa.ChunkedArray, is_number: bool) -> list[str]:
 
 
 def _json_number(value: str | None) -> str:
-    """A cell of a column of numbers; what JSON writes in another way stays a string.
+    """A cell of a column of numbers as JSON; a string if JSON has no such number.
 
     >>> [_json_number(cell) for cell in ("1.50", "007", "inf", "NA", None)]
     ['1.50', '"007"', 'null', 'null', 'null']

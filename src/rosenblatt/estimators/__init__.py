@@ -1,4 +1,4 @@
-"""The scikit-learn face: check the input, train, show what came of it."""
+"""The scikit-learn estimators, and training from files; imported lazily."""
 
 from rosenblatt._lazy import lazily
 

@@ -171,7 +171,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
     def calibration_(self):
         """The map from scores to probabilities, if `calibrate` is set and rows were held out."""
         if getattr(self, "_recent", None) is None:
-            raise AttributeError("There are no scores of held-out rows to calibrate by.")
+            raise AttributeError("There are no scores of held-out rows to calibrate on.")
         from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
 
         scores, truth = self._recent
@@ -185,9 +185,9 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
             )
         return self._calibration
 
-    def _calibrate_on(self, scores, codes, *, anew: bool) -> None:
-        """Calibrate on scores of rows not learned from, `anew` or together with earlier ones."""
-        before = None if anew else getattr(self, "_recent", None)
+    def _calibrate_on(self, scores, codes, *, reset: bool) -> None:
+        """Calibrate on scores of rows not learned from, with earlier ones unless `reset`."""
+        before = None if reset else getattr(self, "_recent", None)
         if before is not None and before[0].shape[1:] == scores.shape[1:]:
             scores, codes = np.concatenate([before[0], scores]), np.concatenate([before[1], codes])
         self._recent = (

@@ -161,7 +161,7 @@ def _choose(device: str | None, on_cuda: bool, dense: bool, is_large: bool) -> s
 
 
 def _is_large(problems: int, cells: int) -> bool:
-    """Whether training of linear models on X of so many cells is faster on a GPU."""
+    """Whether training of linear models on X with this many cells is faster on a GPU."""
     return problems >= _MIN_PROBLEMS and cells * problems >= _MIN_PRODUCTS
 
 
@@ -201,9 +201,13 @@ def dual_device(estimator: Any, X: Any, on_cuda: bool) -> str:
     return device
 
 
-def device_of_many(device: str, X: Any, n_classes: int, models: list[Any]) -> str:
+def device_of_many(device: str, X: Any, y: Array, models: list[Any]) -> str:
     """Where to train many linear models on the same rows, "cpu" or "cuda"."""
-    on_cuda = is_on_cuda(X)
+    if y.ndim == 2 and device == "cuda":
+        raise ValueError("device='cuda' is for one class per row, but y is an indicator matrix.")
+    if y.ndim == 2:
+        return "cpu"
+    on_cuda, n_classes = is_on_cuda(X), len(np.unique(y))
     if on_cuda:
         _device_of(X)
     problems = sum(n_problems(n_classes, getattr(model, "multiclass", "ovr")) for model in models)

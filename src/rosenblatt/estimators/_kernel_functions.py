@@ -15,7 +15,7 @@ Kernel = Callable[[Any, Any], np.ndarray]
 
 EXACT_SINGLE = 2.0**24  # whole numbers up to this are exact in single precision
 SAFE_EXPONENT = 64.0  # exponents made of terms up to this are good to 1e-4 in single precision
-_DIAGONAL_ROWS = 32  # rows of a block of Gram entries of which the diagonal is taken
+_DIAGONAL_ROWS = 32  # rows per block when the diagonal of the Gram matrix is computed
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class ModelKernel:
             was = ", ".join(f"{name}={self.options[name]!r}" for name in changed)
             now = ", ".join(f"{name}={getattr(model, name)!r}" for name in changed)
             raise ValueError(
-                f"What was learned with {was} cannot go on with {now}. Set it back, or fit a new "
-                "model."
+                f"A model that was trained with {was} cannot continue with {now}. Set it back, or "
+                "fit a new model."
             )
 
 

@@ -110,7 +110,7 @@ class LinearModel(SparseCoefMixin, Classifier):
             return
         state = old.state()
         state = replace(state, weights=self._in_columns(state.weights), before=None)
-        self._learner = old.like(width, old.dense if dense is None else dense)
+        self._learner = old.untrained(width, old.dense if dense is None else dense)
         if places is not None:
             if state.sums.size:
                 sums = np.zeros((len(state.sums), width))

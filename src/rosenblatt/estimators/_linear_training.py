@@ -127,7 +127,7 @@ class LinearTraining(LinearModel):
             examples = replace(self._packed(examples), omega=merged, screened=found.screened)
             validate = None
             if X_val is not None:  # its rows may have columns that X does not have
-                others = examples.alike(X_val, held.codes, held.sets)
+                others = examples.in_same_layout(X_val, held.codes, held.sets)
                 validate = _error_on(others, np.arange(len(others)))
                 examples = replace(examples, n_features=others.n_features, columns=others.columns)
             elif out is not None:
@@ -142,14 +142,14 @@ class LinearTraining(LinearModel):
             if self.calibrate is not None:
                 rows = X_val if out is None else X[out]
                 truth = held.truth() if out is None else targets.truth(out)
-                self._calibrate_on(_device.to_host(self._scores_of(rows)), truth, anew=True)
+                self._calibrate_on(_device.to_host(self._scores_of(rows)), truth, reset=True)
 
     def _screens(self) -> bool:
         """Whether the learner can skip rows by their copies in 8 bits."""
         return False
 
     def _survey(self, examples: Examples, X: Any) -> Survey:
-        """One look at all rows before training; NaN and infinity are refused."""
+        """One pass over all rows before training; NaN and infinity are refused."""
         if _device.is_on_cuda(X):  # checked there
             return Survey(True)
         n_classes, pairwise = len(self.classes_), self.multiclass_ == "ovo"
@@ -220,7 +220,7 @@ class LinearTraining(LinearModel):
         X, y, sample_weight
             As for :meth:`fit`.
         classes : array, default=None
-            Labels known in advance; only the first call looks at them. Of an indicator matrix one
+            Labels known in advance; only the first call uses them. For an indicator matrix one
             entry per column.
 
         Returns
@@ -247,47 +247,54 @@ class LinearTraining(LinearModel):
         with checks.untouched_on_failure(self):
             scores_before = self._scores_before(X)
             examples, y, weights = self._online_examples(X, y, classes, sample_weight)
-            multilabel, progress = y.ndim == 2, self._progress
-            if multilabel and predict_first:
+            if y.ndim == 2 and predict_first:
                 raise ValueError(
                     "Predictions before each label are for one label per row, but y is an "
                     "indicator matrix: use partial_fit."
                 )
-            whole = [(0, len(y), self.classes_)]
-            parts = whole if multilabel else arrivals(y, self.classes_)
-            predicted = np.full(len(y), -1)
+            progress, guesses = self._progress, []
             with uninterrupted():
-                for start, end, known in parts:
-                    codes = np.searchsorted(parts[-1][2], known)  # in the end
-                    has_new = known is not self.classes_  # the first row has the new class
-                    if predict_first and has_new:
-                        first = self._predicted_code(examples, start, known)
-                    self._learn_classes(examples, known)
-                    some, order = self._part(examples, y, weights, start, end)
-                    for rows, square in self._square.visits(some, order, self._learner.rates):
-                        self._use(square)
-                        if len(known) < 2:  # nothing to learn yet
-                            weight, guesses = some.weight_of(rows), 0
-                            self._learner.idle(weight)
-                            progress.steps += weight
-                            progress.visits += rows.size
-                        else:
-                            etas = self._plan().etas(progress.visits + 1, rows.size)
-                            tally = self._learner.walk(
-                                some, rows, etas, predict_first=predict_first
-                            )
-                            self._learner.settle()  # the caller may change the rows after this
-                            progress.count(tally)
-                            guesses = tally.predictions
-                        if predict_first:
-                            predicted[rows] = codes[guesses]
-                    if predict_first and has_new:
-                        predicted[start] = codes[first] if first >= 0 else -1
+                for some, rows, first in self._stretches(examples, y, weights):
+                    codes = np.zeros(rows.size, np.int32)
+                    if len(self.classes_) < 2:  # nothing to learn yet
+                        weight = some.weight_of(rows)
+                        self._learner.idle(weight)
+                        progress.steps += weight
+                        progress.visits += rows.size
+                    else:
+                        etas = self._plan().etas(progress.visits + 1, rows.size)
+                        tally = self._learner.walk(some, rows, etas, predict_first=predict_first)
+                        self._learner.settle()  # the caller may change the rows after this
+                        progress.count(tally)
+                        codes = tally.predictions
+                    if predict_first:
+                        codes[: first.size] = first
+                        guesses.append((rows, self.classes_, codes))
             self._describe_online()
             if scores_before is not None:
-                truth = y if multilabel else np.searchsorted(self.classes_, y)
-                self._calibrate_on(scores_before, truth, anew=False)
+                truth = y if y.ndim == 2 else np.searchsorted(self.classes_, y)
+                self._calibrate_on(scores_before, truth, reset=False)
+        predicted = np.full(len(y), -1)
+        for rows, known, codes in guesses:
+            predicted[rows] = np.append(np.searchsorted(self.classes_, known), -1)[codes]
         return predicted
+
+    def _stretches(self, examples, y, weights) -> Iterator[tuple[Examples, np.ndarray, np.ndarray]]:
+        """The rows in parts with the same known classes and unit, which are set for each part.
+
+        Yields the examples with their class numbers and the rows. The first row of a new class is
+        predicted by the classes before it: the last array holds that prediction, or nothing.
+        """
+        whole = [(0, len(y), self.classes_)]
+        for start, end, known in whole if y.ndim == 2 else arrivals(y, self.classes_):
+            first = np.empty(0, np.int32)
+            if known is not self.classes_:
+                first = self._predicted_code(examples, start, known)
+                self._learn_classes(examples, known)
+            some, order = self._part(examples, y, weights, start, end)
+            for rows, square in self._square.visits(some, order, self._learner.rates):
+                self._use(square)
+                yield some, rows, first if start in rows[:1] else first[:0]
 
     def _online_examples(self, X, y, classes, sample_weight) -> tuple[Any, np.ndarray, np.ndarray]:
         """The checked rows, labels and weights; the first call makes the learner."""
@@ -320,21 +327,20 @@ class LinearTraining(LinearModel):
         self._progress, self._places = Progress(), None
         return examples, y, weights
 
-    def _predicted_code(self, examples: Examples, row: int, known: np.ndarray) -> int:
+    def _predicted_code(self, examples: Examples, row: int, known: np.ndarray) -> np.ndarray:
         """The number, among `known`, of the class predicted for a row; -1 if there is none yet."""
-        code, n_classes = 0, len(self.classes_)
-        if n_classes > 1:
+        codes = np.zeros(1, np.int32)
+        if len(self.classes_) > 1:
             scores = self._learner.scores(examples, np.array([row], np.uint64))
-            code = int(self._learner.problems.decide(scores)[0])
-        return int(np.searchsorted(known, self.classes_[code])) if n_classes else -1
+            codes = self._learner.problems.decide(scores)
+        return np.searchsorted(known, self.classes_[codes]) if len(self.classes_) else codes - 1
 
     def _learn_classes(self, examples: Examples, known: np.ndarray) -> None:
-        """Add the classes that are not known yet to the learner, with zero weights."""
-        if len(known) > len(self.classes_):
-            state = with_new_classes(self._learner.state(), self.classes_, known, self.multiclass_)
-            self._learner = self._new_learner(examples, len(known))
-            self._learner.restore(state)
-            self.classes_ = known
+        """Replace the learner by one that has all known classes, the new ones with zero weights."""
+        state = with_new_classes(self._learner.state(), self.classes_, known, self.multiclass_)
+        self._learner = self._new_learner(examples, len(known))
+        self._learner.restore(state)
+        self.classes_ = known
 
     def _part(self, examples, y, weights, start, end) -> tuple[Examples, np.ndarray]:
         """The examples with class numbers from `start` to `end`, and these rows in order."""

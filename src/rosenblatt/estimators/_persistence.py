@@ -99,7 +99,10 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
 
 def _plain_parameters(model: Classifier) -> dict[str, Any]:
     """The parameters of an estimator as JSON data, without callbacks and random generators."""
-    parameters: dict[str, Any] = model.get_params()
+    parameters: dict[str, Any] = {
+        name: value.tolist() if isinstance(value, np.generic) else value
+        for name, value in model.get_params().items()
+    }
     if callable(parameters.get("learning_rate")):
         raise ValueError(
             "A learning rate that is a function cannot be saved: model files hold no code. Set "
@@ -108,8 +111,9 @@ def _plain_parameters(model: Classifier) -> dict[str, Any]:
     if callable(parameters.get("kernel")):
         raise ValueError("A kernel that is a function cannot be saved: model files hold no code.")
     parameters["callbacks"] = None
-    if not isinstance(parameters["shuffle"], bool | str):
-        parameters["shuffle"] = np.asarray(parameters["shuffle"]).tolist()
+    for name in ("shuffle", "feature_rates"):
+        if not isinstance(parameters.get(name), bool | str | None):
+            parameters[name] = np.asarray(parameters[name]).tolist()
     if not isinstance(parameters["random_state"], int | None):
         parameters["random_state"] = None
     if isinstance(parameters["class_weight"], dict):
@@ -122,7 +126,7 @@ def _plain_parameters(model: Classifier) -> dict[str, Any]:
 def _classes_from(about: About) -> np.ndarray:
     kind = _LABELS[about["label_kind"]]
     if not all(type(label) is kind for label in about["classes"]):
-        raise ValueError("the classes are not of the kind the file says")
+        raise ValueError("the classes are not of the type that the file names")
     return np.array(about["classes"], dtype=object if about["label_kind"] == "O" else kind)
 
 

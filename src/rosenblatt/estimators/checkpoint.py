@@ -27,8 +27,9 @@ from rosenblatt.estimators.file_rows import known_classes
 from rosenblatt.estimators.file_run import FileRun, Settings
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import acquire_lock, remove_leftovers
-from rosenblatt.kernels.packing import Numbering, Rarity
+from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
+from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models.files import reporting_damage
 from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
@@ -135,7 +136,7 @@ class Checkpoint:
         if not self.file.exists():
             run.begin()
             return False
-        arrays, about = tensorfile.read(self.file, sealed=True)
+        arrays, about = tensorfile.read(self.file, require_checksum=True)
         if about.get("format") != self.format or about.get("version") != self.version:
             raise ModelFormatError(f"{self.file} is not {self.unreadable}")
         with reporting_damage(str(self.file)):

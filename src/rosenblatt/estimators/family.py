@@ -373,5 +373,5 @@ class OnlineGradient(FamilyClassifier, kw_only=False):
         if self.method != "sgd" and self.warm_start:
             raise ValueError(
                 f"method={self.method!r} cannot start from weights, as it keeps sums of gradients: "
-                "use partial_fit to go on, or method='sgd'."
+                "use partial_fit to continue, or method='sgd'."
             )

@@ -93,12 +93,7 @@ def check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """The options of :func:`rosenblatt.train` about reading; see there.
-
-    >>> frame = {"label": ["a", "b"], "text": ["so good", "so bad"]}
-    >>> Reading(ngrams=3).open(frame).features.ngrams.high
-    3
-    """
+    """The options of :func:`rosenblatt.train` about reading; see there."""
 
     label: str | int | Iterable[str] | None = None
     text: str | Iterable[str] | None = None

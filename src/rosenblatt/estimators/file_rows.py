@@ -13,10 +13,10 @@ from rosenblatt.counts import counted
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError
-from rosenblatt.kernels.packing import Numbering, Rarity
-from rosenblatt.kernels.rows import NEAR, Packed
+from rosenblatt.kernels.packing import Numbering
+from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.rates import SAMPLE, rarity_of
+from rosenblatt.learners.rates import SAMPLE, Rarity, rarity_of
 from rosenblatt.models.model import Model
 from rosenblatt.training.order import shuffled
 from rosenblatt.training.state import Progress
@@ -71,7 +71,11 @@ class FileRows:
         if epoch == 1:
             yield from self._read(position)
             return
-        for order in self._orders(epoch):
+        if self.fit_in_memory:
+            orders = iter([shuffled(self._everything(), self.seed, epoch)])
+        else:
+            orders = map(self._visited, self.store.orders([self.seed, epoch]))
+        for order in orders:
             if position < len(order):
                 yield self.examples(), order[position:]
                 self._settle()
@@ -127,10 +131,6 @@ class FileRows:
         """The numbers of the stored rows that are held out."""
         held = is_held_out(0, len(self.store), self.held_out, self.seed)
         return np.flatnonzero(held).astype(np.uint64)
-
-    def near_rows(self) -> int:
-        """The number of leading rows whose features are all near, plus one."""
-        return near_rows(self.store.arrays()[0])
 
     def _read(self, position: int) -> Iterator[tuple[Examples, np.ndarray]]:
         """The first epoch: read and store batches, and visit their rows in order."""
@@ -217,13 +217,6 @@ class FileRows:
         if self.store.on_disk:
             self.learner.settle()
 
-    def _orders(self, epoch: int) -> Iterator[np.ndarray]:
-        if self.fit_in_memory:
-            yield shuffled(self._everything(), self.seed, epoch)
-            return
-        for order in self.store.orders([self.seed, epoch]):
-            yield self._visited(order)
-
     def _visited(self, rows: np.ndarray) -> np.ndarray:
         """The given rows without those held out or of weight zero."""
         if self.held_out > 0 and len(rows):
@@ -290,14 +283,6 @@ def rarity_of_model(model: Model | None) -> Rarity | None:
     """The feature scales of a model, or None; unknown features get the largest of them."""
     scales = None if model is None else model.state.get("scale")
     return Rarity(scales, float(scales.max())) if scales is not None and len(scales) else None
-
-
-def near_rows(rows: Packed) -> int:
-    """The number of leading rows whose features are all near, plus one; at most all rows."""
-    ends, late = rows.pointers[1:], np.flatnonzero(rows.columns[: 1 << 20] >= NEAR)[:1]
-    met = [np.searchsorted(ends[:, 1], np.uint64(0), side="right")]
-    met += [np.searchsorted(ends[:, 2], np.uint64(place), side="right") for place in late]
-    return min(int(min(met)) + 1, len(ends))
 
 
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:

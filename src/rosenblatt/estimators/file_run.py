@@ -16,8 +16,8 @@ from rosenblatt.errors import OptionError
 from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.estimators.trained_model import trained_model
-from rosenblatt.kernels.packing import Rarity
 from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State
 from rosenblatt.models.model import Model
 from rosenblatt.training import Drawn, Epoch, Plan, Progress
@@ -161,6 +161,7 @@ class FileRun:
                 return
             self.runs[0].kept = None
             self.runs.append(Progress())
+            self.learner = self.rows.learner = None  # frees its weights first
             self.learner = self.new_learner(self.rows.rarity)
         yield self.visited(), self.plan()
 
@@ -185,7 +186,7 @@ class FileRun:
         learner, kept, averaged = self.learner, self.progress.kept, self.settings.average
         if kept is not None:
             weights, bias = kept.weights
-            learner = self.learner.like(weights.shape[1], dense=False, averaging=False)
+            learner = self.learner.untrained(weights.shape[1], dense=False, averaging=False)
             zero = State.zero(len(bias), weights.shape[1], averaging=False)
             learner.restore(replace(zero, weights=weights, bias=bias))
             learner.reserve(self.learner.n_features)

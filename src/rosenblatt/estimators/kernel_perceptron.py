@@ -71,8 +71,7 @@ class KernelPerceptron(DualModel):
         As for :class:`rosenblatt.Perceptron`; None: an epoch without a mistake or the budget ends
         a run.
     mistake, shuffle, max_updates
-        What a mistake is, the order of an epoch, and when to stop: as for
-        :class:`rosenblatt.Perceptron`, with the same defaults.
+        As for :class:`rosenblatt.Perceptron`, with the same defaults.
     early_stopping, validation_fraction, n_iter_no_change, class_weight, verbose, callbacks
         As for :class:`rosenblatt.Perceptron`, with the same defaults.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -217,23 +216,17 @@ class KernelPerceptron(DualModel):
         """
         with checks.untouched_on_failure(self):
             self._check_parameters()
-            continues = self.warm_start and hasattr(self, "state_")
-            if continues:
-                self._kernel.check_same(self)
-            known = self.classes_ if continues else np.empty(0)
-            on_cuda = _device.is_on_cuda(X)
+            continues, on_cuda = self.warm_start and hasattr(self, "state_"), _device.is_on_cuda(X)
+            known = self.classes_ if continues else None
             X, y = self._checked(_device.to_host(X), y, reset=not continues)
             device = _device.dual_device(self, X, on_cuda)
             targets = Targets.of(y)
             self.classes_ = targets.classes
-            if continues and not np.array_equal(known, self.classes_):
-                raise ValueError(
-                    f"warm_start goes on with the classes of the last fit, {known}, but y holds "
-                    f"{self.classes_}."
-                )
             omega = targets.weights(sample_weight, self.class_weight)
             random = check_random_state(self.random_state)
-            if not continues:
+            if continues:
+                self._check_continues(known)
+            else:
                 given = checks.check_weights(sample_weight, len(y))
                 self._kernel = ModelKernel.by_rows(self, X, given)
                 X = X.astype(self._kernel.dtype, copy=False)
@@ -253,9 +246,18 @@ class KernelPerceptron(DualModel):
                     pass
             self._take(learner, len(y), progress, kept_weights(learner, plan, progress))
             if held is not None and self.calibrate is not None:
-                self._calibrate_on(self._scores_of(held.X), held.codes, anew=True)
+                self._calibrate_on(self._scores_of(held.X), held.codes, reset=True)
         checks.warn_of_budget(self)
         return self
+
+    def _check_continues(self, known: Any) -> None:
+        """Refuse a warm start with another kernel or other classes than those known."""
+        self._kernel.check_same(self)
+        if not np.array_equal(known, self.classes_):
+            raise ValueError(
+                f"warm_start continues with the classes of the last fit, {known}, but y holds "
+                f"{self.classes_}."
+            )
 
     @available_if(_learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
@@ -269,7 +271,7 @@ class KernelPerceptron(DualModel):
         X, y, sample_weight
             As for :meth:`fit`.
         classes : array, default=None
-            Labels known in advance; only the first call looks at them.
+            Labels known in advance; only the first call uses them.
 
         Returns
         -------
@@ -307,7 +309,7 @@ class KernelPerceptron(DualModel):
                 self._take(learner, len(codes), progress)
             if scores_before is not None:
                 truth = np.searchsorted(self.classes_, y)
-                self._calibrate_on(scores_before, truth, anew=False)
+                self._calibrate_on(scores_before, truth, reset=False)
         return self
 
     def _check_options(self) -> None:

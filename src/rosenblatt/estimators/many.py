@@ -101,7 +101,7 @@ class Fits:
     def best_index(self) -> int:
         """The number of the setting with the best mean test score, the first if there are ties."""
         if "mean_test_score" not in self.results:
-            raise AttributeError("Without cv nothing was held out to choose by: give cv=5, say.")
+            raise AttributeError("Without cv no rows were held out to choose by: give cv=5, say.")
         return int(np.argmax(self.results["mean_test_score"]))
 
     @property
@@ -169,11 +169,8 @@ def fit_many(
         folds = list(check_cv(cv, labels, classifier=True).split(np.zeros((n, 1)), labels))
     weights = np.broadcast_to(checks.check_weights(sample_weight, n), n)
     jobs = [(clone(model), np.asarray(train)) for model in settings for train, _ in folds]
-    if labels.ndim == 2 and device == "cuda":
-        raise ValueError("device='cuda' is for one class per row, but y is an indicator matrix.")
-    models, where = [model for model, _ in jobs], "cpu"
-    if labels.ndim == 1:
-        where = _device.device_of_many(device, X, len(np.unique(labels)), models)
+    models = [model for model, _ in jobs]
+    where = _device.device_of_many(device, X, labels, models)
     X = _device.upload(X) if where == "cuda" else X
     _fit(jobs, X, labels, weights, where, threads_of(n_jobs))
     by_setting = [models[i : i + len(folds)] for i in range(0, len(models), len(folds))]

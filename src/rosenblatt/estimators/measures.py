@@ -72,48 +72,42 @@ class Reliability:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self._scale = 0.5 if n_classes == 2 else 1.0
-        self._squares, self.rows = 0.0, np.zeros(BINS, dtype=np.int64)
-        self._confidence, self._right = np.zeros(BINS), np.zeros(BINS)
+        self._n_classes, self._squares = n_classes, 0.0
+        self._sums = np.zeros((3, BINS))  # of rows, probabilities and right predictions
 
     def add(self, probabilities: np.ndarray, truth: np.ndarray) -> None:
         """Add some rows: probabilities (rows, classes) and class numbers."""
-        here = np.arange(len(truth))
-        right = probabilities[here, truth]
-        squares = (probabilities**2).sum(axis=1) - right**2 + (1.0 - right) ** 2
+        numbers = np.arange(len(truth))
+        of_truth = probabilities[numbers, truth]
+        squares = (probabilities**2).sum(axis=1) - of_truth**2 + (1.0 - of_truth) ** 2
         self._squares += float(squares.sum())
         best = probabilities.argmax(axis=1)
-        confidence = probabilities[here, best]
+        confidence = probabilities[numbers, best]
         bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-        self.rows += np.bincount(bins, minlength=BINS)
-        self._confidence += np.bincount(bins, confidence, minlength=BINS)
-        self._right += np.bincount(bins, best == truth, minlength=BINS)
+        for total, values in zip(self._sums, (None, confidence, best == truth), strict=True):
+            total += np.bincount(bins, values, minlength=BINS)
 
     def __add__(self, other: Reliability) -> Reliability:
-        total = Reliability(2 if self._scale == 0.5 else 3)
-        total._squares, total.rows = self._squares + other._squares, self.rows + other.rows
-        total._confidence = self._confidence + other._confidence
-        total._right = self._right + other._right
+        total = Reliability(self._n_classes)
+        total._squares, total._sums = self._squares + other._squares, self._sums + other._sums
         return total
 
     @property
     def brier(self) -> float:
         """The Brier score."""
-        return self._scale * self._squares / max(1, int(self.rows.sum()))
+        scale = 0.5 if self._n_classes == 2 else 1.0
+        return scale * self._squares / max(1.0, float(self._sums[0].sum()))
 
     @property
     def error(self) -> float:
         """The expected calibration error."""
-        return float(np.abs(self._confidence - self._right).sum() / max(1, int(self.rows.sum())))
+        rows, confidence, right = self._sums
+        return float(np.abs(confidence - right).sum() / max(1.0, rows.sum()))
 
     def bins(self) -> list[dict[str, Any]]:
         """The bins that have rows: their number, mean probability, share of right predictions."""
         return [
-            {
-                "rows": int(n),
-                "probability": float(self._confidence[b] / n),
-                "right": float(self._right[b] / n),
-            }
-            for b, n in enumerate(self.rows)
+            {"rows": int(n), "probability": float(confidence / n), "right": float(right / n)}
+            for n, confidence, right in self._sums.T
             if n
         ]

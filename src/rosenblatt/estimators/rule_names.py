@@ -1,4 +1,4 @@
-"""Members of the family by name, as the command line and comparisons have them."""
+"""Names of learning rules, for the command line and comparisons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from rosenblatt import estimators
 from rosenblatt.estimators._linear_training import LinearTraining
 
-# By name: the estimator, and what tells it from others of the same estimator.
+# The estimator of each rule, and its fixed parameters.
 NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "perceptron": ("Perceptron", {}),
     "romma": ("ROMMA", {}),
@@ -30,10 +30,9 @@ NAMES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def estimator_of(text: str, **parameters: Any) -> Any:
-    """The estimator that a name stands for, with its parameters after a colon if there are any.
+    """The estimator of a rule such as ``"arow"`` or ``"scw1:C=0.5,confidence=0.8"``.
 
-    The text is such as ``"arow"`` or ``"scw1:C=0.5,confidence=0.8"``; other `parameters` hold
-    unless it says otherwise.
+    Other `parameters` are defaults.
 
     >>> estimator_of("scw2:C=0.5")
     SCW(C=0.5, variant='II')
@@ -64,10 +63,10 @@ ftrl, pa, pa1, pa2, sop, cw, nherd, arow, narow, scw1, scw2
 
 
 def _value(text: str) -> Any:
-    """A number, if a text is one; what it says, if it is a word of Python's."""
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
+    """True, False, None or a number, if the text is one; else the text."""
+    constants = {"true": True, "false": False, "none": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
     try:
         return float(text)
     except ValueError:

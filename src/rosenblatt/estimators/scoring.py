@@ -261,11 +261,7 @@ class _Predict:
 
 
 def own_scores(scores: np.ndarray) -> np.ndarray:
-    """The score of each class (rows, classes); a single score is that of the second of two.
-
-    >>> own_scores(np.array([[1.5], [-2.0]])).tolist()
-    [[-1.5, 1.5], [2.0, -2.0]]
-    """
+    """The score of each class (rows, classes); a single score is that of the second of two."""
     return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 

@@ -6,7 +6,6 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,42 +26,40 @@ if TYPE_CHECKING:
 
 _WORDS = 25  # strongest features per class that a model names
 
-Turn = Callable[[np.ndarray], np.ndarray]
+ArrayMap = Callable[[np.ndarray], np.ndarray]
 
 
 def trained_model(run: FileRun) -> Model:
     """The current model of a run."""
     several = run.source.features.separator is not None
-    classes, turn = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
-    with ThreadPoolExecutor(1) as helper:
-        fingerprint = helper.submit(run.source.fingerprint)
-        weights, bias = _chosen(run)
-        state = _state(run)
-        places, take = _used(weights, state)
-        columns, weights = take(run.rows.numbering.columns[: len(weights)]), turn(take(weights))
-        state |= {name: turn(take(state[name])) for name in ("W", "U") if name in state}
-        state["bias"] = turn(state["bias"])
-        if run.rows.rarity is not None:
-            state["scale"] = run.rows.rarity.of_places(places)
-        return Model(
-            classes=classes,
-            features=run.source.features,
-            columns=np.array(columns),
-            weights=np.ascontiguousarray(weights),
-            bias=np.array(turn(bias), dtype=np.float64),
-            parameters=asdict(run.settings)
-            | {"stop_reason": run.stop_reason}
-            | ({"tuning": run.tuning} if run.tuning else {}),
-            history=[_epoch_record(asdict(epoch)) for epoch in run.history],
-            words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
-            state={name: np.ascontiguousarray(array) for name, array in state.items()},
-            fingerprint=fingerprint.result(),
-            calibration=run.held_out.calibration,
-            threshold=run.held_out.threshold,
-        )
+    classes, reorder = _sorted_classes(run.source.classes[: max(2, run.learner.n_classes)], several)
+    weights, bias = _model_weights(run)
+    state = _state(run)
+    places, select = _used_features(weights, state)
+    columns, weights = select(run.rows.numbering.columns[: len(weights)]), reorder(select(weights))
+    state |= {name: reorder(select(state[name])) for name in ("W", "U") if name in state}
+    state["bias"] = reorder(state["bias"])
+    if run.rows.rarity is not None:
+        state["scale"] = run.rows.rarity.of_places(places)
+    return Model(
+        classes=classes,
+        features=run.source.features,
+        columns=np.array(columns),
+        weights=np.ascontiguousarray(weights),
+        bias=np.array(reorder(bias), dtype=np.float64),
+        parameters=asdict(run.settings)
+        | {"stop_reason": run.stop_reason}
+        | ({"tuning": run.tuning} if run.tuning else {}),
+        history=[_epoch_record(asdict(epoch)) for epoch in run.history],
+        words=_words(run, classes, columns[:NEAR], weights[:NEAR]),
+        state={name: np.ascontiguousarray(array) for name, array in state.items()},
+        fingerprint=run.source.fingerprint(),
+        calibration=run.held_out.calibration,
+        threshold=run.held_out.threshold,
+    )
 
 
-def _chosen(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
+def _model_weights(run: FileRun) -> tuple[np.ndarray, np.ndarray]:
     """The weights (features, problems) and biases of the model: kept, averaged or last ones."""
     kept, averaged = run.progress.kept, run.settings.average
     weights, bias = run.learner.weights(averaged) if kept is None else kept.weights
@@ -78,7 +75,7 @@ def _state(run: FileRun) -> dict[str, Any]:
     return {name: np.ascontiguousarray(array.T) for name, array in wide.items()} | own
 
 
-def _used(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, Turn]:
+def _used_features(weights: np.ndarray, state: dict[str, Any]) -> tuple[np.ndarray, ArrayMap]:
     """The indices of features with a nonzero weight or sum, and a function that selects them.
 
     If these are nearly all features, all are selected, without a copy.
@@ -102,20 +99,17 @@ def _words(
     order of occurrence: frequent ones come first.
     """
     by_problem = np.ascontiguousarray(weights.T)
-    pulls = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
-    tops = [_largest(pull, 2 * _WORDS) for pull in pulls]
-    wanted = columns[np.concatenate(tops)].tolist()
-    table = run.source.first_table()
-    if table is not None:
-        table = table.slice(0, run.rows.near_rows())
-    spelled = run.source.features.names(table, wanted)
+    strengths = [-by_problem[0], by_problem[0]] if len(by_problem) == 1 else list(by_problem)
+    tops = [_largest(strength, 2 * _WORDS) for strength in strengths]
+    columns_to_name = columns[np.concatenate(tops)].tolist()
+    spelled = run.source.features.names(run.source.first_table(), columns_to_name)
     return {
         name: [
-            (spelled[int(columns[i])], round(float(pull[i]), 6))
+            (spelled[int(columns[i])], round(float(strength[i]), 6))
             for i in top
-            if int(columns[i]) in spelled and pull[i] > 0
+            if int(columns[i]) in spelled and strength[i] > 0
         ][:_WORDS]
-        for name, pull, top in zip(names, pulls, tops, strict=True)
+        for name, strength, top in zip(names, strengths, tops, strict=True)
     }
 
 
@@ -128,7 +122,7 @@ def _largest(values: np.ndarray, count: int) -> np.ndarray:
     return top[np.argsort(-values[top], kind="stable")][:count]
 
 
-def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...], Turn]:
+def _sorted_classes(classes: list[str], several: bool) -> tuple[tuple[str, ...], ArrayMap]:
     """The sorted classes, and a function that reorders the last axis of an array like them."""
     names = sorted_labels(classes)
     order = [classes.index(name) for name in names]
@@ -155,21 +149,21 @@ def check_model_path(target: Path, files: Iterable[str], saved: Checkpoint | Non
     if saved is not None and target.resolve() in (
         saved.file.resolve(), saved.row_cache.resolve(), saved.lock.resolve(),
     ):  # fmt: skip
-        raise OptionError(f"{target} is a place of the checkpoint; name another file")
+        raise OptionError(f"{target} belongs to the checkpoint; name another file")
     check_output(target, files, "model")
 
 
-def save_somewhere(model: Model, target: Path) -> None:
+def save_or_fall_back(model: Model, target: Path) -> None:
     """Save a model; if that fails, save it in a temporary folder and name that in the OSError."""
     try:
         model.save(target)
     except OSError as error:
         try:
-            refuge = Path(tempfile.mkdtemp(prefix="model-")) / target.name
-            model.save(refuge)
+            fallback = Path(tempfile.mkdtemp(prefix="model-")) / target.name
+            model.save(fallback)
         except OSError:
             raise error from None
-        message = f"{error.strerror} (the model was saved as {refuge} instead)"
+        message = f"{error.strerror} (the model was saved as {fallback} instead)"
         raise OSError(error.errno, message, os.fspath(target)) from None
 
 
@@ -177,7 +171,7 @@ def finished(run: FileRun, saved: Checkpoint | None, out: str | os.PathLike[str]
     """The model of a run that is over; it is saved, then the checkpoint is removed."""
     model = run.model()
     if out is not None:
-        save_somewhere(model, Path(out))
+        save_or_fall_back(model, Path(out))
     if saved is not None:
         saved.remove()
     return model
@@ -193,5 +187,5 @@ def stopped(
         return KeyboardInterrupt()
     if not run.has_learned:
         return Stopped("stopped before anything was learned", signal)
-    save_somewhere(run.model(), Path(out))
+    save_or_fall_back(run.model(), Path(out))
     return Stopped(f"stopped; what was learned is in {out}, go on with --from {out}", signal)

@@ -25,18 +25,8 @@ MAX_GRAPHS = 4  # cached graphs, one per shape of a walk
 class Blocks:
     """Linear models on the GPU, of the same classes, that visit the same rows in the same order.
 
-    Parameters
-    ----------
-    device : Cuda
-    models : list of ModelSettings
-    n_classes, n_features, multiclass
-        As for :class:`rosenblatt.learners.linear.Linear`.
-    dtype : dtype
-        Of the weights: that of the rows.
-    rates : float32 array
-        The learning rate of each feature, the last for all features beyond.
-    block_rows : int or None
-        Rows of a block; at most 1,024 for ``"joint"``.
+    A block has `block_rows` rows, at most 1,024 for ``multiclass="joint"``. Other parameters are as
+    for :class:`rosenblatt.learners.linear.Linear`.
     """
 
     def __init__(
@@ -235,8 +225,8 @@ class Blocks:
         int32, size, n, buffers = np.int32, self.size, len(X), self._buffers
         self.device.product(self.W, X, buffers.S[:, :n], tf32=self.screens)
         if self.screens:
-            row_norms = (X, int32(self.n_features), NO_POINTER, buffers.lengths)
-            self._launch("lengths_of", (n, 1), (128, 1), row_norms)
+            arguments = (X, int32(self.n_features), NO_POINTER, buffers.lengths)
+            self._launch("row_norms", (n, 1), (128, 1), arguments)
         n_etas = buffers.etas.shape[1]
         etas = buffers.etas[:, at:] if n_etas > 1 else buffers.etas
         lates = buffers.lates if self.averages else NO_POINTER
@@ -249,7 +239,7 @@ class Blocks:
             threads = max(32, 1 << (n - 1).bit_length())
             self._launch(
                 "walk_joint", (len(self.models), 1), (threads, 1),
-                (*block, int32(self.n_classes), codes, *shared, *lists, *counted, buffers.moves),
+                (*block, int32(self.n_classes), codes, *shared, *lists, *counted, buffers.scratch),
             )  # fmt: skip
             return
         timed = int32(buffers.omega is not None or self.is_pairwise)
@@ -297,7 +287,7 @@ class Blocks:
     def _measure_weights(self, changed: Any) -> None:
         """Compute the norms of the weight vectors whose count in `changed` is not 0, or of all."""
         self._launch(
-            "lengths_of", (self.n, 1), (128, 1),
+            "row_norms", (self.n, 1), (128, 1),
             (self.W, np.int32(self.n_features), changed, self._buffers.norms),
         )  # fmt: skip
 
@@ -366,4 +356,4 @@ class Buffers:
         self.updates = self.counts[:n]
         self.mistakes, self.updated = self.counts[n : n + models], self.counts[n + models :]
         self.lengths, self.norms = xp.empty(size, np.float32), xp.empty(n, np.float32)
-        self.moves = xp.empty((models, 3, blocks.n_classes)) if blocks.is_joint else None
+        self.scratch = xp.empty((models, 3, blocks.n_classes)) if blocks.is_joint else None

@@ -25,22 +25,15 @@ class DeviceDual(Logged):
     """Perceptrons in the feature space of a kernel, on the GPU.
 
     The scores of all rows are kept in double precision. A walk goes through a block of rows with
-    their Gram matrix, then adds its corrections to the scores of all rows.
-
-    Parameters
-    ----------
-    problems : Problems
-    gram : DeviceGram
-        The Gram entries of the rows, which are the `examples` of a walk.
-    state : DualState or None
-        The state to start from.
+    their Gram matrix, then adds its corrections to the scores of all rows. The `examples` of a walk
+    are the rows of `gram`.
     """
 
     def __init__(
         self, problems: Problems, gram: DeviceGram, state: DualState | None = None
     ) -> None:
         super().__init__(problems, gram, state)
-        self.device, n, state = gram.device, len(problems), self._begun
+        self.device, n, state = gram.device, len(problems), self._initial
         settings = ModelSettings(problems.thresholds, padding=0.0)
         table = problem_table([settings], problems.n_classes, problems.multiclass, np.float64)
         xp = self.device.xp
@@ -69,9 +62,9 @@ class DeviceDual(Logged):
         """Visit the rows in this order and learn from each; the learning rate is always 1."""
         n = len(self.problems)
         with translated_errors(), self.device.main:
-            if self._opens:
+            if self._epoch_starts:
                 self._before[...] = self._scores
-                self._opens = False
+                self._epoch_starts = False
             walk = self._begin(examples, order)
             visits = walk.run(limits.updates)
             counts = self.device.host(walk.counts)
@@ -148,7 +141,7 @@ class DualWalk:
         self.G = xp.empty((size, size), learner.gram.dtype)
         self.eta, self.counts = xp.ones(1), xp.zeros(n + 2, np.uint64)
         self.row_updates = xp.zeros((1, size), np.uint32)
-        self.moves = xp.empty((1, 3, max(2, learner.problems.n_classes)))
+        self.scratch = xp.empty((1, 3, max(2, learner.problems.n_classes)))
         self.walks = 0
         self._graph: Any = None
 
@@ -244,7 +237,7 @@ class DualWalk:
         if learner.problems.joint:
             threads = max(32, 1 << (n - 1).bit_length())
             classes = int32(learner.problems.n_classes)
-            arguments = (*block, classes, codes, *shared, *lists, self.moves)
+            arguments = (*block, classes, codes, *shared, *lists, self.scratch)
             self._launch("walk_joint", (1, 1), (threads, 1), arguments)
             return
         timed = int32(self.weighted or self.is_pairwise)

@@ -19,19 +19,10 @@ class DeviceGram:
     """Gram entries between the rows of one matrix, on the GPU.
 
     A Gram matrix that fits into the free memory is computed once. Else Gram rows are computed when
-    they are needed, and cached until the memory is full.
+    they are needed, and cached until `megabytes`, or a share of the free memory, are used up.
 
-    Parameters
-    ----------
-    device : Cuda
-    kernel : callable
-        Returns the kernel as a function of two matrices on the GPU, given the function that
-        multiplies them; None if X holds the entries themselves.
-    X : array (n, d)
-    block_rows : int
-        Rows of a block.
-    megabytes : float or None
-        Memory for Gram entries; by default a share of the free memory.
+    `kernel` returns the kernel as a function of two matrices on the GPU, given the function that
+    multiplies them; it is None if X holds the entries themselves.
     """
 
     def __init__(

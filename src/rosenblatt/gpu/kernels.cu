@@ -1,28 +1,28 @@
-// The steps of the perceptron within a block of rows, in CUDA C++. Compiled by NVRTC for one choice of
+// The steps of the perceptron within a block of rows, in CUDA C++, compiled by NVRTC for
 //   SCORE   the type of scores (that of the weights; double in the dual form)
 //   DATA    the type of rows and Gram entries
 //   ROWS    a block holds at most 32 * ROWS rows, 1,024
-// The same source compiles with a C++ compiler for tests (tests/gpu/emulator.h).
+// For tests the same source is compiled by a C++ compiler (tests/gpu/emulator.h).
 //
-// A block of n rows was scored with one product, S (problems, lds) = W X', and its Gram matrix
-// G = X diag(rates) X' with another. A walk takes the steps of the sequential algorithm on these:
-// a correction at row i adds pull * (G[i, j] + c²) to the scores of the rows j after it. It leaves in S
-// the scores that each row had when its turn came, and the corrections in lists, in order: the place in the
-// block, what was added, and what it adds to the averaging sum; in the dual form, with `squares`, its time.
+// A block of n rows comes with its scores, S (problems, lds) = W X', and its Gram matrix, G = X diag(rates) X'.
+// A walk takes the steps of the sequential algorithm: a correction at row i adds pull * (G[i, j] + c²) to the
+// scores of the rows j after it. It leaves in S the score of each row when it was visited, and the corrections
+// in lists, in order: the place of the row in the block, what was added to the weights, and what is added to
+// the averaging sum; in the dual form (`squares` is not null) the time instead of the latter.
 
 #define NONE 0x7fffffff
 #define WHOLE 0xffffffffu      // all lanes of a warp
-#define PART 64                // rows that a walk goes through before it corrects the rest of the block
+#define PART 64                // rows after which a walk updates the scores of the rest of the block
 #define ROUNDING 1.2e-7f       // twice the error of one addition in single precision, and a little more
 #ifndef PREFETCH
 #define PREFETCH(at) asm volatile("prefetch.global.L1 [%0];" :: "l"(at))
 #endif
-#define LEAST 1.2e-38f         // what a product of less than the smallest normal number may be off by
+#define LEAST 1.2e-38f         // the error of a product below the smallest normal number
 
 struct Problem {
-    double below, above;  // the largest margins that are corrected, for y = -1 and +1, as SCOREs
+    double below, above;  // the largest margins that are corrected, for y = -1 and +1; exact as SCORE
     double padding;       // c²
-    int negative;         // the class that is -1; -1: all but the positive one
+    int negative;         // the class with y = -1; -1 for all but the positive one
     int positive;
     int weights;          // the row of omega
     int rates;            // the row of etas
@@ -79,7 +79,7 @@ static __device__ SCORE warp_dot(const DATA* w, const DATA* x, int features, int
     return (SCORE)warp_sum((double)((a + b) + (c + d)));
 }
 
-// Ask for the Gram entries between the rows b .. b + PART of a block, a line of the cache per request.
+// Prefetch the Gram entries between the rows b .. b + PART of a block, one cache line per request.
 static __device__ void prefetch_part(const DATA* G, int ldg, int b, int n, int lane) {
     const int lines = PART * (int)sizeof(DATA) / 128;
     for (int k = lane; k < PART * lines; k += 32) {
@@ -112,14 +112,14 @@ static __device__ void add_later(
     }
 }
 
-// One warp per problem, at most four to a thread block, walks through the rows in parts: a correction updates
-// the scores of the later rows of its part at once, with Gram entries that were asked for ahead, and those of
-// the rest of the block when the part is over, in the same order. See the learner for what the arrays are.
+// One warp per problem, at most four per thread block, walks through the rows in parts: a correction updates
+// the scores of the later rows of its part at once, with prefetched Gram entries, and those of the rest of the
+// block at the end of the part, in the same order. The arrays are those of Buffers in blocks.py.
 //
-// If the scores are made by products of less precision (`error` > 0; rows X, weights W and the lengths of
-// both), they are a screen: `doubt` bounds how far a score may be from the one that starts with w·x in full
-// precision. A margin further from the threshold decides as that one would; any other row is scored again,
-// with all corrections of the block in their order, and so is a mistake whose size matters (weight > 1).
+// Scores of lower precision (`error` > 0; needs rows X, weights W and the norms of both) are a screen:
+// slack + slope * length bounds the difference to the score that starts with w·x in full precision. A margin
+// further from the threshold decides as that score would. Any other row is scored again, with all corrections
+// of the block in their order, and so is a mistake whose size matters (weight > 1).
 extern "C" __global__ void walk(
     const DATA* __restrict__ G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int total,
     const int* codes, const double* omega, long long weights_stride, const double* etas,
@@ -153,7 +153,7 @@ extern "C" __global__ void walk(
         int code[8];
         SCORE score[8];
         #pragma unroll
-        for (int k = 0; k < 8; k++) {  // loads in flight before the first is used
+        for (int k = 0; k < 8; k++) {  // issue all loads before the first is used
             const int j = (r + k) * 32 + lane;
             code[k] = j < n ? codes[j] : NONE;
             score[k] = j < n ? own[j] : (SCORE)0;
@@ -170,10 +170,10 @@ extern "C" __global__ void walk(
         }
     }
     double passed = 0.0, grown = 0.0, moved = 0.0;
-    // A score was never larger than reach + spread·‖x‖; doubt is slack + slope·‖x‖.
+    // |score| <= reach + spread·‖x‖ throughout the walk.
     float reach = fabs((float)offset), spread = norm;
     float ahead = screened && lane < n ? lengths[lane] : 0.0f;
-    unsigned long long answered = 0;
+    unsigned long long n_updates = 0;
     int made = 0;
     for (int b = 0; b < n; b += PART) {
         const int end = b + PART < n ? b + PART : n;
@@ -248,7 +248,7 @@ extern "C" __global__ void walk(
                             double late = squares ? time : weights_stride ? lag_of(tau, eta, time) : eta * time;
                             lates[at] = squares || is_positive ? late : -late;
                         }
-                        answered += copies;
+                        n_updates += copies;
                         if (row_updates) atomicAdd(&row_updates[(size_t)p.model * rows_stride + i], copies);
                         if (squares) {
                             double self = tau * tau * ((double)g[i] + p.padding);
@@ -278,7 +278,7 @@ extern "C" __global__ void walk(
         __syncwarp();
     }
     for (int j = lane; j < n; j += 32) own[j] = s[j];
-    if (answered) atomicAdd(&updates[c], answered);
+    if (n_updates) atomicAdd(&updates[c], n_updates);
     if (lane == 0) {
         count[c] = made;
         clock[c] = start + (timed ? passed : (double)n);
@@ -293,8 +293,8 @@ extern "C" __global__ void walk(
     }
 }
 
-// The class of the largest of a row's scores other than `label`, the first of equals.
-static __device__ int strongest_but(const SCORE* scores, size_t stride, int classes, int label) {
+// The class other than `label` with the largest score of a row; the first of equal ones.
+static __device__ int best_other_class(const SCORE* scores, size_t stride, int classes, int label) {
     int rival = label == 0 ? 1 : 0;
     SCORE most = scores[rival * stride];
     for (int c = rival + 1; c < classes; c++) {
@@ -307,15 +307,15 @@ static __device__ int strongest_but(const SCORE* scores, size_t stride, int clas
     return rival;
 }
 
-// All classes jointly: one thread block per model, one row per thread. An update moves the right class up
-// and the best wrong one down; each copy of a weighted row may meet another rival. `moves` (models, 3,
-// classes) is scratch.
+// All classes jointly: one thread block per model, one thread per row. An update adds the row to its class
+// and subtracts it from the rival, the best wrong class; each copy of a weighted row may have another rival.
+// `scratch` is (models, 3, classes).
 extern "C" __global__ void __launch_bounds__(1024) walk_joint(
     const DATA* G, int ldg, SCORE* S, int lds, int n, const Problem* problems, int classes, const int* codes,
     const double* omega, long long weights_stride, const double* etas, long long etas_stride,
     const double* bias, double* clock, int* count, int* place, double* pulls, double* lates, int cap,
     unsigned long long* updates, unsigned* row_updates, int rows_stride, double* squares,
-    const double* before, double* moves)
+    const double* before, double* scratch)
 {
     const int first = blockIdx.x * classes, t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const int warps = (blockDim.x + 31) / 32;
@@ -330,7 +330,7 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
     const double* eta_of = etas + p.rates * etas_stride;
     const SCORE below = (SCORE)p.below, above = (SCORE)p.above, padding = (SCORE)p.padding;
     SCORE* own = S + (size_t)first * lds;
-    double* total = moves + (size_t)blockIdx.x * 3 * classes;
+    double* total = scratch + (size_t)blockIdx.x * 3 * classes;
     double* late_total = total + classes;
     double* now = late_total + classes;
     int label = 0, rival = 0, visited = 0;
@@ -340,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
         weight = weights_stride ? weight_of[t] : 1.0;
         visited = weight > 0.0;
         for (int c = 0; c < classes; c++) own[(size_t)c * lds + t] += (SCORE)bias[first + c];
-        rival = strongest_but(own + t, lds, classes, label);
+        rival = best_other_class(own + t, lds, classes, label);
     }
     times[t] = weight;
     __syncthreads();
@@ -399,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
                     total[c] += signed_pull;
                     late_total[c] += signed_pull * (time_at + weight_at - left);
                     now[c] = (double)(SCORE)(now[c] + signed_pull * sqnorm);
-                    if (squares) {  // the dual form keeps a line for each copy
+                    if (squares) {  // the log of the dual form has a line for each copy
                         size_t at = (size_t)(first + c) * cap + count[first + c];
                         place[at] = i;
                         pulls[at] = signed_pull;
@@ -409,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
                 }
                 left -= part;
                 touched++;
-                if (left > 0.0) {  // another copy may meet another rival
+                if (left > 0.0) {  // the next copy may have another rival
                     r = l == 0 ? 1 : 0;
                     for (int c = r + 1; c < classes; c++)
                         if (c != l && now[c] > now[r]) r = c;
@@ -428,8 +428,8 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
                 own[(size_t)r * lds + t] = down;
                 bool fell = rival == r ? change > 0 : rival == l && change < 0;
                 if (fell) {
-                    rival = strongest_but(own + t, lds, classes, label);
-                } else {  // a class that rose may be the strongest now
+                    rival = best_other_class(own + t, lds, classes, label);
+                } else {  // a class whose score rose may be the rival now
                     int risen = change > 0 ? l : r;
                     SCORE s = change > 0 ? up : down, most = own[(size_t)rival * lds + t];
                     if (risen != label && risen != rival && (s > most || (s == most && risen < rival)))
@@ -440,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
             for (int c = 0; c < classes; c++)
                 if (total[c] != 0.0 && t > i && t < n)
                     own[(size_t)c * lds + t] += (SCORE)total[c] * ((SCORE)g[t] + padding);
-            if (t > i && t < n) rival = strongest_but(own + t, lds, classes, label);
+            if (t > i && t < n) rival = best_other_class(own + t, lds, classes, label);
         }
         if (!squares && touched)
             for (int c = t; c < classes; c += blockDim.x)
@@ -456,8 +456,8 @@ extern "C" __global__ void __launch_bounds__(1024) walk_joint(
     }
 }
 
-// W += pulls · X diag(rates) and U += lates · X diag(rates) over the lists of a block; a thread block per
-// problem and 4 * blockDim.x features. Row by row and in order, as the sequential algorithm adds them.
+// W += pulls · X diag(rates) and U += lates · X diag(rates) over the lists of a block; one thread block per
+// problem and 4 * blockDim.x features. Rows are added one by one, in the order of the sequential algorithm.
 extern "C" __global__ void apply(
     const DATA* X, int features, const int* count, const int* place, const double* pulls, const double* lates,
     int cap, const Problem* problems, DATA* W, double* U, double* bias, double* bias_sums)
@@ -517,8 +517,8 @@ extern "C" __global__ void apply(
     }
 }
 
-// Scores of all rows of the dual form: scores[c, j] += sum of pulls · K[slot of row i, j]; a thread block
-// per problem and 4 * blockDim.x rows. `slots` are the Gram rows of the places of a block.
+// Scores of all rows in the dual form: scores[c, j] += sum of pulls · K[slot of row i, j]; one thread block
+// per problem and 4 * blockDim.x rows. `slots` are the indices in K of the rows of a block.
 extern "C" __global__ void apply_dual(
     const DATA* K, long long ldk, const int* slots, int rows, const int* count, const int* place,
     const double* pulls, int cap, SCORE* scores, long long ld)
@@ -560,7 +560,7 @@ extern "C" __global__ void apply_dual(
     }
 }
 
-// Rows of a matrix in the order of a block; with rates also each feature times its rate.
+// Copy the rows of a block in their order; if `rated` is not null, also each feature times its rate.
 extern "C" __global__ void gather(
     const DATA* X, const int* order, int features, const float* rates, int n_rates, DATA* out, DATA* rated)
 {
@@ -572,7 +572,7 @@ extern "C" __global__ void gather(
     }
 }
 
-// The Gram entries between the rows of a block, out of the rows of a Gram matrix; and their scores.
+// Copy the Gram entries between the rows of a block out of rows of the Gram matrix.
 extern "C" __global__ void gather_gram(
     const DATA* K, long long ldk, const int* slots, const int* order, int n, DATA* out, int ldo)
 {
@@ -581,6 +581,7 @@ extern "C" __global__ void gather_gram(
         out[(size_t)i * ldo + j] = K[slot * ldk + order[j]];
 }
 
+// Copy the scores of the rows of a block.
 extern "C" __global__ void gather_scores(
     const SCORE* scores, long long ld, const int* order, int n, SCORE* out, int ldo)
 {
@@ -588,8 +589,8 @@ extern "C" __global__ void gather_scores(
         out[(size_t)blockIdx.x * ldo + j] = scores[blockIdx.x * ld + order[j]];
 }
 
-// What each model predicted for the rows of a block, against the labels, and the rows that any of its
-// problems corrected. Thread blocks of (32, 8): 32 rows, the classes shared by 8.
+// Count per model the wrong predictions on the rows of a block, and the rows that any of its problems
+// corrected. Thread blocks of (32, 8): 32 rows, and 8 threads per row that share the classes.
 extern "C" __global__ void count_mistakes(
     const SCORE* S, int lds, int n, int per_model, const Problem* problems, const int* codes,
     const double* omega, long long weights_stride, unsigned* row_updates, int rows_stride, int predicts,
@@ -630,9 +631,9 @@ extern "C" __global__ void count_mistakes(
     *made = 0;
 }
 
-// The lengths of the rows of a matrix, rounded up; a thread block of 128 per row. With `count`, only of the
-// rows that were corrected.
-extern "C" __global__ void lengths_of(const DATA* A, int features, const int* count, float* out)
+// The norms of the rows of a matrix, rounded up; one thread block of 128 per row. If `count` is not null, only
+// of rows whose count is not 0.
+extern "C" __global__ void row_norms(const DATA* A, int features, const int* count, float* out)
 {
     __shared__ double parts[4];
     if (count && count[blockIdx.x] == 0) return;
@@ -647,8 +648,8 @@ extern "C" __global__ void lengths_of(const DATA* A, int features, const int* co
     if (threadIdx.x == 0) out[blockIdx.x] = (float)(sqrt(parts[0] + parts[1] + parts[2] + parts[3]) * 1.0000003);
 }
 
-// Votes of all weight vectors there ever were; see kernels/gram.py:vote. K (support, m) holds the kernel of
-// the support rows with each row to be scored; a thread per row and problem.
+// The votes of all past weight vectors; see kernels/gram.py:vote. K (support, m) holds the kernel between the
+// support rows and the rows to score; one thread per row and problem.
 extern "C" __global__ void vote(
     const DATA* K, int m, const long long* starts, const long long* places, const double* pulls,
     const double* times, const double* clock, int problems, double* out)

@@ -25,14 +25,7 @@ class DeviceLinear(CountedByScores):
 
     Limits on the longest run of correct predictions are ignored, as problems walk through a block
     in parallel: the pocket (``keep="best"``) compares weights at the ends of epochs only.
-
-    Parameters
-    ----------
-    device : Cuda
-    n_classes, n_features, multiclass, thresholds, padding, averaging, rates, dtype, batch
-        As for :class:`rosenblatt.learners.linear.Linear`; rows are dense.
-    block_rows : int or None
-        Rows of a block.
+    Parameters are those of :class:`rosenblatt.learners.linear.Linear` for dense rows.
     """
 
     dense = True

@@ -43,14 +43,8 @@ class GroupMember(DeviceLinear):
 class ModelGroup:
     """Linear models of the same classes and rows, on the GPU.
 
-    Parameters
-    ----------
-    device : Cuda
-    models : list of ModelSettings
-    weightings : array of int
-        For each model the row of `omega` with its row weights.
-    n_classes, n_features, multiclass, dtype, rates
-        As for :class:`rosenblatt.gpu.blocks.Blocks`.
+    `weightings` holds for each model the row of `omega` with its row weights. Other parameters are
+    as for :class:`rosenblatt.gpu.blocks.Blocks`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Memory for large tables that are touched here and there."""
+"""Memory for large tables with random access."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _HUGE = 2 << 20
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-    """Zeros as NumPy's, but a large array comes in huge pages where the system has them.
+    """Like :func:`numpy.zeros`, but large arrays use huge pages if the system has them.
 
-    As with NumPy's, memory is taken when it is first touched; here two megabytes at a time, where
-    to fill it, or to write all over it, would else ask for each of its pages of four kilobytes.
+    Memory is allocated when it is first touched, two megabytes at a time: touching all of a large
+    array would otherwise cost a page fault for every four kilobytes.
 
     >>> zeros((2, 2), np.int8).tolist()
     [[0, 0], [0, 0]]
@@ -26,7 +26,7 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < _HUGE or advice is None:
         return np.zeros(shape, dtype)
-    # Only whole huge pages begin where a huge page can begin.
+    # A whole number of huge pages is aligned to them.
     memory = mmap.mmap(-1, -(-size // _HUGE) * _HUGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):
         memory.madvise(advice)

@@ -1,4 +1,4 @@
-"""Decimal numbers in text, read as the nearest doubles."""
+"""Decimal numbers in text, parsed to the nearest doubles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIVES = np.array([_power_of_five(q) for q in range(_LOWEST, _HIGHEST + 1)], dty
 
 @kernel
 def number(data, i, end):
-    """Read a decimal number at i: its value, where it ends, and whether there is one."""
+    """Parse a decimal number at i: its value, the index of its end, whether there is one."""
     negative = False
     if i < end and (data[i] == 45 or data[i] == 43):
         negative = data[i] == 45
@@ -66,14 +66,15 @@ def number(data, i, end):
 
 @kernel
 def _exponent(data, i, end):
-    """The exponent of a number, where it ends, and whether there is one."""
+    """The exponent of a number, the index of its end, whether there is one."""
     sign = 1
     if i < end and (data[i] == 45 or data[i] == 43):
         sign = -1 if data[i] == 45 else 1
         i += 1
     start, exponent = i, 0
     while i < end and 48 <= data[i] <= 57:
-        exponent = min(exponent * 10 + np.int64(data[i]) - 48, 100000)
+        exponent = exponent * 10 + np.int64(data[i]) - 48
+        exponent = exponent if exponent < 100000 else 100000
         i += 1
     return sign * exponent, i, i > start
 
@@ -116,8 +117,9 @@ def _nearest(w, q, dropped):
         mantissa &= ~np.uint64(1)  # half-way between two doubles: to the even one
     mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
     # A mantissa that was rounded up to the next power of two carries into the exponent by itself.
-    bits = (np.uint64(max(exponent - 1, 0)) << np.uint64(52)) + mantissa
-    return np.uint64(min(bits, np.uint64(0x7FF0000000000000))).view(np.float64)
+    biased = np.uint64(exponent - 1 if exponent > 0 else 0)
+    bits, infinity = (biased << np.uint64(52)) + mantissa, np.uint64(0x7FF0000000000000)
+    return np.uint64(bits if bits < infinity else infinity).view(np.float64)
 
 
 @inlined

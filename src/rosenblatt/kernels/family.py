@@ -1,9 +1,9 @@
 """The walks of the family: for a single problem, for all classes jointly, with full covariances.
 
-The member is ``rule``, a named tuple of its parameters: the compiler chooses what belongs to its
-class (:mod:`rosenblatt.kernels.family_rows`), so that each member is a kernel of its own, compiled
-when it is first used. Arguments as in :mod:`rosenblatt.kernels.learn`, but for ``cells`` and
-``sums``, the weights and their averaging sums, and ``book`` (13, problems).
+``rule`` is the member of the family, a named tuple of its parameters; each member is compiled as a
+kernel of its own when it is first used. ``cells`` and ``sums`` are the weights and their averaging
+sums, and ``book`` is (13, problems), see :mod:`rosenblatt.kernels.family_cells`. The other
+arguments are those of :mod:`rosenblatt.kernels.learn`.
 """
 
 from __future__ import annotations
@@ -27,48 +27,35 @@ from rosenblatt.kernels.family_cells import (
     see,
 )  # fmt: skip
 from rosenblatt.kernels.family_rows import length, look, move, score, shift_bias, variance
-from rosenblatt.kernels.fetch import FAR, fetch, fetch_weights
+from rosenblatt.kernels.fetch import fetch
 from rosenblatt.kernels.jit import REORDER, kernel
 from rosenblatt.kernels.learn import (
     ALLOWED,
     LONGEST,
-    NEGATIVE,
-    POSITIVE,
     RUN,
     UPDATED,
     UPDATES,
     VISITED,
+    sign_of,
     strongest_but,
 )  # fmt: skip
 from rosenblatt.kernels.rows import add
 
-REST = -1  # as tally[NEGATIVE]: every class but the positive one is negative
 ONE_RATE = np.ones(1, np.float32)
 SMALL = 2.0**-40  # a scale below this, or above its inverse, is multiplied into the cells
 
 
 @kernel
-def side_of(code, tally):
-    """What a class is to a problem: +1, -1, or 0 if it takes no part in it."""
-    if code == tally[POSITIVE]:
-        return 1.0
-    return -1.0 if tally[NEGATIVE] == REST or code == tally[NEGATIVE] else 0.0
-
-
-@kernel
 def walk_one(rows, codes, omega, order, etas, cells, sums, rates, book, rule, tally, seen):
-    """Walk with one weight vector; ``seen`` gets the scores, and 1 where they are corrected."""
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
-    far = cells.size * cells.itemsize > FAR
+    """Walk with one weight vector; ``seen`` gets (score, 1 if corrected) of each visit."""
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     for i in range(order.size):
-        fetch(rows, order, i)
-        if far:
-            fetch_weights(rows, order, i, cells, depth(rule))
+        fetch(rows, order, i, cells, depth(rule))
         row = order[i]
         product, v = score(rule, rows, row, cells, sums, np.uint64(1), np.uint64(0), book)
         s = seen.dtype.type(product * book[SCALE, 0] + book[BIAS, 0])
         seen[i, 0], seen[i, 1], tally[VISITED] = s, 0.0, i + 1
-        sign = side_of(codes[row], tally)
+        sign = sign_of(codes[row], tally)
         if sign == 0.0:
             continue
         weight, eta, m = omega[row * weighted], etas[i * varying], sign * np.float64(s)
@@ -100,14 +87,11 @@ def walk_joint(rows, codes, omega, order, etas, cells, sums, rates, book, rule, 
     It is the walk of a single problem with the example ``(x for the right class, -x for the
     rival)``, whose label is +1.
     """
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     classes = seen.shape[1]
-    far = cells.size * cells.itemsize > FAR
     stride = np.uint64(classes)
     for i in range(order.size):
-        fetch(rows, order, i)
-        if far:
-            fetch_weights(rows, order, i, cells, depth(rule) * classes)
+        fetch(rows, order, i, cells, depth(rule) * classes)
         row, s, tally[VISITED] = order[i], seen[i], i + 1
         label = np.int64(codes[row])
         for c in range(classes):
@@ -159,7 +143,7 @@ def walk_full(rows, codes, omega, order, etas, w, sums, S, book, rule, tally, se
     ``S`` is (features + 3, features + 1): the covariance, and below it two rows of scratch, for
     the padded row and its product with the covariance.
     """
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     d, padding = w.size, np.sqrt(book[PADDING, 0])
     x, Sx = S[d + 1], S[d + 2]
     for i in range(order.size):
@@ -170,7 +154,7 @@ def walk_full(rows, codes, omega, order, etas, w, sums, S, book, rule, tally, se
         x[d] = padding
         s = seen.dtype.type(product(w, x[:d]) + book[BIAS, 0])
         seen[i, 0], seen[i, 1], tally[VISITED] = s, 0.0, i + 1
-        sign = side_of(codes[row], tally)
+        sign = sign_of(codes[row], tally)
         if sign == 0.0:
             continue
         for j in range(d + 1):
@@ -203,11 +187,6 @@ def walk_full(rows, codes, omega, order, etas, w, sums, S, book, rule, tally, se
 
 
 @kernel
-def keep_scale(rule, cells, sums, book, kept):
-    """Members that never scale their weights down."""
-
-
-@kernel
 def scale_down(rule, cells, sums, book, kept):
     """Keep a share of the weights and biases."""
     if kept != 1.0:
@@ -218,15 +197,16 @@ def scale_down(rule, cells, sums, book, kept):
             fold(rule, cells, sums, book)
 
 
+keep_scale = kernel(lambda rule, cells, sums, book, kept: None)
 shrink = by_member("shrink", Alma=scale_down, Romma=scale_down, others=keep_scale)
 
 
 @kernel
 def fold(rule, cells, sums, book):
-    """Multiply the scale into the cells; sums and gravity follow, so that nothing else changes.
+    """Multiply the scale into the cells, and adjust sums and gravity to that.
 
     The sums take the change of each cell: dividing ``book[SCALES]`` by a small scale instead would
-    leave an average that is the difference of two huge numbers.
+    make the average the difference of two huge numbers.
     """
     scale, step = book[SCALE, 0], depth(rule)
     for i in range(cells.size // step):
@@ -240,32 +220,29 @@ def fold(rule, cells, sums, book):
 
 
 @kernel
-def rest(rule, cells, sums, book, eta, weight):
-    """Nothing happens to weights that no example corrects."""
-
-
-@kernel
 def decay(rule, cells, sums, book, eta, weight):
     """The penalty λ₂ on all weights, not on biases."""
     if rule.l2 > 0.0:
-        book[SCALE, 0] *= max(0.0, 1.0 - eta * weight * rule.l2)
+        kept = 1.0 - eta * weight * rule.l2
+        book[SCALE, 0] *= kept if kept > 0.0 else 0.0
         if book[SCALE, 0] < SMALL:
             fold(rule, cells, sums, book)
 
 
 @kernel
 def decay_and_defer(rule, cells, sums, book, eta, weight):
-    """The penalty λ₂ on all weights, and λ₁, which each of them gets when it is next seen."""
+    """The penalty λ₂ on all weights, and λ₁, applied to each weight when it is next read."""
     decay(rule, cells, sums, book, eta, weight)
     book[GRAVITY, 0] += eta * weight * rule.l1 / book[SCALE, 0]
 
 
-penalize = by_member("penalize", Descent=decay, Truncated=decay_and_defer, others=rest)
+no_penalty = kernel(lambda rule, cells, sums, book, eta, weight: None)
+penalize = by_member("penalize", Descent=decay, Truncated=decay_and_defer, others=no_penalty)
 
 
 @kernel
 def settle(rule, cells, sums, book, eta, weight):
-    """What follows each step: penalties, and the sums that averages are made of."""
+    """After each step: apply penalties, and add to the averaging sums."""
     penalize(rule, cells, sums, book, eta, weight)
     book[STEPS, 0] += weight
     book[CLOCK, 0] += weight

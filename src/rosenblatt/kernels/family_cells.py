@@ -1,16 +1,15 @@
-"""Cells: what the members of the family know of one feature of one problem.
+"""Cells: the numbers that members of the family keep per feature and problem.
 
-A cell is what is known of one feature of one problem: its weight and, by member, more. Cells lie
-one after the other in a vector; that of feature j and problem c is number ``j·stride + c`` for
-sparse rows (stride problems, so that a feature's cells are neighbours) and ``c·features + j`` for
-dense ones. Kinds of members, by what a cell holds:
+Cells lie one after the other in a vector; the cell of feature j and problem c is number
+``j·stride + c`` for sparse rows (stride problems, so that a feature's cells are neighbours) and
+``c·features + j`` for dense ones. Kinds of members, by what a cell holds:
 
 - *plain*: the weight. The weights are ``book[SCALE]`` times what the cells hold.
 - *second order*: the weight and its variance σ.
-- *truncated*: the weight and how much of ``book[GRAVITY]`` it has been shrunk by.
+- *truncated*: the weight, and how much of ``book[GRAVITY]`` was subtracted from it so far.
 - *adaptive*: the weight, the sum z of gradients and the sum n of their squares.
 
-The last two bring a weight up to date when it is seen. ``sums`` are the averaging sums of the
+The last two apply penalties to a weight when it is read. ``sums`` are the averaging sums of the
 cells, empty if nothing is averaged: a change Δ adds ``book[SCALES]·Δ``.
 """
 
@@ -39,9 +38,9 @@ descent = inlined(gradient.descent)
 
 
 def by_member(name, **choices):
-    """A function that is another kernel by the class of its first argument, a rule.
+    """A function that is another kernel per class of its first argument, a rule.
 
-    Choices are named by member, or by kind.
+    The keys of `choices` are members, kinds of members, or "others".
     """
     kinds = {
         "plain": PLAIN, "second_order": rules.SECOND_ORDER, "truncated": ("Truncated",),
@@ -65,50 +64,21 @@ weight_of = by_layout(
 sum_of = by_layout("sum_of", AdaGrad=kernel(gradient.adagrad_sum), Ftrl=kernel(gradient.ftrl_sum))
 
 
-@kernel
-def adagrad_l1(rule, book):
-    """The penalty on a sum of gradients so far."""
-    return rule.l1 * book[STEPS, 0]
-
-
-@kernel
-def ftrl_l1(rule, book):
-    """The penalty on a sum of gradients."""
-    return rule.l1
-
-
-l1_of = by_layout("l1_of", AdaGrad=adagrad_l1, Ftrl=ftrl_l1)
-
-
-# What a cell holds, by kind
-
-
-@kernel
-def one_deep(rule):
-    """Numbers in a cell."""
-    return 1
-
-
-@kernel
-def two_deep(rule):
-    """Numbers in a cell."""
-    return 2
-
-
-@kernel
-def three_deep(rule):
-    """Numbers in a cell."""
-    return 3
-
-
-depth = by_member(
-    "depth", plain=one_deep, second_order=two_deep, truncated=two_deep, adaptive=three_deep
+l1_of = by_layout(  # the penalty on a sum of gradients
+    "l1_of",
+    AdaGrad=kernel(lambda rule, book: rule.l1 * book[STEPS, 0]),
+    Ftrl=kernel(lambda rule, book: rule.l1),
 )
+two_deep = kernel(lambda rule: 2)
+depth = by_member(  # numbers per cell
+    "depth", plain=kernel(lambda rule: 1), second_order=two_deep, truncated=two_deep,
+    adaptive=kernel(lambda rule: 3),
+)  # fmt: skip
 
 
 @kernel
 def plain_see(rule, cells, sums, i, book):
-    """The weight in cell i, and the variance if there is one."""
+    """The weight in cell i, and its variance, if there is one."""
     return cells[i], cells.dtype.type(0)
 
 
@@ -132,7 +102,7 @@ def truncated_see(rule, cells, sums, i, book):
 
 @kernel
 def weigh_again(rule, cells, sums, i, before, book):
-    """Make the weight in cell i of z and n; it was `before`."""
+    """Compute the weight in cell i from z and n; it was `before`."""
     z, n = np.float64(cells[THREE * i + ONE]), np.float64(cells[THREE * i + TWO])
     cells[THREE * i] = weight_of(rule, z, n, l1_of(rule, book))
     if sums.size > 0:
@@ -141,7 +111,7 @@ def weigh_again(rule, cells, sums, i, before, book):
 
 @kernel
 def adaptive_see(rule, cells, sums, i, book):
-    """The weight in cell i, after the penalty of the time that has passed."""
+    """The weight in cell i, after its deferred penalty."""
     before = cells[THREE * i]
     if rule.l1 > 0.0 and before != 0.0:
         weigh_again(rule, cells, sums, i, np.float64(before), book)
@@ -176,7 +146,7 @@ def second_order_shift(rule, cells, sums, i, x, tau, beta, book):
 
 @kernel
 def truncated_shift(rule, cells, sums, i, x, tau, beta, book):
-    """``w += τ·x``; the weight is up to date."""
+    """``w += τ·x``; the deferred penalty was applied before."""
     change = cells.dtype.type(tau) * x
     cells[TWO * i] += change
     if sums.size > 0:
@@ -185,7 +155,7 @@ def truncated_shift(rule, cells, sums, i, x, tau, beta, book):
 
 @kernel
 def adaptive_shift(rule, cells, sums, i, x, tau, beta, book):
-    """Add the gradient ``-τ·x`` to z and its square to n, and make the weight of them."""
+    """Add the gradient ``-τ·x`` to z and its square to n, and compute the weight from them."""
     g, before = -tau * np.float64(x), np.float64(cells[THREE * i])
     n = np.float64(cells[THREE * i + TWO])
     cells[THREE * i + ONE] += sum_of(rule, g, n, before)
@@ -199,18 +169,8 @@ shift = by_member(
 )  # fmt: skip
 
 
-@kernel
-def reads_zeros(rule):
-    """Whether an entry of zero is looked at: it changes nothing."""
-    return True
-
-
-@kernel
-def skips_zeros(rule):
-    """Whether it is: a weight is brought up to date when it is used, which a zero does not do."""
-    return False
-
-
+# Whether entries that are zero count: reading a weight would apply its deferred penalty.
+skips_zeros = kernel(lambda rule: False)
 takes_zeros = by_member(
-    "takes_zeros", truncated=skips_zeros, adaptive=skips_zeros, others=reads_zeros
+    "takes_zeros", truncated=skips_zeros, adaptive=skips_zeros, others=kernel(lambda rule: True)
 )

@@ -1,6 +1,6 @@
-"""What rows of each layout answer to the members of the family, whose weights lie in cells.
+"""Rows of each layout with members of the family: scores, variances, corrections.
 
-See :mod:`rosenblatt.kernels.family_cells` for these, and for the book.
+The weights are in cells, see :mod:`rosenblatt.kernels.family_cells` for these, and for the book.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from rosenblatt.kernels.family_cells import (
 )  # fmt: skip
 from rosenblatt.kernels.jit import REORDER, by_layout, kernel
 from rosenblatt.kernels.rows import dot, rate_of, square
-
-# Rows of each layout, entry by entry
 
 
 @kernel(fastmath=REORDER)
@@ -127,9 +125,6 @@ def packed_move(rows, row, rule, cells, sums, rates, stride, c, tau, beta, book)
 move = by_layout("move", Dense=dense_move, Csr=csr_move, Packed=packed_move)
 
 
-# What a walk asks of a row
-
-
 @kernel
 def plain_score(rule, rows, row, cells, sums, stride, c, book):
     """The product of a row with the weights of the only problem."""
@@ -137,18 +132,12 @@ def plain_score(rule, rows, row, cells, sums, stride, c, book):
 
 
 @kernel
-def other_score(rule, rows, row, cells, sums, stride, c, book):
-    """The product of a row with the weights of a problem, and the variance of the row."""
+def cell_score(rule, rows, row, cells, sums, stride, c, book):
+    """The product of a row with the weights of problem c, and the variance of the row."""
     return look(rows, row, rule, cells, sums, stride, c, book)
 
 
-score = by_member("score", plain=plain_score, others=other_score)
-
-
-@kernel
-def no_variance(rule, rows, row, cells, sums, stride, c, book):
-    """Members that keep none."""
-    return cells.dtype.type(0)
+score = by_member("score", plain=plain_score, others=cell_score)
 
 
 @kernel
@@ -157,12 +146,13 @@ def second_order_variance(rule, rows, row, cells, sums, stride, c, book):
     return look(rows, row, rule, cells, sums, stride, c, book)[1]
 
 
+no_variance = kernel(lambda rule, rows, row, cells, sums, stride, c, book: cells.dtype.type(0))
 variance = by_member("variance", second_order=second_order_variance, others=no_variance)
 
 
 @kernel
 def plain_length(rule, rows, row, v, rates, margin, book, c):
-    """The squared length of a padded row, if the margin makes it worth knowing."""
+    """The squared length of a padded row; 0 if the margin is beyond the limit of an update."""
     if not margin <= limit(rule):
         return 0.0
     return np.float64(square(rows, row, rates)) + book[PADDING, 0]
@@ -174,12 +164,7 @@ def second_order_length(rule, rows, row, v, rates, margin, book, c):
     return np.float64(v) + book[PADDING, 0] * book[BIAS_A, c]
 
 
-@kernel
-def no_length(rule, rows, row, v, rates, margin, book, c):
-    """Gradient steps do not ask."""
-    return 0.0
-
-
+no_length = kernel(lambda rule, rows, row, v, rates, margin, book, c: 0.0)
 length = by_member(
     "length", Descent=no_length, truncated=no_length, adaptive=no_length, plain=plain_length,
     second_order=second_order_length,

@@ -1,4 +1,8 @@
-"""Prefetching: rows visited in random order, and the weights of sparse ones, before their turn."""
+"""Prefetching: rows visited in random order, and the weights of sparse rows.
+
+``fetch(rows, order, i, W, problems)`` is called at visit i. Sparse rows have the weights of the
+next row prefetched if ``W``, with `problems` numbers per feature, exceeds the caches.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,15 @@ import numpy as np
 
 from rosenblatt.kernels.jit import by_layout, kernel, prefetch
 
-AHEAD = 2  # rows between the prefetch of a sparse row and its use
+AHEAD = 2  # visits between the prefetch of a sparse row and its use
 DENSE_AHEAD = 4
 SMALL_AHEAD = 12
-FAR = 1 << 23  # bytes of weights beyond which the weights of the next row are prefetched, too
+FAR = 1 << 23  # bytes of weights beyond which they are prefetched
 
 
 @kernel
-def dense_fetch(rows, order, i):
-    """Prefetch the row `DENSE_AHEAD` steps from now, unless rows come in order."""
+def dense_fetch(rows, order, i, W, problems):
+    """Prefetch the row `DENSE_AHEAD` visits from now, unless rows are visited sequentially."""
     X = rows.X
     if i + DENSE_AHEAD < order.size:
         row = order[i + DENSE_AHEAD]
@@ -25,8 +29,8 @@ def dense_fetch(rows, order, i):
 
 
 @kernel
-def screened_fetch(rows, order, i):
-    """Prefetch the copy of the row `SMALL_AHEAD` steps from now, unless rows come in order."""
+def screened_fetch(rows, order, i, W, problems):
+    """Prefetch the 8-bit copy of the row `SMALL_AHEAD` visits from now, unless sequential."""
     small, errors = rows.small, rows.errors
     if i + SMALL_AHEAD < order.size:
         row = order[i + SMALL_AHEAD]
@@ -38,8 +42,8 @@ def screened_fetch(rows, order, i):
 
 
 @kernel
-def csr_fetch(rows, order, i):
-    """Prefetch the entries of the row `AHEAD` steps from now."""
+def csr_fetch(rows, order, i, W, problems):
+    """Prefetch the entries of the row `AHEAD` visits from now, and the weights of the next."""
     data, columns, pointers = rows
     if i + AHEAD < order.size:
         row = order[i + AHEAD]
@@ -48,11 +52,18 @@ def csr_fetch(rows, order, i):
             prefetch(data, j)
             if data.itemsize == 8:
                 prefetch(data, j + np.uint64(8))
+    if W.size * W.itemsize > FAR and i + 1 < order.size:
+        row = order[i + 1]
+        for j in range(pointers[row], pointers[row + np.uint64(1)]):
+            fetch_weights(W, np.uint64(columns[j]), problems)
 
 
 @kernel
-def packed_fetch(rows, order, i):
-    """Prefetch the entries of the row `AHEAD` steps from now."""
+def packed_fetch(rows, order, i, W, problems):
+    """Prefetch the entries of the row `AHEAD` visits from now, and the weights of the next.
+
+    The weights of near places stay in the caches if there is a single problem.
+    """
     near, far, columns, values, _, pointers = rows
     if i + AHEAD < order.size:
         row = order[i + AHEAD]
@@ -64,54 +75,26 @@ def packed_fetch(rows, order, i):
         for j in range(pointers[row, 2], pointers[end, 2], 16):
             prefetch(columns, j)
             prefetch(values, j)
-
-
-@kernel
-def dense_fetch_weights(rows, order, i, W, problems):
-    """The weights of dense rows are read from front to back: nothing to prefetch."""
-
-
-@kernel
-def fetch_feature(W, at, problems):
-    """Prefetch the weights of one feature, of all problems."""
-    first = np.uint64(at) * np.uint64(problems)
-    for k in range(first, first + np.uint64(problems), np.uint64(64 // W.itemsize)):
-        prefetch(W, k)
-
-
-@kernel
-def csr_fetch_weights(rows, order, i, W, problems):
-    """Prefetch the weights of the features of the next row."""
-    _, columns, pointers = rows
-    if i + 1 < order.size:
-        row = order[i + 1]
-        for j in range(pointers[row], pointers[row + np.uint64(1)]):
-            fetch_feature(W, columns[j], problems)
-
-
-@kernel
-def packed_fetch_weights(rows, order, i, W, problems):
-    """Prefetch the weights of the next row; a single problem's weights of near places are near."""
-    near, far, columns, _, _, pointers = rows
-    if i + 1 < order.size:
+    if W.size * W.itemsize > FAR and i + 1 < order.size:
         row = order[i + 1]
         end = row + np.uint64(1)
         if problems > 1:
             for j in range(pointers[row, 0], pointers[end, 0]):
-                fetch_feature(W, near[j], problems)
+                fetch_weights(W, np.uint64(near[j]), problems)
         for j in range(pointers[row, 1], pointers[end, 1]):
-            fetch_feature(W, far[j], problems)
+            fetch_weights(W, np.uint64(far[j]), problems)
         for j in range(pointers[row, 2], pointers[end, 2]):
-            fetch_feature(W, columns[j], problems)
+            fetch_weights(W, np.uint64(columns[j]), problems)
+
+
+@kernel
+def fetch_weights(W, feature, problems):
+    """Prefetch the weights of one feature, of all problems."""
+    first = feature * np.uint64(problems)
+    for k in range(first, first + np.uint64(problems), np.uint64(64 // W.itemsize)):
+        prefetch(W, k)
 
 
 fetch = by_layout(
     "fetch", Dense=dense_fetch, Screened=screened_fetch, Csr=csr_fetch, Packed=packed_fetch
-)
-fetch_weights = by_layout(
-    "fetch_weights",
-    Dense=dense_fetch_weights,
-    Screened=dense_fetch_weights,
-    Csr=csr_fetch_weights,
-    Packed=packed_fetch_weights,
 )

@@ -21,22 +21,21 @@ step = inlined(rules.step)
 
 
 @kernel
-def walk(G, order, S, before, signs, omega, rule, allowed, book, lines, seen):
+def walk(G, order, S, before, signs, omega, rule, book, lines, seen):
     """Learn from rows in an order; G (b, b) is the Gram matrix of b rows, all problems share it.
 
     ``S`` (problems, b) holds the scores of all b rows, and `before` those at the start of the
-    epoch; ``seen`` (problems, visits) gets the scores that each row of the order has when its turn
-    comes. ``signs`` (problems, b) is -1, +1 or 0: not a row of this problem. ``rule`` is (threshold
-    for y = -1, threshold for y = +1). ``book`` is (clock, squares): ``clock`` (problems,) counts
-    weighted steps, ``squares`` (2, problems) keeps ``‖w‖²`` and the square of its change in this
-    epoch. ``lines`` is (found, places): each correction goes to ``places`` (problem, row) and
+    epoch; ``seen`` (problems, visits) gets the score of each visit before learning. ``signs``
+    (problems, b) is -1, +1 or 0: not a row of this problem. ``rule`` is (threshold for y = -1,
+    threshold for y = +1, updates allowed). ``book`` is (clock, squares): ``clock`` (problems,)
+    counts weighted steps, ``squares`` (2, problems) holds ``‖w‖²`` and the square of its change in
+    this epoch. ``lines`` is (found, places): each correction goes to ``places`` (problem, row) and
     ``found`` (signed τ, time before it).
 
-    The walk stops before a correction when the updates allowed are used up. Returns (rows visited,
-    lines written, updates, rows corrected). The arguments are more than twelve, as no memory is
-    allocated here: five of them are written to.
+    The walk stops before a correction when the allowed updates are used up. Returns (rows visited,
+    lines written, updates, rows corrected).
     """
-    below, above = rule[0], rule[1]
+    below, above, allowed = rule[0], rule[1], rule[2]
     (clock, squares), (found, places) = book, lines
     problems, rows = S.shape
     written = updates = corrected = 0
@@ -64,31 +63,31 @@ def walk(G, order, S, before, signs, omega, rule, allowed, book, lines, seen):
                 places[written, 0], places[written, 1] = c, i
                 found[written, 0], found[written, 1] = pull, clock[c]
                 written += 1
-                updates += max(1, math.ceil(tau))
+                updates += math.ceil(tau) if tau > 1.0 else 1
             clock[c] += omega[i]
     return order.size, written, updates, corrected
 
 
 @kernel
-def walk_joint(G, order, S, before, codes, omega, rule, allowed, book, lines, seen, s):
+def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
     """The same, with its arguments, for all classes jointly: one goes up, its best rival down.
 
     ``codes`` (b,) are the class numbers. An update writes two lines, up and down; copies of a
     weighted row come one after the other, and each may meet another rival. The walk also stops
-    before a row that may need more lines than are left. ``s`` (classes,) is scratch.
+    before a row that may need more lines than are left.
 
     K. Crammer, Y. Singer (2003), Ultraconservative online algorithms for multiclass problems, JMLR
     3, with one rival.
     """
-    below, above = rule[0], rule[1]
+    below, above, allowed = rule[0], rule[1], rule[2]
     (clock, squares), (found, places) = book, lines
     classes, rows = S.shape
     written = updates = corrected = 0
     for visit in range(order.size):
         i = order[visit]
-        label, left = codes[i], omega[i]
+        s, label, left = S[:, i], codes[i], omega[i]
         for c in range(classes):
-            s[c] = seen[c, visit] = S[c, i]
+            seen[c, visit] = s[c]
         rival = strongest_but(s, label)
         threshold = above if label > rival else below
         if s[label] - s[rival] <= threshold:
@@ -99,15 +98,14 @@ def walk_joint(G, order, S, before, codes, omega, rule, allowed, book, lines, se
                 return visit, written, updates, corrected
             corrected += 1
         while left > 0.0 and s[label] - s[rival] <= threshold:
-            size = min(left, 1.0)
+            size = left if left < 1.0 else 1.0
             for c in (label, rival):
                 pull = size if c == label else -size
-                for j in range(rows):
-                    S[c, j] += pull * G[i, j]
                 own = size * size * G[i, i]
                 squares[0, c] += 2.0 * pull * s[c] + own
                 squares[1, c] += 2.0 * pull * (s[c] - before[c, i]) + own
-                s[c] += pull * G[i, i]
+                for j in range(rows):
+                    S[c, j] += pull * G[i, j]
                 places[written, 0], places[written, 1] = c, i
                 found[written, 0], found[written, 1] = pull, clock[c] + omega[i] - left
                 written += 1
@@ -122,7 +120,7 @@ def walk_joint(G, order, S, before, codes, omega, rule, allowed, book, lines, se
 
 @kernel
 def vote(K, starts, places, found, clock, out):
-    """The votes ``Σ c·sign(v·x)`` of all weight vectors v there ever were, divided by ``Σ c``.
+    """The votes ``Σ c·sign(v·x)`` of all weight vectors v of a run, divided by ``Σ c``.
 
     c is the number of steps v survived. ``K`` (m, support) holds the kernel of each row to be
     scored with the support rows; updates ``starts[p] : starts[p+1]`` are those of problem p, in
@@ -149,7 +147,7 @@ def vote(K, starts, places, found, clock, out):
 
 @kernel
 def vote_joint(K, problems, places, found, clock, out, s):
-    """The share of the votes that each class gets from all weight matrices there ever were.
+    """The share of the votes that each class gets from all weight matrices of a run.
 
     Each votes for the class of its largest score, once for each step it survived. The updates are
     in the order of time, at most one copy each. ``s`` (classes,) is scratch.

@@ -1,39 +1,40 @@
 """The walks: score each row of an order, and correct the weights where it is mistaken.
 
 They take exactly the steps of :mod:`rosenblatt.reference`, over rows of every layout
-(:mod:`rosenblatt.kernels.rows`). What they share:
+(:mod:`rosenblatt.kernels.rows`). Their arguments:
 
-- ``rows, codes, omega`` are the examples: the class number of each row, and its weight or one for
-  all. ``order`` holds the rows to visit, ``etas`` the learning rate of each visit or one for all.
-- ``book`` (4, problems) holds the biases, their averaging sums, in ``book[CLOCK, 0]`` the weighted
-  steps so far, and in ``book[TIME, 0]`` those before a walk that is to be settled. ``rule`` is
-  (threshold for y = -1, threshold for y = +1, c²).
-- ``seen`` gets the scores of each visit before learning. What a visit adds to the averaging sums
-  follows from them, so that a walk leaves the sums alone; ``settle_one`` and ``settle_many`` add it
-  when the average is wanted (a lazy average).
-- ``tally`` holds limits and counts, see below. A walk stops when the updates allowed are used up,
-  and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that the
-  caller can look at weights that lasted that long.
+- ``rows, codes, omega``: the examples, with the class number of each row, and its weight or one
+  weight for all. ``order``: the rows to visit. ``etas``: the learning rate of each visit, or one.
+- ``book`` (4, problems): the biases, their averaging sums, in ``book[CLOCK, 0]`` the weighted steps
+  so far, and in ``book[TIME, 0]`` the steps before the walk that is added to the averaging sums.
+- ``rule``: (threshold for y = -1, threshold for y = +1, c²).
+- ``seen`` (visits, problems) gets the score of each visit before learning. They determine what the
+  visit adds to the averaging sums, so a walk leaves these alone, and ``settle_one`` and
+  ``settle_many`` compute them when the average is needed (a lazy average).
+- ``tally``: limits and counts, by the indices below. A walk stops when the allowed updates are used
+  up, and *before* a mistake that ends a run of more than ``tally[LONGEST]`` right answers, so that
+  the caller can evaluate weights that lasted that long.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from rosenblatt import rules
-from rosenblatt.kernels.fetch import FAR, fetch, fetch_weights
-from rosenblatt.kernels.jit import by_layout, inlined, kernel
+from rosenblatt.kernels.fetch import fetch
+from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.rows import add, add_each, dot, dots, square
 from rosenblatt.kernels.screen import is_right, length_of
 
 BIAS, BIAS_SUM, CLOCK, TIME = 0, 1, 2, 3  # rows of a book
 BELOW, ABOVE, PADDING = 0, 1, 2  # entries of a rule
-# Entries of a tally; READ counts the rows that a copy in 8 bits could not tell.
+# Entries of a tally; READ counts the rows that their 8-bit copies could not decide.
 VISITED, UPDATES, UPDATED, RUN, ALLOWED, LONGEST, NEGATIVE, POSITIVE, READ, MISTAKES = range(10)
-TALLY = 10
+JOINT = 10  # whether all classes learn jointly
+TALLY = 11
+REST = -1  # as tally[NEGATIVE]: every class but the positive one is negative
 
 step = inlined(rules.step)
 lag = inlined(rules.lag)
@@ -41,32 +42,33 @@ lag = inlined(rules.lag)
 
 @kernel
 def copies(tau, eta):
-    """The updates that a correction by tau stands for: one per copy of the row answered."""
-    return max(1, math.ceil(abs(tau) / eta)) if eta > 0.0 else 1
+    """The number of updates that a correction by tau counts for: one per copy of the row."""
+    count = math.ceil(abs(tau) / eta) if eta > 0.0 else 1
+    return count if count > 1 else 1
 
 
 @kernel
 def sign_of(code, tally):
-    """What a class is to a problem of two classes: -1, +1, or 0 if it is neither of them."""
-    return 1.0 if code == tally[POSITIVE] else -1.0 if code == tally[NEGATIVE] else 0.0
+    """The sign of a class in a binary problem: +1, -1, or 0 if it is not part of it."""
+    if code == tally[POSITIVE]:
+        return 1.0
+    return -1.0 if tally[NEGATIVE] == REST or code == tally[NEGATIVE] else 0.0
 
 
 @kernel
 def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen):
     """Walk with one weight vector; rows of other classes than its two are only scored.
 
-    Rows with a copy in 8 bits are only read where the copy does not show that they are right. Of
-    the 16 arguments packed rows are six: the rest is examples, order, weights and counts.
+    Rows with an 8-bit copy are read only if the copy does not show that they are right. Of the 16
+    arguments packed rows are six: the rest is examples, order, weights and counts.
     """
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
-    far, length = w.size * w.itemsize > FAR, length_of(rows, w)
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
+    length = length_of(rows, w)
     for i in range(order.size):
         row = order[i]
         sign, weight = sign_of(codes[row], tally), omega[row * weighted]
         threshold = rule[ABOVE] if sign > 0 else rule[BELOW]
-        fetch(rows, order, i)
-        if far:
-            fetch_weights(rows, order, i, w, 1)
+        fetch(rows, order, i, w, 1)
         if sign != 0.0 and is_right(rows, row, w, length, book[BIAS, 0], sign, threshold, seen, i):
             tally[VISITED] = i + 1
             tally[RUN] += 1
@@ -103,7 +105,7 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen)
 @kernel
 def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tally):
     """Add the visits of :func:`walk_one`, with its arguments, to the averaging sums."""
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):
         row = order[i]
@@ -120,59 +122,37 @@ def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tall
         time += weight
 
 
-class Each(NamedTuple):
-    """Classes that learn each against the rest, and scratch memory (3, classes).
-
-    Updates go to ``moves[0]``, what they add to the averaging sums to ``moves[1]``.
-    """
-
-    moves: np.ndarray
-
-
-class Joint(NamedTuple):
-    """Classes that learn jointly, and the same memory; ``moves[2]`` is for scores.
-
-    The right class goes up, the best wrong class down (Crammer and Singer 2003). Copies of a
-    weighted row come one after the other, and each may meet another rival.
-    """
-
-    moves: np.ndarray
-
-
 @kernel
-def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, way):
-    """Walk with one weight vector per class; `way` is how they learn.
+def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen, moves):
+    """Walk with one weight vector per class, each against the rest or all jointly.
 
-    ``tally[NEGATIVE]`` is the number of the first class here. The arguments are those of
-    :func:`walk_one`, and one more.
+    ``tally[NEGATIVE]`` is the number of the first class here; ``moves`` (3, classes) is scratch.
+    The other arguments are those of :func:`walk_one`.
     """
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     classes = seen.shape[1]
-    far = W.size * W.itemsize > FAR
     for i in range(order.size):
-        fetch(rows, order, i)
-        if far:
-            fetch_weights(rows, order, i, W, classes)
+        fetch(rows, order, i, W, classes)
         row, s, tally[VISITED] = order[i], seen[i], i + 1
         label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
         dots(rows, row, W, s)
         for c in range(classes):
             s[c] += seen.dtype.type(book[BIAS, c])
-        wrong = count_wrong(way, s, label, rule)
-        if wrong > 0 and (tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]):
+        wrong = is_mistaken(s, label, rule, tally)
+        if wrong and (tally[RUN] > tally[LONGEST] or tally[UPDATES] >= tally[ALLOWED]):
             tally[VISITED] = i
             return
-        tally[MISTAKES] += strongest(s) != label
-        if wrong == 0:
+        tally[MISTAKES] += strongest_but(s, -1) != label
+        if not wrong:
             tally[RUN] += 1
             book[CLOCK, 0] += weight
             continue
         eta, time = etas[i * varying], book[CLOCK, 0]
         sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
-        updates, moved = answer(way, s, label, weight, eta, sqnorm, rule, time)
-        add_each(rows, row, W, way.moves[0], moved, rates)
+        updates, moved = correct(s, label, weight, eta, sqnorm, rule, tally, time, moves)
+        add_each(rows, row, W, moves[0], moved, rates)
         for c in range(classes):
-            book[BIAS, c] += way.moves[0, c] * rule[PADDING]
+            book[BIAS, c] += moves[0, c] * rule[PADDING]
         book[CLOCK, 0] += weight
         tally[UPDATES] += updates
         tally[UPDATED] += 1
@@ -180,46 +160,44 @@ def walk_many(rows, codes, omega, order, etas, W, rates, book, rule, tally, seen
 
 
 @kernel
-def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, way):
+def settle_many(rows, codes, omega, order, etas, seen, U, rates, book, rule, tally, moves):
     """Add the visits of :func:`walk_many`, with its arguments, to the averaging sums."""
-    weighted, varying = np.uint64(omega.size > 1), int(etas.size > 1)
+    weighted, varying = np.uint64(omega.size > 1), np.int64(etas.size > 1)
     time = book[TIME, 0]
     for i in range(order.size):
         row, s = order[i], seen[i]
         label, weight = codes[row] - tally[NEGATIVE], omega[row * weighted]
-        if count_wrong(way, s, label, rule) > 0:
+        if is_mistaken(s, label, rule, tally):
             sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
             eta = etas[i * varying]
-            _, moved = answer(way, s, label, weight, eta, sqnorm, rule, time)
-            add_each(rows, row, U, way.moves[1], moved, rates)
+            _, moved = correct(s, label, weight, eta, sqnorm, rule, tally, time, moves)
+            add_each(rows, row, U, moves[1], moved, rates)
             for c in range(s.size):
-                book[BIAS_SUM, c] += way.moves[1, c] * rule[PADDING]
+                book[BIAS_SUM, c] += moves[1, c] * rule[PADDING]
         time += weight
 
 
 @kernel
-def count_wrong_each(way, s, label, rule):
-    """How many classes are corrected."""
+def is_mistaken(s, label, rule, tally):
+    """Whether any class is corrected by a row with these scores."""
+    if tally[JOINT]:
+        rival = strongest_but(s, label)
+        return s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW])
     wrong = 0
     for c in range(s.size):
         wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
-    return wrong
+    return wrong > 0
 
 
 @kernel
-def count_wrong_joint(way, s, label, rule):
-    """Whether the right class is too close to its rival."""
-    rival = strongest_but(s, label)
-    return int(s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]))
+def correct(s, label, weight, eta, sqnorm, rule, tally, time, moves):
+    """Write the signed τ of each class to ``moves[0]``; the updates, and how many classes move.
 
-
-count_wrong = by_layout("count_wrong", Each=count_wrong_each, Joint=count_wrong_joint)
-
-
-@kernel
-def answer_each(way, s, label, weight, eta, sqnorm, rule, time):
-    """Write how far each class moves, and its sum; the updates, and how many classes move."""
-    updates, moved, moves = 0, 0, way.moves
+    ``moves[1]`` gets what the averaging sums move by, and ``moves[2]`` is scratch.
+    """
+    if tally[JOINT]:
+        return correct_jointly(s, label, weight, eta, sqnorm, rule, time, moves)
+    updates = moved = 0
     for c in range(s.size):
         sign, threshold = (1.0, rule[ABOVE]) if c == label else (-1.0, rule[BELOW])
         tau = step(sign * s[c], threshold, eta, weight, sqnorm)
@@ -232,42 +210,32 @@ def answer_each(way, s, label, weight, eta, sqnorm, rule, time):
 
 
 @kernel
-def answer_joint(way, s, label, weight, eta, sqnorm, rule, time):
-    """The same for all classes jointly."""
-    updates, left, moves = 0, weight, way.moves
+def correct_jointly(s, label, weight, eta, sqnorm, rule, time, moves):
+    """The right class goes up, its best rival down (Crammer and Singer 2003).
+
+    Copies of a weighted row come one after the other, and each may meet another rival.
+    """
+    updates, left = 0, weight
     for c in range(s.size):
         moves[0, c], moves[1, c], moves[2, c] = 0.0, 0.0, s[c]
     now = moves[2]
     rival = strongest_but(now, label)
     while left > 0.0 and now[label] - now[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
-        pull = min(left, 1.0) * eta
+        size = left if left < 1.0 else 1.0
         for c in (label, rival):
-            signed = pull if c == label else -pull
+            signed = size * eta if c == label else -size * eta
             moves[0, c] += signed
             moves[1, c] += signed * (time + weight - left)
             now[c] = s.dtype.type(now[c] + signed * sqnorm)
-        left -= min(left, 1.0)
+        left -= size
         updates += 1
         rival = strongest_but(now, label)
-    return updates, min(updates + 1, s.size)
-
-
-answer = by_layout("answer", Each=answer_each, Joint=answer_joint)
-
-
-@kernel
-def strongest(s):
-    """The class of the largest score, the first of equals: the prediction."""
-    best = 0
-    for c in range(s.size):
-        if s[c] > s[best]:
-            best = c
-    return best
+    return updates, updates + 1 if updates < s.size else s.size
 
 
 @kernel
 def strongest_but(s, label):
-    """The class of the largest score other than `label`, the first of equals."""
+    """The class of the largest score other than `label`, the first of equals; -1: of all."""
     rival = 1 if label == 0 else 0
     for c in range(s.size):
         if c != label and s[c] > s[rival]:

@@ -1,4 +1,4 @@
-"""What is measured of weights and rows: lengths, and the rows that weights get wrong."""
+"""Lengths of weights and rows, and the rows that are misclassified."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rosenblatt.kernels.screen import is_right, length_of
 def missed_by_one(rows, codes, omega, order, w, bias, tally, enough, seen):
     """The weight of the rows on the wrong side of one weight vector, ``y·s <= 0``.
 
-    Counting stops beyond `enough`. Rows with a copy in 8 bits are only read where it does not tell.
+    Counting stops beyond `enough`. Rows with an 8-bit copy are read only if it does not decide.
     """
     weighted, total, length = np.uint64(omega.size > 1), 0.0, length_of(rows, w)
     for i in range(order.size):
         row = order[i]
-        fetch(rows, order, i)
+        fetch(rows, order, i, w, 1)
         sign = sign_of(codes[row], tally)
         if is_right(rows, row, w, length, bias, sign, 0.0, seen, 0):
             continue
@@ -55,7 +55,7 @@ def row_norms_and_changes(new, old, out):
 def norms_and_changes(new, old, out):
     """The same for each column of `new` (features, problems), into ``out`` (2, problems).
 
-    Each sum has an order of its own, so that it does not depend on the other columns.
+    The order of each sum does not depend on the other columns.
     """
     for j in range(new.shape[0]):
         for c in range(new.shape[1]):
@@ -68,6 +68,6 @@ def norms_and_changes(new, old, out):
 
 @kernel
 def squared_lengths(rows, order, rates, out):
-    """What one update by each row of an order adds to its own margin, padding aside."""
+    """The squared lengths of the rows of an order, each feature times its rate, into ``out``."""
     for i in range(order.size):
         out[i] = square(rows, order[i], rates)

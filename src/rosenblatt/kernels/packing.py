@@ -1,8 +1,8 @@
-"""Hashed columns renumbered in the order in which they are first met, and rows packed by them.
+"""Hashed columns numbered in the order in which they are first met, and rows packed by them.
 
-Frequent features are met early, so that their weights end up close together: of a table of 2²²
-weights an epoch then touches a small hot part most of the time, and no model holds a weight that
-no row ever had a use for. The number of a column is its *place*.
+Frequent features are met early, so that their weights are close together: of a table of 2²²
+weights an epoch mostly touches a small part, and no model holds a weight that no row used. The
+number of a column is its *place*.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 class Numbering:
-    """The places of columns, handed out as columns are met.
+    """The places of columns, assigned as columns are met.
 
     Parameters
     ----------
     n_columns : int
-        How many columns there are.
+        The number of columns.
     columns : uint32 array, optional
         Columns that have places already: the i-th has place i.
 
@@ -42,7 +42,7 @@ class Numbering:
     """
 
     def __new__(cls, n_columns: int = 0, columns: np.ndarray | None = None) -> Numbering:
-        """A numbering by a table of all columns, or by a hash table where there are many."""
+        """A numbering by a table of all columns, or by a hash table if there are many."""
         return super().__new__(HashedNumbering if n_columns > MOST_IN_A_TABLE else cls)
 
     def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
@@ -63,11 +63,11 @@ class Numbering:
         return self._columns[: self._count]
 
     def places_of(self, columns: np.ndarray) -> np.ndarray:
-        """The place of each of some columns; -1 where it has none."""
+        """The place of each column, -1 if it has none."""
         return self._places[columns].astype(np.int64) - 1
 
     def pack(self, rows: Rows, room: Packed) -> Packed:
-        """Pack rows into a room, columns as their places; new ones get the next."""
+        """Pack rows into `room`, columns as their places; new columns get the next places."""
         # One more than there can be, as packing writes a column before it knows whether it is new.
         most = min(self._count + len(rows.indices), len(self._places)) + 1
         if most > len(self._columns):
@@ -78,24 +78,22 @@ class Numbering:
         return room.filled()
 
     def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
-        """Scores (rows, problems) with the weights of numbered columns; others weigh nothing.
-
-        >>> numbering = Numbering(16, columns=np.array([7], np.uint32))
-        >>> rows = Rows(np.array([0, 2], np.uint64), np.array([7, 9], np.uint32), np.ones(2, "f4"))
-        >>> numbering.score(rows, np.array([[2.5]], np.float32), np.array([-1.0])).tolist()
-        [[1.5]]
-        """
+        """Scores (rows, problems) by the weights ``W`` of places; other columns have weight 0."""
         out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
-        score(rows.indptr, rows.indices, rows.values, self._places, W, bias, out)
+        columns, places = self._lookup(rows.indices)
+        score(rows.indptr, columns, rows.values, places, W, bias, out)
         return out
+
+    def _lookup(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of a table, and the table: one more than the place of each column, or 0."""
+        return columns, self._places
 
 
 class HashedNumbering(Numbering):
-    """The same for so many columns that a table of all would be far larger than what occurs.
+    """The same for so many columns that a table of all of them would be too large.
 
-    A hash table holds each column beside its place, which takes 12 to 24 bytes per column that has
-    one. Rows are numbered by it first; what then packs or scores them gets a table in which the
-    place of each number is that number. Numbering(n) chooses this class where n is large.
+    A hash table holds each column beside its place, in 12 to 24 bytes per column that has one. Rows
+    are numbered by it first; the kernels that pack or score them then get the identity as table.
 
     Examples
     --------
@@ -107,114 +105,59 @@ class HashedNumbering(Numbering):
     def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
         self._n_columns = n_columns
         self._count = 0
-        self._make_room(16)
+        self._grow(16)
         if columns is not None:
-            self._make_room(len(columns))
-            self._numbered(np.array(columns, dtype=np.uint32))
+            self._grow(len(columns))
+            self._assign(np.array(columns, dtype=np.uint32))
 
-    def _make_room(self, count: int) -> None:
-        """Let there be room for so many columns: half of the hash table stays empty."""
+    def _grow(self, count: int) -> None:
+        """Allocate space for `count` columns; half of the hash table stays empty."""
         size = 2 << max(4, (2 * count - 1).bit_length() - 1)
         columns = self.columns.copy() if self._count else np.empty(0, dtype=np.uint32)
         self._table = zeros((size,), np.uint64)
         self._columns = np.empty(size // 2 + 1, dtype=np.uint32)
         self._identity = np.arange(size // 2 + 1, dtype=np.uint32)
         self._count = 0
-        self._numbers(columns, grow=True)
+        self._find(columns, assign=True)
 
-    def _numbers(self, columns: np.ndarray, grow: bool = False) -> np.ndarray:
-        """One more than the place of each column; else 0, unless new ones get the next places."""
+    def _find(self, columns: np.ndarray, assign: bool = False) -> np.ndarray:
+        """One more than the place of each column; 0 for new ones, unless places are assigned."""
         columns = np.ascontiguousarray(columns, dtype=np.uint32)
         out, done = np.empty(len(columns), dtype=np.uint32), 0
         while True:
             done, count = number_columns(
-                columns, done, self._table, self._columns, self._count, grow, out
+                columns, done, self._table, self._columns, self._count, assign, out
             )
-            if grow:  # else other threads may look up columns at the same time
+            if assign:  # else other threads may look up columns at the same time
                 self._count = count
             if done == len(columns):
                 return out
-            self._make_room(2 * self._count)
+            self._grow(2 * self._count)
 
-    def _numbered(self, columns: np.ndarray) -> np.ndarray:
-        """One more than the place of each column, new ones getting the next."""
+    def _assign(self, columns: np.ndarray) -> np.ndarray:
+        """One more than the place of each column; new columns get the next places."""
         if len(columns) and int(columns.max()) >= min(self._n_columns, 1 << 32):
             raise IndexError(f"column {columns.max()} of {self._n_columns}, and of 2^32 at most")
-        return self._numbers(columns, grow=True)
+        return self._find(columns, assign=True)
 
     def places_of(self, columns: np.ndarray) -> np.ndarray:
-        """The place of each of some columns; -1 where it has none."""
-        return self._numbers(columns).astype(np.int64) - 1
+        """The place of each column, -1 if it has none."""
+        return self._find(columns).astype(np.int64) - 1
 
     def pack(self, rows: Rows, room: Packed) -> Packed:
-        """Pack rows into a room, columns as their places; new ones get the next."""
-        numbered = rows._replace(indices=self._numbered(rows.indices))
+        """Pack rows into `room`, columns as their places; new columns get the next places."""
+        numbered = rows._replace(indices=self._assign(rows.indices))
         _pack(numbered, room, self._identity, np.empty(1, np.uint32), 0)
         return room.filled()
 
-    def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
-        """Scores (rows, problems) with the weights of numbered columns; others weigh nothing."""
-        out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
-        found = self._numbers(rows.indices)
-        score(rows.indptr, found, rows.values, self._identity, W, bias, out)
-        return out
+    def _lookup(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._find(columns), self._identity
 
 
 def _pack(rows: Rows, room: Packed, places: np.ndarray, met: np.ndarray, count: int) -> int:
     indptr, columns, values = rows
     bits = room._replace(values=room.values.view(np.uint32), bases=room.bases.view(np.uint32))
     return int(pack(indptr, columns, values.view(np.uint32), places, met, np.uint32(count), bits))
-
-
-class Rarity:
-    """Scales that let rare features count for more than frequent ones: inverse frequencies.
-
-    A feature that d of n rows have is scaled by ``log((2 + n) / (1 + d))``, one that none of them
-    has by ``log(2 + n)``; all of it times the constant that gives those rows a mean squared length
-    of 1. To learn from scaled rows and to multiply the scales into the weights afterwards is to
-    give each feature a learning rate of its own, the square of its scale: neither the rows nor the
-    model need scales.
-
-    Parameters
-    ----------
-    scales : float32 array
-        The scale of each place that the rows had.
-    rest : float
-        The scale of all other places.
-
-    Examples
-    --------
-    >>> rows = Rows(np.array([0, 2, 3], np.uint64), np.array([0, 1, 0], "u4"), np.ones(3, "f4"))
-    >>> rarity = Rarity.of(Numbering(1024).pack(rows, Packed.room(2, 3)))
-    >>> rarity.scales.round(2).tolist(), round(rarity.rest, 2)
-    ([0.5099999904632568, 1.2200000286102295], 2.44)
-    """
-
-    def __init__(self, scales: np.ndarray, rest: float) -> None:
-        self.scales, self.rest = scales, rest
-        self._with_rest = np.append(scales, np.float32(rest))
-
-    @classmethod
-    def of(cls, rows: Packed) -> Rarity:
-        """The scales by the frequencies in these rows."""
-        n, places = len(rows.bases), (rows.near, rows.far, rows.columns)
-        count = max(int(some.max(initial=0)) + 1 if len(some) else 0 for some in places)
-        counts = [np.bincount(some, minlength=count) for some in places]
-        frequencies = np.sum(counts, axis=0, dtype=np.uint32)
-        logs = np.log((2 + n) / np.arange(1.0, 2.0 + frequencies.max(initial=0)))
-        squares = sum_of_squares(rows, frequencies, logs * logs)
-        unit = 1.0 / np.sqrt(squares / n) if squares > 0 else 1.0
-        scales = (unit * logs).astype(np.float32)[frequencies]
-        return cls(scales, float(np.float32(unit * np.log(2 + n))))
-
-    @property
-    def rates(self) -> np.ndarray:
-        """The learning rates by place, the last for all places beyond."""
-        return self._with_rest * self._with_rest
-
-    def of_places(self, places: np.ndarray) -> np.ndarray:
-        """The scales of some places."""
-        return self._with_rest[np.minimum(places, np.uint32(len(self.scales)))]
 
 
 def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
@@ -230,13 +173,12 @@ def used_places(W: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 @kernel
 def pack(indptr, columns, bits, places, met, count, rows):
-    """Pack plain rows, giving new columns the next places; how many have places then.
+    """Pack CSR rows; returns the number of columns that have places then.
 
-    `bits` are the values as integers: the base is the least of a row, which of the positive values
-    is the least one. A column without a place has 0 in `places`, any other one more than its place.
-    Each entry is written to all three parts and kept in one of them, and each column to `met`, so
-    that there is no branch that a processor could mispredict. The rows are six arrays, which makes
-    it twelve.
+    `bits` are the values as integers: the base of a row is the least of them, which of positive
+    values is the least value. ``places`` holds one more than the place of each column, 0 if it has
+    none. Each entry is written to all three parts and kept in one of them, and each column to
+    `met`, so that there is no branch to mispredict.
     """
     near, far, numbered, values, bases, pointers = rows
     near_end = far_end = end = np.uint64(0)
@@ -244,7 +186,7 @@ def pack(indptr, columns, bits, places, met, count, rows):
     for row in range(bases.size):
         base = bits[indptr[row]] if indptr[row] < indptr[row + 1] else np.uint32(0)
         for j in range(indptr[row], indptr[row + 1]):
-            base = min(base, bits[j])
+            base = bits[j] if bits[j] < base else base
         bases[row] = base
         for j in range(indptr[row], indptr[row + 1]):
             if j + ahead < columns.size:
@@ -270,18 +212,18 @@ def pack(indptr, columns, bits, places, met, count, rows):
 
 @kernel
 def slot_of(column, size):
-    """Where to look first for a column in a hash table of a size that is a power of two."""
+    """The first slot to probe for a column in a hash table whose size is a power of two."""
     mixed = np.uint64(column) * _MIX
     return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1)
 
 
 @kernel
-def number_columns(columns, start, table, met, count, grow, out):
-    """Write one more than the places of columns to `out`; where it stopped, and how many have one.
+def number_columns(columns, start, table, met, count, assign, out):
+    """Write one more than the places of columns to `out`; returns (columns done, places assigned).
 
     Open addressing: a slot is 0, or a column in its upper half and one more than its place in the
-    lower. New columns get 0, or the next place if the table is to `grow`: then it stops at a new
-    column when half of the slots are taken.
+    lower. New columns get 0, or the next place with `assign`: then it stops at a new column when
+    half of the slots are taken.
     """
     one, half, last = np.uint64(1), np.uint64(32), np.uint64(table.size - 1)
     for j in range(start, columns.size):
@@ -290,7 +232,7 @@ def number_columns(columns, start, table, met, count, grow, out):
         column, slot = np.uint64(columns[j]), slot_of(columns[j], table.size)
         while table[slot] != 0 and table[slot] >> half != column:
             slot = (slot + one) & last
-        if grow and table[slot] == 0:
+        if assign and table[slot] == 0:
             if 2 * count >= table.size:
                 return j, count
             met[count] = columns[j]
@@ -302,9 +244,9 @@ def number_columns(columns, start, table, met, count, grow, out):
 
 @kernel
 def score(pointers, columns, values, places, W, bias, out):
-    """The scores of plain rows with the weights of numbered columns.
+    """The scores of CSR rows by the weights of places.
 
-    Places are prefetched, and halfway to their use the weights that they lead to.
+    Places are prefetched, and halfway to their use also their weights.
     """
     one, problems = np.uint32(1), np.uint64(out.shape[1])
     entries, ahead, half = columns.size, np.uint64(PLACES_AHEAD), np.uint64(PLACES_AHEAD // 2)
@@ -321,20 +263,3 @@ def score(pointers, columns, values, places, W, bias, out):
             if place > 0:
                 for c in range(problems):
                     out[row, c] += values[j] * W[place - one, c]
-
-
-@kernel
-def sum_of_squares(rows, frequencies, squares):
-    """The sum of squared lengths of rows; a feature that n of them have weighs ``squares[n]``."""
-    near, far, columns, values, bases, pointers = rows
-    total = 0.0
-    for row in range(bases.size):
-        ones = 0.0
-        for j in range(pointers[row, 0], pointers[row + 1, 0]):
-            ones += squares[frequencies[near[j]]]
-        for j in range(pointers[row, 1], pointers[row + 1, 1]):
-            ones += squares[frequencies[far[j]]]
-        total += np.float64(bases[row]) ** 2 * ones
-        for j in range(pointers[row, 2], pointers[row + 1, 2]):
-            total += np.float64(values[j]) ** 2 * squares[frequencies[columns[j]]]
-    return total

@@ -1,13 +1,12 @@
-"""Three layouts of rows, and what a row of each answers to a walk.
+"""The layouts of rows, and the operations of each: dot products, squared lengths, additions.
 
-Dense rows are a matrix; their weights lie class by class, ``W`` is (problems, features). Sparse
-rows come in CSR form or packed; a feature's weights lie together, ``W`` is (features, problems), so
-that one pass over the entries of a row scores all problems. A single problem has its weights in a
-vector ``w`` whatever the layout.
+For dense rows the weights ``W`` are (problems, features). For sparse rows, CSR or packed, they are
+(features, problems), so that one pass over the entries of a row scores all problems. A single
+problem has a weight vector ``w``, whatever the layout.
 
 Indices are unsigned (columns uint32, row pointers uint64), so that no index is checked for being
-negative. ``rates`` are the learning rates of the features, the last of them that of all features
-beyond; a single rate holds for all.
+negative. ``rates`` are the learning rates of the features; the last one holds for all further
+features, so that a single rate holds for all.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from rosenblatt.kernels.jit import REORDER, by_layout, kernel
 
 NEAR = 1 << 16  # places below this are packed into two bytes
-FEW = 4  # a row is added class by class if at most one in so many classes moves
+FEW = 4  # a row is added class by class if at most one class in four is corrected
 
 
 class Dense(NamedTuple):
@@ -29,16 +28,10 @@ class Dense(NamedTuple):
 
 
 class Screened(NamedTuple):
-    """Dense rows with a copy in 8 bits, see :mod:`rosenblatt.kernels.screen`.
+    """Dense rows with 8-bit copies ``small``, see :mod:`rosenblatt.kernels.screen`.
 
-    Attributes
-    ----------
-    X : matrix
-        The rows.
-    small : int8 matrix
-        Their copies.
-    errors : float64 array (rows, 2)
-        The scale of each copy, and how far its scores may be off for weights of length 1.
+    ``errors`` (rows, 2) holds the scale of each copy, and the largest error of its score for
+    weights of length 1.
     """
 
     X: np.ndarray
@@ -57,11 +50,11 @@ class Csr(NamedTuple):
 class Packed(NamedTuple):
     """Sparse rows packed for learning: part k of row i is ``pointers[i, k] : pointers[i+1, k]``.
 
-    Most words of a text stand in it once, so that most entries of its row share a value, the row's
-    *base*; and most of them are of the features met first, which are the frequent ones. So a row
-    comes in three parts: near, far, and all other entries. A text takes less than half the bytes of
-    CSR rows, and its score one product for all that shares a value: ``base · (sum of weights) +
-    values · weights``. Rows whose values differ have all but one entry in the last part.
+    Most words occur once in a text, so that most entries of its row share a value, the row's
+    *base*; and most are frequent features, which have low numbers (*places*). So a row has three
+    parts: near, far, and all other entries. A text takes less than half the bytes of a CSR row,
+    and its score one product for all entries that share a value: ``base · (sum of weights) +
+    values · weights``.
 
     Attributes
     ----------
@@ -86,7 +79,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def room(cls, rows: int, entries: int) -> Packed:
-        """Room for rows and entries, and one more, as packing writes before it decides."""
+        """Uninitialised arrays; one entry more, as packing writes before it decides."""
         return cls(
             np.empty(entries + 1, np.uint16),
             np.empty(entries + 1, np.uint32),
@@ -97,7 +90,7 @@ class Packed(NamedTuple):
         )
 
     def filled(self) -> Packed:
-        """The part of a room that is in use."""
+        """The arrays without the unused space at their ends."""
         near, far, rest = map(int, self.pointers[-1])
         return self._replace(
             near=self.near[:near],
@@ -110,7 +103,8 @@ class Packed(NamedTuple):
 @kernel
 def rate_of(rates, at):
     """The learning rate of a feature."""
-    return rates[min(at, np.uint32(rates.size - 1))]
+    last = np.uint32(rates.size - 1)
+    return rates[at if at < last else last]
 
 
 @kernel(fastmath=REORDER)
@@ -137,8 +131,7 @@ def csr_dot(rows, row, w):
 def packed_dot(rows, row, w):
     """The inner product of a packed row with one weight vector.
 
-    Four sums take turns, so that no addition waits for the one before it; vector instructions that
-    gather weights are slower.
+    Four sums in turn hide the latency of additions; vector instructions that gather are slower.
     """
     near, far, columns, values, bases, pointers = rows
     end = row + np.uint64(1)
@@ -156,14 +149,14 @@ def packed_dot(rows, row, w):
 
 @kernel(fastmath=REORDER)
 def dense_dots(rows, row, W, s):
-    """The inner products with the weight vectors of all problems, into s.
+    """The inner products of a row with the weight vectors of all problems, into s.
 
-    Two at a time, so that each number of the row is loaded half as often. A last one without a
-    partner is its own: all sums are made by the same instructions, whatever the number of problems.
+    Two at a time, so that each number of the row is loaded half as often. The last of an odd number
+    is paired with itself: all sums are made by the same instructions.
     """
     X, last = rows.X, np.uint64(s.size - 1)
     for c in range(np.uint64(0), np.uint64(s.size), np.uint64(2)):
-        partner = min(c + np.uint64(1), last)
+        partner = c + np.uint64(1) if c < last else last
         one = other = X.dtype.type(0)
         for j in range(X.shape[1]):
             x = X[row, j]
@@ -209,7 +202,7 @@ def packed_dots(rows, row, W, s):
 
 @kernel(fastmath=REORDER)
 def dense_square(rows, row, rates):
-    """The squared length of a row, each feature times its rate: what an update adds to a score."""
+    """The squared length of a row, each feature times its rate: what τ = 1 adds to its score."""
     X = rows.X
     s = X.dtype.type(0)
     if rates.size == 1:
@@ -288,7 +281,7 @@ def packed_add(rows, row, w, tau, rates):
 
 @kernel
 def dense_add_each(rows, row, W, taus, moved, rates):
-    """``W[c] += taus[c]·rates·x`` for all problems c, of which `moved` have a tau."""
+    """``W[c] += taus[c]·rates·x`` for all problems c; `moved` of the taus are not zero."""
     for c in range(taus.size):
         if taus[c] != 0.0:
             dense_add(rows, row, W[c], taus[c], rates)
@@ -296,7 +289,7 @@ def dense_add_each(rows, row, W, taus, moved, rates):
 
 @kernel
 def add_entry(W, at, taus, x):
-    """What one entry x of a row adds to the weights of its feature, if any tau is not zero."""
+    """Add ``taus·x`` to the weights of feature `at`."""
     for c in range(taus.size):
         W[at, c] += W.dtype.type(taus[c]) * x
 
@@ -333,7 +326,6 @@ def packed_add_each(rows, row, W, taus, moved, rates):
         add_entry(W, columns[j], taus, values[j] * rate_of(rates, columns[j]))
 
 
-# What every layout answers, by the type of the rows.
 dot = by_layout("dot", Dense=dense_dot, Screened=dense_dot, Csr=csr_dot, Packed=packed_dot)
 dots = by_layout("dots", Dense=dense_dots, Csr=csr_dots, Packed=packed_dots)
 square = by_layout(

@@ -1,14 +1,14 @@
-"""A copy of dense rows in 8 bits, which tells most rows that are right without reading them.
+"""8-bit copies of dense rows, which show of most rows that they are right without reading them.
 
-Row x has a copy q of whole numbers from -127 to 127 and a scale σ, with ``x ≈ σ·q``. The score that
-a walk would compute differs from ``σ·(w·q) + b`` by at most ``‖w‖·‖x - σ·q‖`` and what rounding may
-do to both sums. If the margin exceeds the threshold by more than that, the row is not corrected,
-whatever its exact score, and its original is not read: the weights are the same to the last bit.
+Row x has a copy q of whole numbers from -127 to 127 and a scale σ, with ``x ≈ σ·q``. The computed
+score differs from ``σ·(w·q) + b`` by at most ``‖w‖·‖x - σ·q‖`` and the rounding errors of both
+sums. If the margin exceeds the threshold by more than that, the row is not corrected, whatever its
+exact score, and is not read: the weights are the same to the last bit.
 
 The bound. With unit roundoff u and d features, a sum of products in any order errs by at most
 ``d·u/(1 - d·u)·‖w‖·‖x‖`` (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), and by d
 times the smallest number where products underflow. ``errors[row]`` is (σ, ε), where ``ε·‖w‖``
-bounds all that grows with the weights. What happens when the bias is added is relative to the
+bounds all errors that grow with the weights. The error of adding the bias is relative to the
 terms.
 """
 
@@ -19,7 +19,6 @@ import math
 import numpy as np
 
 from rosenblatt.kernels.jit import REORDER, by_layout, kernel
-from rosenblatt.kernels.row_keys import exponent_of, folded, infinity_of, without_sign
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53  # unit roundoffs
 # Below these largest entries, and above these bounds, sums may under- or overflow: no screen.
@@ -27,64 +26,33 @@ LEAST_SINGLE, LEAST_DOUBLE, MOST_SINGLE, MOST_DOUBLE = 1e-30, 1e-280, 1e30, 1e28
 
 
 @kernel(fastmath=REORDER)
-def dense_survey(X, words, first, last, multipliers, keys, squares, small, errors, peak, peak_bits):
-    """Look once at rows `first` to `last`: whether they are finite, keys, lengths, copies.
-
-    ``words`` are the bits of X in one row; ``multipliers`` those of the keys
-    (:mod:`rosenblatt.kernels.row_keys`), none if no keys are wanted; ``squares``, the squared
-    lengths, and ``small`` are empty if they are not wanted. ``peak`` and ``peak_bits`` are one and
-    the same number.
-    """
-    d, infinite = np.uint64(X.shape[1]), infinity_of(words)
-    for row in range(first, last):
-        start = np.uint64(row) * d
-        top = words.dtype.type(0)
-        for j in range(d):
-            top = max(top, without_sign(words, start + j))
-        if top >= infinite:
-            return False
-        if multipliers.size > 0:
-            h, exponent = multipliers.dtype.type(0), exponent_of(words, top)
-            for j in range(d):
-                h += folded(words, start + j, exponent) * multipliers[j]
-            keys[row] = h
-        if squares.size > 0:
-            s = X.dtype.type(0)
-            for j in range(d):
-                s += X[row, j] * X[row, j]
-            squares[row] = s
-        if small.size > 0:
-            peak_bits[0] = top >> words.dtype.type(1)
-            shrink(X, row, np.float64(peak[0]), small, errors)
-    return True
-
-
-@kernel(fastmath=REORDER)
-def shrink(X, row, top, small, errors):
-    """Copy a row into 8 bits; its largest entry has the size `top`."""
+def copy_rows(X, tops, small, errors):
+    """Copy rows into 8 bits; ``tops`` (rows,) are their largest magnitudes."""
     d, unit = X.shape[1], SINGLE if X.itemsize == 4 else DOUBLE
     least = LEAST_SINGLE if X.itemsize == 4 else LEAST_DOUBLE
-    inverse = X.dtype.type(127.0 / top if top > least else 0.0)
-    qq = rr = np.float32(0)
-    for j in range(d):
-        t = np.float32(X[row, j] * inverse)
-        k = np.int32(t + np.float32(128.5)) - np.int32(128)  # rounds down, as the sum is positive
-        r = t - np.float32(k)
-        qq += np.float32(k) * np.float32(k)
-        rr += r * r
-        small[row, j] = k
-    size, rest = math.sqrt(np.float64(qq)), math.sqrt(np.float64(rr))
-    slack = 1.001 + 2.0 * d * SINGLE  # of these sums themselves
-    rounding = 3.0 * (d + 32) * unit * (size + rest + 1.0) + 4e-5 * math.sqrt(np.float64(d))
-    errors[row, 0] = top / 127.0
-    errors[row, 1] = top / 127.0 * slack * (rest + rounding) if top > least else math.inf
-    if top == 0.0:
-        errors[row, 1] = 0.0
+    slack = 1.001 + 2.0 * d * SINGLE  # of the sums qq and rr
+    for row in range(X.shape[0]):
+        top = np.float64(tops[row])
+        inverse = X.dtype.type(127.0 / top if top > least else 0.0)
+        qq = rr = np.float32(0)
+        for j in range(d):
+            t = np.float32(X[row, j] * inverse)
+            k = np.int32(t + np.float32(128.5)) - np.int32(128)  # rounds down: the sum is positive
+            r = t - np.float32(k)
+            qq += np.float32(k) * np.float32(k)
+            rr += r * r
+            small[row, j] = k
+        size, rest = math.sqrt(np.float64(qq)), math.sqrt(np.float64(rr))
+        rounding = 3.0 * (d + 32) * unit * (size + rest + 1.0) + 4e-5 * math.sqrt(np.float64(d))
+        errors[row, 0] = top / 127.0
+        errors[row, 1] = top / 127.0 * slack * (rest + rounding) if top > least else math.inf
+        if top == 0.0:
+            errors[row, 1] = 0.0
 
 
 @kernel(fastmath=REORDER)
 def small_dot(rows, row, w):
-    """The inner product of the copy of a row, without its scale."""
+    """The inner product of the copy of a row with the weights, without its scale."""
     small = rows.small
     s = w.dtype.type(0)
     for j in range(w.size):
@@ -112,7 +80,7 @@ def screened_is_right(rows, row, w, length, bias, sign, threshold, seen, i):
 
 @kernel(fastmath=REORDER)
 def screened_length(rows, w):
-    """The length of the weights, rounded up."""
+    """The length of the weights, at least."""
     total = 0.0
     for j in range(w.size):
         total += np.float64(w[j]) * np.float64(w[j])
@@ -121,17 +89,16 @@ def screened_length(rows, w):
 
 @kernel
 def never_right(rows, row, w, length, bias, sign, threshold, seen, i):
-    """Rows without a copy are always read."""
+    """False: rows without a copy are always read."""
     return False
 
 
 @kernel
 def no_length(rows, w):
-    """Rows without a copy need no length of the weights."""
+    """Not needed for rows without a copy."""
     return 0.0
 
 
-# What the copy of a row tells, by the type of the rows.
 is_right = by_layout(
     "is_right",
     Dense=never_right,

@@ -1,8 +1,8 @@
-"""Formats of lines, read at memory speed: svmlight, fastText, Vowpal Wabbit.
+"""Parsers of line formats: svmlight, Vowpal Wabbit, fastText.
 
 Each parser reads a block of whole lines, ending in a line break, and writes rows into arrays. A
-line it cannot read gets a code from :data:`FAULTS` and the place of the offending byte, and leaves
-no trace among the rows. None of them reads outside the block.
+line that is malformed gets a code from :data:`FAULTS` and the offset of the offending byte, and no
+row. No parser reads outside the block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.kernels.decimals import number
 from rosenblatt.kernels.jit import inlined, kernel
-from rosenblatt.kernels.text import PRIME, SEED, _mixed
+from rosenblatt.kernels.text import PRIME, SEED, mixed
 
 FAULTS = {
     1: "expected a number",
@@ -96,7 +96,7 @@ def _is_blank(c):
 
 @kernel
 def _svmlight(data, limit, labels, weights, indptr, indices, values, faults, places):
-    """See :func:`parse_svmlight`; how many rows and how many lines that are not empty."""
+    """See :func:`parse_svmlight`; the number of rows, and of lines that are not empty."""
     rows = 0
     lines = 0
     nnz = np.uint64(0)
@@ -127,7 +127,7 @@ def _is_end(c):
 
 @kernel
 def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
-    """One line: its fault, where it ends or is wrong, how many entries there are now."""
+    """One line: its fault or 0, the offset of its end or fault, the number of entries so far."""
     label, j, good = number(data, i, len(data))
     if not good or not (_is_blank(data[j]) or _is_end(data[j])):
         return 1, i, nnz
@@ -143,7 +143,8 @@ def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
         start = i
         column = np.uint64(0)
         while 48 <= data[i] <= 57:
-            column = min(column * np.uint64(10) + np.uint64(data[i] - 48), limit)
+            column = column * np.uint64(10) + np.uint64(data[i] - 48)
+            column = column if column < limit else limit
             i += 1
         is_qid = i == start and i + 3 < len(data) and _starts_with(data, i, _QID)
         if is_qid:
@@ -166,7 +167,7 @@ def _svmlight_line(data, i, limit, row, nnz, labels, indices, values):
 
 @kernel
 def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
-    """See :func:`parse_vw`; how many rows and how many lines that are not empty."""
+    """See :func:`parse_vw`; the number of rows, and of lines that are not empty."""
     rows = 0
     lines = 0
     nnz = np.uint64(0)
@@ -201,7 +202,7 @@ def _vw(data, limit, labels, weights, indptr, indices, values, faults, places):
 
 @kernel
 def _vw_head(data, i, bar, row, labels, weights):
-    """What stands before the first bar: a label, an importance, a base (not used), a tag."""
+    """Parse what precedes the first bar: label, importance, base (not used), tag."""
     labels[row] = np.nan
     weights[row] = 1.0
     if bar < 0:
@@ -231,7 +232,7 @@ def _vw_head(data, i, bar, row, labels, weights):
 
 @kernel
 def _vw_features(data, i, end, mask, nnz, indices, values):
-    """What follows the first bar: namespaces and their features."""
+    """Parse what follows the first bar: namespaces and their features."""
     space = SEED
     scale = 1.0
     while i < end:
@@ -267,7 +268,7 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
             i = j
         if not np.isfinite(np.float32(value * scale)):
             return 6, start, nnz
-        indices[nnz] = np.uint32(_mixed(h) & mask)
+        indices[nnz] = np.uint32(mixed(h) & mask)
         values[nnz] = value * scale
         nnz += np.uint64(1)
     return 0, 0, nnz
@@ -275,26 +276,11 @@ def _vw_features(data, i, end, mask, nnz, indices, values):
 
 @kernel
 def parse_fasttext(data, prefix, labels, offsets, starts, faults):
-    """Read lines ``__label__name text``; the labels are blanked out of `data`, in place.
+    """Read lines ``__label__name text``; returns the number of lines that are not empty.
 
-    Parameters
-    ----------
-    data : uint8 array
-        The block. Afterwards row i of the text is ``data[starts[i]:starts[i+1]]``.
-    prefix : uint8 array
-        What labels begin with.
-    labels, offsets : uint8 array, uint64 array
-        The names, one after the other, and where each begins. No name: an empty one. Several are
-        separated by blanks.
-    starts : uint64 array
-        Where each row begins.
-    faults : uint8 array
-        For each line that is not empty 0, or the fault of a line with more than one label.
-
-    Returns
-    -------
-    rows : int
-        How many lines are not empty.
+    `prefix` is what labels begin with. The labels are blanked out of `data`, in place, and row i of
+    the text is ``data[starts[i]:starts[i+1]]``. Its label is ``labels[offsets[i]:offsets[i+1]]``,
+    several of them separated by blanks, and ``faults[i]`` is 0, or the fault of several labels.
     """
     rows = 0
     size = np.uint64(0)

@@ -2,7 +2,7 @@
 
 The hash, documented here and stable for ever
 ---------------------------------------------
-A *word* is a longest run of letters, marks and numbers, in lower case, by the tables of
+A *word* is a maximal run of letters, marks and numbers, in lower case, by the tables of
 :mod:`rosenblatt.kernels._unicode`. All arithmetic is modulo 2⁶⁴.
 
 - A word is hashed by FNV-1a over its code points: ``h = (h ^ c) · 0x100000001B3`` for each code
@@ -13,8 +13,7 @@ A *word* is a longest run of letters, marks and numbers, in lower case, by the t
   whole padded word, if it is shorter), hashed by FNV-1a like a word.
 - Its *column* is the lowest bits of ``mix(g)``, the 64-bit finaliser of MurmurHash3.
 
-:func:`words` and :func:`column` are this definition in plain Python; the kernels are the same at
-memory speed.
+:func:`words` and :func:`column` are this definition in plain Python; the kernels compute the same.
 
 Examples
 --------
@@ -43,7 +42,7 @@ _MASK64 = (1 << 64) - 1
 
 
 class Rows(NamedTuple):
-    """Sparse rows: row i has ``values[indptr[i]:indptr[i+1]]`` in the columns ``indices[...]``."""
+    """CSR rows: row i has ``values[indptr[i]:indptr[i+1]]`` in the columns ``indices[...]``."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -51,14 +50,14 @@ class Rows(NamedTuple):
 
 
 class Ngrams(NamedTuple):
-    """Which n-grams of which kind are hashed to how many columns, and how they are weighted.
+    """Options of hashed n-grams.
 
     Attributes
     ----------
     low, high
-        The shortest and the longest n-gram.
+        The lengths of the shortest and of the longest n-grams.
     chars
-        Whether the n-grams are of characters within words, rather than of words.
+        Whether these are n-grams of characters within words, rather than of words.
     bits
         There are ``2**bits`` columns.
     weighting
@@ -75,20 +74,29 @@ class Ngrams(NamedTuple):
     unit: bool = True
 
 
+class _Folded(dict[int, int]):
+    """Code points in lower case, a space for those outside words: a table for str.translate."""
+
+    def __missing__(self, code: int) -> int:
+        self[code] = int(fold_table()[code]) or 32 if code < LIMIT else 32
+        return self[code]
+
+
+_FOLDED = _Folded()
+
+
 def words(text: str) -> list[str]:
     """The words of a text, in lower case: the definition of a word.
 
     >>> words("It's 5 o'clock")
     ['it', 's', '5', 'o', 'clock']
     """
-    fold = fold_table()
-    folded = [int(fold[ord(c)]) if ord(c) < LIMIT else 0 for c in text]
-    return "".join(chr(c) if c else " " for c in folded).split()
+    return text.translate(_FOLDED).split()
 
 
 def named_seed(name: str) -> np.uint64:
-    """The seed that keeps the words of one column of a table apart from those of the others."""
-    return np.uint64(_fnv(f"{name}=", int(SEED)))
+    """The seed for the words of a named column of a table."""
+    return np.uint64(fnv(f"{name}=", int(SEED)))
 
 
 def column(gram: list[str], bits: int, seed: int = int(SEED)) -> int:
@@ -99,17 +107,19 @@ def column(gram: list[str], bits: int, seed: int = int(SEED)) -> int:
     """
     hashed = 0
     for word in gram:
-        hashed = (hashed * int(GRAM) + _fnv(word, seed)) & _MASK64
-    return _mix(hashed) & ((1 << bits) - 1)
+        hashed = (hashed * int(GRAM) + fnv(word, seed)) & _MASK64
+    return mix(hashed) & ((1 << bits) - 1)
 
 
-def _fnv(text: str, seed: int) -> int:
+def fnv(text: str, seed: int) -> int:
+    """FNV-1a over the code points of a text."""
     for c in text:
         seed = ((seed ^ ord(c)) * int(PRIME)) & _MASK64
     return seed
 
 
-def _mix(h: int) -> int:
+def mix(h: int) -> int:
+    """The 64-bit finaliser of MurmurHash3."""
     h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & _MASK64
     h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & _MASK64
     return h ^ (h >> 33)
@@ -118,21 +128,11 @@ def _mix(h: int) -> int:
 def hash_ngrams(
     offsets: np.ndarray, data: np.ndarray, spec: Ngrams, seed: np.uint64 = SEED
 ) -> Rows:
-    """Hash the n-grams of strings that lie as UTF-8 one after the other, as in Arrow.
+    """Hash the n-grams of strings in UTF-8, in the layout of Arrow; invalid bytes separate words.
 
-    Parameters
-    ----------
-    offsets : array of n + 1 integers
-        String i is ``data[offsets[i]:offsets[i+1]]``.
-    data : uint8 array
-        The bytes. What is not UTF-8 separates words.
-    spec : Ngrams
-        What to hash.
-    seed : uint64
-        Where hashing starts; see :func:`named_seed`.
+    String i is ``data[offsets[i]:offsets[i+1]]``. Hashing starts with `seed`, see
+    :func:`named_seed`.
 
-    Examples
-    --------
     >>> data = np.frombuffer(b"not good, not bad", dtype=np.uint8)
     >>> rows = hash_ngrams(np.array([0, 17]), data, Ngrams(weighting="raw", unit=False))
     >>> len(rows.indices), rows.values.tolist()
@@ -146,36 +146,23 @@ def hash_chunks(
     spec: Ngrams,
     seed: np.uint64 = SEED,
 ) -> Rows:
-    """Hash the n-grams of strings in several pairs of offsets and data, one after the other.
-
-    Parameters
-    ----------
-    chunks, spec, seed
-        As for :func:`hash_ngrams`, with a list of pairs.
-
-    Examples
-    --------
-    >>> data = np.frombuffer(b"not good", dtype=np.uint8)
-    >>> rows = hash_chunks([(np.array([0, 8]), data), (np.array([4, 8]), data)], Ngrams())
-    >>> rows.indptr.tolist()
-    [0, 3, 4]
-    """
+    """The same for the strings of several pairs of offsets and data, one after the other."""
     chunks = [(offsets.astype(np.uint64), data) for offsets, data in chunks if len(offsets) > 1]
     count = sum(len(offsets) - 1 for offsets, _ in chunks)
     longest = max((int(np.diff(offsets).max()) for offsets, _ in chunks), default=0)
-    # A row of n bytes has at most (n+1)/2 words; characters between them count twice at most.
+    # A row of n bytes has at most (n+1)/2 words; padded, they have at most 2n + 1 characters.
     widest = (2 * longest + 2) if spec.chars else (longest + 1) // 2 + 1
     many = spec.high - spec.low + 1
     size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in chunks)
     most, bound = widest * many, (2 * size + count if spec.chars else (size + count) // 2) * many
     indices = zeros((bound + most + 1,), np.uint32)
     values = zeros((bound + most + 1,), np.float32)
-    counts = values.view(np.uint32)  # each weight takes the place of its count
+    counts = values.view(np.uint32)  # overwritten by the values
     table = zeros((max(8, 1 << (8 * most - 1).bit_length()),), np.uint32)
     fill = _char_rows if spec.chars else _word_rows
     scratch = np.empty((1 if spec.chars else 2, widest + 2), dtype=np.uint64)
     mask = np.uint64((1 << spec.bits) - 1)
-    # Place 0 of the output stays unused: it is what an empty slot of the table points to.
+    # Index 0 of the output is unused: an empty slot of the table points to it.
     indptr, row = np.ones(count + 1, dtype=np.uint64), 0
     for offsets, data in chunks:
         fill(
@@ -183,7 +170,7 @@ def hash_chunks(
             counts, table, scratch,
         )  # fmt: skip
         row += len(offsets) - 1
-    weigh(indptr, counts, values, WEIGHTINGS.index(spec.weighting), spec.unit, np.empty((2, 64)))
+    weigh(indptr, counts, values, WEIGHTINGS.index(spec.weighting), spec.unit, np.empty(64))
     found = slice(1, int(indptr[row]))
     indptr -= np.uint64(1)
     return Rows(indptr, indices[found], values[found])
@@ -192,7 +179,7 @@ def hash_chunks(
 def hash_values(
     offsets: np.ndarray, data: np.ndarray, bits: int, seed: np.uint64 = SEED
 ) -> np.ndarray:
-    """The column of each string taken as a whole, as it stands: one category, one column.
+    """The column of each string as a whole, a category, case and all.
 
     >>> data = np.frombuffer(b"tech", dtype=np.uint8)
     >>> hash_values(np.array([0, 4]), data, 22, named_seed("job")).tolist()
@@ -206,7 +193,8 @@ def hash_values(
 
 
 @inlined
-def _mixed(h):
+def mixed(h):
+    """:func:`mix` of a uint64, or of an array of them."""
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return h ^ (h >> np.uint64(33))
@@ -244,15 +232,15 @@ def _hash_values(offsets, data, seed, mask, columns):
                 c, width = _decode(data, i, offsets[row + 1])
             h = (h ^ np.uint64(c)) * PRIME
             i += np.uint64(width)
-        columns[row] = np.uint32(_mixed(h) & mask)
+        columns[row] = np.uint32(mixed(h) & mask)
 
 
 @kernel
 def _word_hashes(data, start, end, fold, seed, hashes):
-    """Hash the words of one string; how many there are.
+    """Hash the words of one string; returns their number.
 
-    The hash is written at every character and kept at the end of a word, so that the loop has no
-    branch that a processor could guess wrong.
+    The hash is written at every character and kept at the end of a word, so that there is no branch
+    to mispredict.
     """
     n = np.uint64(0)
     h = seed
@@ -280,11 +268,11 @@ def _word_hashes(data, start, end, fold, seed, hashes):
 
 @kernel
 def _merge(count, indices, counts, nnz, table):
-    """Merge and count equal ones among the `count` columns that stand from ``indices[nnz]`` on.
+    """Merge and count equal columns among ``indices[nnz : nnz + count]``; returns their end.
 
-    The table is open-addressed and holds places in `indices`. A place before this row's first is
-    an empty slot, so the table is never cleared, and a short row uses only as much of it as it
-    needs. The first probe nearly always decides, without a branch to guess wrong.
+    The open-addressed table holds indices of `indices`. Those before this row's first count as
+    empty slots, so that the table is never cleared; a short row uses a small part of it. The first
+    probe nearly always decides, without a branch to mispredict.
     """
     room = np.uint64(8)
     while room < np.uint64(8) * count:
@@ -309,18 +297,15 @@ def _merge(count, indices, counts, nnz, table):
 
 @kernel
 def _word_columns(n, low, high, mask, hashes, grams, indices, at):
-    """The columns of the n-grams of n hashed words, shortest first, to ``indices[at:]``.
-
-    Returns how many there are.
-    """
+    """Write the columns of the n-grams of n hashed words to ``indices[at:]``; their number."""
     count = np.uint64(0)
     for k in range(1, high + 1):
-        many = np.uint64(max(np.int64(n) - k + 1, 0))
+        many = n + np.uint64(1) - np.uint64(k) if n >= np.uint64(k) else np.uint64(0)
         for i in range(many):
             grams[i] = hashes[i] if k == 1 else grams[i] * GRAM + hashes[i + np.uint64(k - 1)]
         if k >= low:
             for i in range(many):
-                indices[at + count + i] = np.uint32(_mixed(grams[i]) & mask)
+                indices[at + count + i] = np.uint32(mixed(grams[i]) & mask)
             count += many
     return count
 
@@ -329,7 +314,7 @@ def _word_columns(n, low, high, mask, hashes, grams, indices, at):
 def _word_rows(
     offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch
 ):  # fmt: skip
-    """Hash n-grams of words; columns to `indices`, how often each occurs to `counts`."""
+    """Hash n-grams of words: the columns of each row to `indices`, their counts to `counts`."""
     hashes, grams = scratch[0], scratch[1]
     nnz = indptr[0]
     for row in range(len(offsets) - 1):
@@ -343,7 +328,7 @@ def _word_rows(
 def _char_rows(
     offsets, data, fold, seed, low, high, mask, indptr, indices, counts, table, scratch
 ):  # fmt: skip
-    """Hash n-grams of characters; columns to `indices`, how often each occurs to `counts`."""
+    """The same for n-grams of characters."""
     word = scratch[0]
     limit = np.uint32(len(fold))
     nnz = indptr[0]
@@ -379,13 +364,13 @@ def _char_rows(
 
 @kernel
 def _char_grams(word, length, low, high, seed, mask, indices, at):
-    """The columns of the n-grams of one padded word, to ``indices[at:]``; how many there are."""
+    """Write the columns of the n-grams of one padded word to ``indices[at:]``; their number."""
     count = np.uint64(0)
     for start in range(length):
         h = seed
         for k in range(min(high, length - start)):
             h = (h ^ word[start + k]) * PRIME
             if k + 1 >= low or (start == 0 and k + 1 == length):
-                indices[at + count] = np.uint32(_mixed(h) & mask)
+                indices[at + count] = np.uint32(mixed(h) & mask)
                 count += np.uint64(1)
     return count

@@ -35,9 +35,9 @@ def serve(
     file, label, header
         A small file of numbers to start with; label and header as for :func:`rosenblatt.data.open`.
     example
-        Or the name of an example of :mod:`rosenblatt.examples`.
+        An example of :mod:`rosenblatt.examples` to start with instead.
     scene
-        Or the name of a scene of the course, one of :data:`rosenblatt.lab.scenes.SCENES`.
+        A scene of the course to start with, one of :data:`rosenblatt.lab.scenes.SCENES`.
     **options
         The options of :func:`rosenblatt.lab.server.serve`: port, address, origins, show, threaded.
     """
@@ -77,9 +77,9 @@ def notebook(
     X, y
         Up to 500 rows with labels of two classes, to start with.
     example
-        Or the name of an example of :mod:`rosenblatt.examples`.
+        An example of :mod:`rosenblatt.examples` to start with instead.
     scene
-        Or the name of a scene of the course.
+        A scene of the course to start with instead.
     **settings
         Settings of the lab, such as ``threshold=1.0`` or ``lift="products"``.
 
@@ -91,6 +91,8 @@ def notebook(
     'separated'
     """
     _need_panel()
+    if sum(given is not None for given in (X, example, scene)) > 1:
+        raise OptionError("give one of rows, an example and a scene")
     import panel as pn
 
     from rosenblatt.lab.component import Lab
@@ -98,12 +100,11 @@ def notebook(
     from rosenblatt.lab.state import Data, LabSettings
 
     pn.extension(inline=True)
-    data = Data.arrays(X, y) if X is not None and example is None and scene is None else None
-    session = Session(data, LabSettings(**settings))
+    session = Session(None if X is None else Data.arrays(X, y), LabSettings(**settings))
     if example is not None:
         session.load_example(example)
         session.configure(**settings)
-    elif scene is not None:
+    if scene is not None:
         session.load_scene(scene)
         session.configure(**settings)
     return Lab(session, sizing_mode="stretch_width")

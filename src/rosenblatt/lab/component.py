@@ -17,11 +17,11 @@ from rosenblatt.lab.session import Session
 from rosenblatt.lab.state import MOST_CHARACTERS
 from rosenblatt.lab.view import frame_for, holds, view
 
-MOST_OF_A_MESSAGE = 1000
+LONGEST_MESSAGE = 1000
 
 _STATIC = files("rosenblatt.lab") / "static"
 
-# The page removes it when it is drawn.
+# Removed by the page when it is drawn.
 _WITHOUT_KERNEL = (
     '<p class="rosenblatt-lab-without-kernel">The perceptron lab needs a running kernel: '
     "run this cell to see it.</p>"
@@ -68,7 +68,7 @@ class Lab(JSComponent):
         super().__init__(view=self._view(None), **params)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What a notebook shows; a saved one, in which no kernel runs, says what is missing."""
+        """The notebook output, with a note that saved notebooks show without a kernel."""
         shown = super()._repr_mimebundle_(include, exclude)
         bundle = shown[0] if isinstance(shown, tuple) else shown
         if bundle and "text/html" in bundle:
@@ -90,7 +90,7 @@ class Lab(JSComponent):
             self._frame = frame
             is_plain = isinstance(error, ValueError | ImportError)
             unclear = "the page sent a request that the lab does not understand"
-            answer = self._view(str(error)[:MOST_OF_A_MESSAGE] if is_plain else unclear)
+            answer = self._view(str(error)[:LONGEST_MESSAGE] if is_plain else unclear)
         self.view = answer
 
     def _view(self, message: str | None) -> dict[str, Any]:

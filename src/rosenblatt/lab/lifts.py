@@ -1,4 +1,4 @@
-"""Maps to more features, which may make inseparable rows separable."""
+"""Feature maps, which may make inseparable rows separable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXPONENTS = ("", "", "²", "³", "⁴")
 
 
 class FeatureMap:
-    """A map of rows, fitted to the rows of a session.
+    """A feature map, fitted to the rows of a session.
 
     Parameters
     ----------

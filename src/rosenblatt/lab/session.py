@@ -300,12 +300,12 @@ class Session:
         largest = max(abs(value) for value in whole)
         return tuple(float(Fraction(value, largest)) for value in whole)
 
-    def proof(self) -> Proof | None:
-        """The convergence proof up to the step on screen."""
+    def proof(self, position: int | None = None) -> Proof | None:
+        """The convergence proof up to a step, by default the one on screen."""
         if self.separator is None or self.run is None or self.problem is None or self.run.rule:
             return None
         start = self.problem.padded_weights(*self.run.start)
-        steps = self.run.steps[: self.position]
+        steps = self.run.steps[: self.position if position is None else position]
         return prove(self.problem, steps, self.separator, start, self.settings.eta)
 
     def margin_interval(self) -> tuple[float, float] | None:

@@ -277,7 +277,7 @@ def encode(data: Data, settings: LabSettings, position: int) -> str:
     """
     standard = asdict(LabSettings())
     changed = {key: value for key, value in asdict(settings).items() if value != standard[key]}
-    # What is not there has its default; links stay short.
+    # Default values are omitted, to keep links short.
     rows = {key: value for key, value in asdict(data).items() if value not in (None, 0, ())}
     rows = {"row_names": None, "X": (), "signs": (), **rows}
     content = {"v": 1, "data": rows, "settings": changed, "position": position}

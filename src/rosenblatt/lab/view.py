@@ -228,7 +228,7 @@ def _bound(session: Session) -> int | None:
         return None
     if session.settings.threshold == 0 and not any(session.settings.start):
         return session.certificate.mistake_bound if session.certificate else None
-    proof = session.proof()
+    proof = session.proof(0)
     return None if proof is None or proof.bound is None else math.floor(proof.bound * (1 + 1e-9))
 
 

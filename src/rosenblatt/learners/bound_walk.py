@@ -1,4 +1,4 @@
-"""A walk over the same arrays again and again, for examples that come one by one."""
+"""Repeated walks over the same arrays, for examples that come one by one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import numpy as np
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.parts import tally_of
-from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.protocol import Array
 
 
 class BoundWalk:
-    """A walk to be taken again and again over the same arrays, with little overhead.
+    """Repeated walks over the same arrays, whose kernel arguments are converted once.
 
     Parameters
     ----------
@@ -23,8 +22,8 @@ class BoundWalk:
 
     def __init__(self, learner: Linear, examples: Examples, order: Array, etas: Array) -> None:
         self.learner, self._walks, self._settles = learner, [], []
-        rooms = [part.room_for(len(order)) for part in learner.parts]
-        self._tallies = [tally_of(part.classes, Limits()) for part in learner.parts]
+        rooms = [part.score_buffer(len(order)) for part in learner.parts]
+        self._tallies = [part.tally() for part in learner.parts]
         self._scores = [part.scores(seen) for part, seen in zip(learner.parts, rooms, strict=True)]
         lazy = learner.averaging and learner.is_perceptron
         for part, seen, tally in zip(learner.parts, rooms, self._tallies, strict=True):
@@ -35,7 +34,7 @@ class BoundWalk:
                 self._settles.append(part.settling.bound(*arguments))
 
     def __call__(self) -> Array:
-        """Learn; the scores before it, (rows, problems), good until the next call."""
+        """Learn; returns the scores (rows, problems) before learning, valid until the next call."""
         if self._settles:
             for part in self.learner.parts:
                 part.book[learn.TIME, 0] = part.book[learn.CLOCK, 0]
@@ -47,5 +46,5 @@ class BoundWalk:
 
     @property
     def updates(self) -> int:
-        """The updates of all walks so far."""
+        """The number of updates of all walks so far."""
         return sum(int(tally[learn.UPDATES]) for tally in self._tallies)

@@ -1,13 +1,13 @@
-"""The dual form on a budget: no problem keeps more support rows than it allows.
+"""The dual form on a budget: a bounded number of support rows per problem.
 
-When an update finds the budget full, one of three things happens.
+An update on a full budget follows one of three policies.
 
 ``random``
-    A support row drawn at random makes room. G. Cavallanti, N. Cesa-Bianchi, C. Gentile (2007),
+    A random support row is removed. G. Cavallanti, N. Cesa-Bianchi, C. Gentile (2007),
     Tracking the best hyperplane with a simple budget perceptron, Machine Learning 69.
 ``oldest``
-    All coefficients shrink by the least that keeps the damage of past removals in check, then the
-    oldest support row makes room: the self-tuned Forgetron. O. Dekel, S. Shalev-Shwartz, Y. Singer
+    All coefficients shrink as little as the bound on the damage of removals allows, then the
+    oldest support row is removed: the self-tuned Forgetron. O. Dekel, S. Shalev-Shwartz, Y. Singer
     (2008), The Forgetron: a kernel-based perceptron on a budget, SIAM Journal on Computing 37.
     The kernel is divided by the largest ``K(x, x)`` of a corrected row so far, since the Forgetron
     is defined for ``K(x, x) <= 1``.
@@ -35,15 +35,15 @@ from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log
 from rosenblatt.learners.problems import CountedByScores, Problems
-from rosenblatt.learners.protocol import Array, Limits, Tally
+from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits, Tally
 
 POLICIES = ("random", "oldest", "project")
-BEARABLE = 15.0 / 32.0  # of what each update gains, as much may be lost by removals
+BEARABLE = 15.0 / 32.0  # the share of the gain of updates that removals may cost
 
 
 @dataclass
 class Memory:
-    """What one problem remembers: its support rows, oldest first, and their coefficients."""
+    """The support rows of one problem, oldest first, and their coefficients."""
 
     rows: list[int] = field(default_factory=list)
     taus: list[float] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Memory:
     factor: Any = None
 
     def put(self, row: int, tau: float) -> None:
-        """Add to the coefficient of a row, which may be there already."""
+        """Add to the coefficient of a row, which may be a support row already."""
         if row in self.rows:
             self.taus[self.rows.index(row)] += tau
         else:
@@ -61,25 +61,25 @@ class Memory:
             self.taus.append(tau)
 
     def drop(self, place: int) -> None:
-        """Forget one support row."""
+        """Remove one support row."""
         del self.rows[place], self.taus[place]
 
 
 class Budget(CountedByScores):
-    """Perceptrons in the feature space of a kernel that remember a bounded number of rows.
+    """Perceptrons in the feature space of a kernel with a bounded number of support rows.
 
     Parameters
     ----------
     problems : Problems
-        What the classes ask for; they learn one by one, not jointly.
+        The binary problems of the classes; joint learning is not supported.
     gram : GramBlocks
-        Where the Gram entries of the rows come from.
+        The Gram entries of the rows.
     size : int
-        The most support rows of each problem.
+        The largest number of support rows per problem.
     policy : {"random", "oldest", "project"}
-        What happens when they are that many.
+        What happens when that number is reached.
     state : DualState or None
-        Where to go on from. The change of the weights is measured from here.
+        Where to continue from.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Budget(CountedByScores):
             "oldest": Budget._shrink_and_replace_oldest,
             "project": Budget._project,
         }[policy]
-        self._begun = state = DualState.zero(len(problems), 0) if state is None else state
+        self._initial = state = DualState.zero(len(problems), 0) if state is None else state
         bits = np.random.PCG64()
         bits.state = state.removals or dict(np.random.PCG64(0).state)  # type: ignore[assignment]
         self._bits, self._generator = bits, np.random.Generator(bits)
@@ -129,9 +129,9 @@ class Budget(CountedByScores):
         examples: Examples,
         order: Array,
         etas: Array = ONE,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: Limits = NO_LIMITS,
     ) -> Tally:
-        """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
+        """Visit the rows in this order and learn from each; the learning rate is 1."""
         at = updates = corrected = 0
         predictions, stopped = [], False
         while at < len(order) and not stopped:
@@ -162,12 +162,12 @@ class Budget(CountedByScores):
 
     @staticmethod
     def _scores(memory: Memory, held: Array, K: Array) -> Array:
-        """The scores of the rows K stands for, by what a problem remembers."""
+        """The scores of the columns of K by the support rows of a problem."""
         places = np.searchsorted(held, np.array(memory.rows, np.int64))
         return np.asarray(np.array(memory.taus) @ K[places])
 
     def _learn(self, memory: Memory, row: int, tau: float, own: float) -> int:
-        """Add a row where there is room, else as the policy says; the updates that this makes."""
+        """Add a row, by the policy if the budget is full; returns the number of updates."""
         copies = max(1, math.ceil(abs(tau)))
         memory.updates += copies
         memory.longest = max(memory.longest, own)
@@ -204,10 +204,9 @@ class Budget(CountedByScores):
         memory.taus = (np.array(memory.taus) + shares).tolist()
 
     def _factor(self, rows: Array) -> Any:
-        """The Cholesky factor of the Gram matrix of the rows kept.
+        """The Cholesky factor of the Gram matrix of the support rows.
 
-        Equal rows make it singular, and rounded entries a little worse than that: a ridge, as
-        small as they allow, makes up for it.
+        Equal rows make it singular, and rounding indefinite: a small ridge is added.
         """
         G = self.gram.block(rows, rows)
         ridge = max(1e-10, 4.0 * len(rows) * float(np.finfo(G.dtype).eps))
@@ -232,15 +231,15 @@ class Budget(CountedByScores):
         )
 
     def idle(self, weight: float) -> None:
-        """Let time pass without learning: with one class known there is nothing to learn."""
+        """Advance the clock without learning, while only one class is known."""
         self.clock += weight
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        """Store the weights, for :meth:`measure`."""
         self._before = self.log
 
     def measure(self) -> tuple[float, float]:
-        """The length of all weights, and of their change since the last measure or mark."""
+        """The norms of all weights, and of their change since the last measure or mark."""
         now, minus = self.log, replace(self._before, taus=-self._before.taus)
         self.squares = np.array([self._squares(now), self._squares(Log.joined([now, minus]))])
         self.mark()
@@ -248,7 +247,7 @@ class Budget(CountedByScores):
         return norm, change
 
     def _squares(self, log: Log) -> Array:
-        """The squared length of each problem's weights."""
+        """The squared norm of the weights of each problem."""
         out = np.zeros(self.clock.size)
         for p in range(out.size):
             own = log[log.problems == p]
@@ -259,10 +258,10 @@ class Budget(CountedByScores):
         return out
 
     def snapshot(self, averaged: bool = False) -> None:
-        """None: what is forgotten cannot be gone back to."""
+        """None: removed support rows cannot be restored."""
 
     def is_at(self, snapshot: Any) -> bool:
-        """Never: forgetting depends on more than the weights, so that a cycle proves nothing."""
+        """False: removals depend on more than the weights, so equal weights are not a cycle."""
         return False
 
     def scores(self, rows: Array) -> Array:
@@ -275,14 +274,14 @@ class Budget(CountedByScores):
         return self.scores
 
     def restart_average(self) -> None:
-        """Not offered: an average needs all updates there ever were."""
-        raise NotImplementedError("a budget forgets what an average is made of")
+        """Not supported: an average needs all updates of the run."""
+        raise NotImplementedError("a learner on a budget has no average")
 
     def state(self) -> DualState:
-        """What was learned, as data; a learner that is given it goes on from here."""
+        """The state, from which a new learner can continue."""
         log = self.log
         return replace(
-            self._begun, log=log, clock=self.clock.copy(), squares=self.squares, marked=len(log),
+            self._initial, log=log, clock=self.clock.copy(), squares=self.squares, marked=len(log),
             updates=np.array([memory.updates for memory in self.memories], np.int64),
             damage=np.array([memory.damage for memory in self.memories]),
             longest=np.array([memory.longest for memory in self.memories]),

@@ -1,11 +1,11 @@
-"""Learners in the dual form: weights are the log of the updates that made them.
+"""Learners in the dual form: the weights are represented by the log of updates.
 
-The scores of all rows are kept. If the whole Gram matrix is at hand, as for a few thousand rows, a
-walk is one kernel call, in which each update changes all scores. Else they are brought up to date
-in two moves. Updates of the last few blocks are *pending*: each new block adds their share to its
-own scores. When there are enough of them for an efficient matrix product, they are added to the
-scores of all rows. So each Gram entry is made once for each time its row is corrected, not once per
-block, and the memory at work does not grow with the data.
+The scores of all rows are kept. If the whole Gram matrix is in memory, as for a few thousand rows,
+a walk is one kernel call, in which each update changes all scores. Otherwise rows are walked in
+blocks. The updates of the last few blocks are *pending*: each new block adds them to its own
+scores. When there are enough of them for an efficient matrix product, they are added to the scores
+of all rows. So a Gram entry is computed once per correction of its row, not once per block, and
+working memory does not grow with the data.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.log import DualState, Log, Moment
 from rosenblatt.learners.problems import CountedByScores, Problems
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 
 
 class Logged(CountedByScores):
-    """What learners in the dual form share: the log of their updates."""
+    """Base class of dual learners, with the log of their updates."""
 
     batch = False
     clock: Array
     """The weighted steps of each problem."""
     squares: Array
-    """The squared length of each weight vector, and of its change in this epoch."""
+    """The squared norm of each weight vector, and of its change in this epoch."""
 
     def __init__(self, problems: Problems, gram: Any, state: DualState | None) -> None:
         self.problems, self.gram = problems, gram
-        self._begun = DualState.zero(len(problems)) if state is None else state
-        self._logs, self._marked = [self._begun.log], self._begun.marked
-        self._opens = False  # whether the next walk is the first of an epoch
+        self._initial = DualState.zero(len(problems)) if state is None else state
+        self._logs, self._marked = [self._initial.log], self._initial.marked
+        self._epoch_starts = False  # whether the next walk is the first of an epoch
 
     @property
     def log(self) -> Log:
@@ -46,11 +46,11 @@ class Logged(CountedByScores):
         return self._logs[0]
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
-        self._marked, self._opens = sum(map(len, self._logs)), True
+        """Start an epoch, for :meth:`measure`."""
+        self._marked, self._epoch_starts = sum(map(len, self._logs)), True
 
     def measure(self) -> tuple[float, float]:
-        """The length of all weights, and of their change since the last measure or mark."""
+        """The norms of all weights, and of their change since the last measure or mark."""
         squares = self.squares
         check_finite(squares)
         norm, change = np.sqrt(np.maximum(squares.sum(axis=1), 0.0)).tolist()
@@ -58,20 +58,20 @@ class Logged(CountedByScores):
         return norm, change
 
     def snapshot(self, averaged: bool = False) -> Moment:
-        """The present moment, from which the log can be read up to it: whatever is averaged."""
+        """The current moment: the log up to it determines the weights and their average."""
         return Moment(sum(map(len, self._logs)), self.clock.copy(), self.squares[0].copy())
 
     def restart_average(self) -> None:
-        """Not offered: the log holds every average there is."""
+        """Not supported: the average of the log starts with the run."""
         raise NotImplementedError("the average of the dual form starts with the run")
 
     def state(self) -> DualState:
-        """What was learned, as data; a learner that is given it goes on from here."""
-        fresh = self.log[len(self._begun.log) :]
+        """The state, from which a new learner can continue."""
+        fresh = self.log[len(self._initial.log) :]
         updates = (fresh.raised() if self.problems.joint else fresh).updates(len(self.problems))
         return replace(
-            self._begun, log=self.log, clock=self.clock.copy(), squares=self.squares.copy(),
-            updates=self._begun.updates + updates, marked=self._marked, kept=None,
+            self._initial, log=self.log, clock=self.clock.copy(), squares=self.squares.copy(),
+            updates=self._initial.updates + updates, marked=self._marked, kept=None,
         )  # fmt: skip
 
 
@@ -81,15 +81,15 @@ class Dual(Logged):
     Parameters
     ----------
     problems : Problems
-        What the classes ask for.
+        The binary problems of the classes.
     gram : GramBlocks
-        Where the Gram entries of the rows come from. `examples` of a walk are these rows.
+        The Gram entries of the rows; `examples` of a walk are these rows.
     state : DualState or None
-        Where to go on from.
+        Where to continue from.
     epochs : int
-        The most epochs that will come. In the last one the scores of rows whose turn is over are
-        left as they are, which saves half of its Gram entries. Should they be needed after all,
-        they are made anew from the log.
+        The largest number of epochs. In the last one the scores of rows already visited are not
+        updated, which saves half of its Gram entries. If they are needed after all, they are
+        recomputed from the log.
 
     Examples
     --------
@@ -112,12 +112,11 @@ class Dual(Logged):
         epochs: int = UNLIMITED,
     ) -> None:
         super().__init__(problems, gram, state)
-        self.epochs, n, state = epochs, len(problems), self._begun
+        self.epochs, n, state = epochs, len(problems), self._initial
         self.clock, self.squares = state.clock.copy(), state.squares.copy()
-        self._rule, self._scratch = np.array(problems.thresholds), np.empty(n)
         self._pending: list[Log] = []
         self._n_pending = 0
-        # The scores of each problem, then those when the epoch began; without pending updates.
+        # The scores of each problem, then those at the start of the epoch; without pending updates.
         self._scores = np.zeros((2 * n, gram.n))
         self._is_stale = np.full(gram.n, len(state.log) > 0)
 
@@ -126,7 +125,7 @@ class Dual(Logged):
         examples: Examples,
         order: Array,
         etas: Array = ONE,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: Limits = NO_LIMITS,
     ) -> Tally:
         """Visit the rows in this order and learn from each; there is only one learning rate, 1."""
         self._open(order)
@@ -142,9 +141,9 @@ class Dual(Logged):
             labels, omega = self._labels(examples, rows if G is None else None)
             kernel = kernels.walk_joint if joint else kernels.walk
             visits, written, more, some = kernel(
-                *block, labels, omega, self._rule, limits.updates - updates,
+                *block, labels, omega,
+                np.array([*self.problems.thresholds, limits.updates - updates], np.float64),
                 (self.clock, self.squares), (found, places), seen,
-                *((self._scratch,) if joint else ()),
             )  # fmt: skip
             check_finite(block[2])
             at, updates, corrected = at + visits, updates + more, corrected + some
@@ -155,21 +154,21 @@ class Dual(Logged):
             if visits < len(rows) and updates >= limits.updates:
                 break
             if visits == 0:
-                lines *= 8  # the copies of one row may need as many
+                lines *= 8  # for the copies of one row
         return tally(examples, order[:at], updates, corrected, predictions)
 
     def _halves(self) -> tuple[Array, Array]:
-        """The scores of all rows, and those when the epoch began."""
+        """The scores of all rows, and those at the start of the epoch."""
         n = len(self.problems)
         return self._scores[:n], self._scores[n:]
 
     def _block(self, rows: Array) -> tuple[Array, Array, Array, Array]:
-        """Some rows as a walk takes them: Gram matrix, order, scores and those before."""
+        """Kernel arguments for some rows: Gram matrix, order, scores now and before."""
         before = np.take(self._halves()[1], rows, axis=1)
         return self.gram.block(rows, rows), np.arange(len(rows)), self._now(rows), before
 
     def _labels(self, examples: Examples, rows: Array | None) -> tuple[Array, Array]:
-        """The classes, or signs per problem, of some rows or all of them, and their weights."""
+        """The classes, or signs per problem, of some rows or of all, and their weights."""
         rows = np.arange(len(examples)) if rows is None else rows
         codes, omega = examples.codes[rows].astype(np.int64), examples.weights_of(rows)
         if self.problems.joint:
@@ -177,16 +176,16 @@ class Dual(Logged):
         return np.ascontiguousarray(self.problems.signs[codes].T), omega
 
     def _open(self, order: Array) -> None:
-        """Have the scores of these rows at hand, also those when the epoch began."""
-        if self._opens:
+        """Compute the scores of these rows, now and at the start of the epoch."""
+        if self._epoch_starts:
             self._settle(None)
             now, before = self._halves()
             before[...] = now
-            self._opens = False
+            self._epoch_starts = False
         self._refresh(order.astype(np.int64))
 
     def _refresh(self, rows: Array) -> None:
-        """Make the scores of stale rows anew from the log."""
+        """Recompute the scores of stale rows from the log."""
         stale = np.unique(rows[self._is_stale[rows]])
         if stale.size == 0:
             return
@@ -210,7 +209,7 @@ class Dual(Logged):
         return S
 
     def _remember(self, rows: Array, found: Array, problems: Array, ahead: Array) -> None:
-        """Write updates into the log; those of blocks are pending until they are enough."""
+        """Write updates to the log; those of blocks stay pending until there are enough."""
         log = Log(problems.copy(), rows.copy(), found[:, 0].copy(), found[:, 1].copy())
         self._logs.append(log)
         if self.gram.whole is not None:
@@ -221,7 +220,7 @@ class Dual(Logged):
             self._settle(ahead)
 
     def _settle(self, ahead: Array | None) -> None:
-        """Add what is pending to the scores; in the last epoch only to those of the rows ahead."""
+        """Add pending updates to the scores, in the last epoch only of the rows `ahead`."""
         if not self._pending:
             return
         waiting, log = Log.joined(self._pending).by_row()
@@ -235,23 +234,23 @@ class Dual(Logged):
             self.gram.add(self._scores[:n], waiting, coefficients, to)
 
     def idle(self, weight: float) -> None:
-        """Let time pass without learning: with one class known there is nothing to learn."""
+        """Advance the clock without learning, while only one class is known."""
         self.clock += weight
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        """Start an epoch, for :meth:`measure`."""
         super().mark()
         self.squares[1] = 0.0
 
     def measure(self) -> tuple[float, float]:
-        """The length of all weights, and of their change since the last measure or mark."""
+        """The norms of all weights, and of their change since the last measure or mark."""
         self.epochs -= 1
         return super().measure()
 
     def is_at(self, snapshot: Moment) -> bool:
-        """Whether the weights are those of a snapshot: what was added since scores zero everywhere.
+        """Whether the weights equal those of a snapshot: the updates since then score zero.
 
-        This is exact where the scores are, on whole numbers for example.
+        Exact if scores are, for example on whole numbers.
         """
         if not np.array_equal(self.squares[0], snapshot.squares):
             return False
@@ -267,7 +266,7 @@ class Dual(Logged):
         return True
 
     def scores(self, rows: Array) -> Array:
-        """The scores (rows, problems) of some rows by the last weights."""
+        """The scores (rows, problems) of some rows by the current weights."""
         self._refresh(rows)
         return self._now(rows).T
 
@@ -281,7 +280,7 @@ class Dual(Logged):
 
 
 def check_finite(numbers: Array) -> None:
-    """Refuse scores that overflowed."""
+    """Raise ValueError if a score overflowed."""
     if not np.isfinite(numbers).all():
         raise ValueError(
             "A score is not a finite number: the kernel overflowed, or raised a negative number to "
@@ -292,7 +291,7 @@ def check_finite(numbers: Array) -> None:
 def tally(
     examples: Examples, visited: Array, updates: int, corrected: int, predictions: list[Array]
 ) -> Tally:
-    """What came of a walk that predicted each row before it learned from it."""
+    """The result of a walk that predicted each row before learning from it."""
     guesses = np.concatenate(predictions) if predictions else np.empty(0, np.int32)
     mistakes = int(np.count_nonzero(guesses != examples.codes[visited]))
     return Tally(

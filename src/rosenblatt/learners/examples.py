@@ -1,4 +1,4 @@
-"""Rows with their classes and weights, in one of the layouts that the kernels walk over."""
+"""Examples: rows in a layout of the kernels, with classes and weights."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 ONE = np.ones(1)
-_ENTRIES_PER_CALL = 1 << 27  # stored numbers that a kernel call looks at, so that Ctrl-C can end it
+_ENTRIES_PER_CALL = 1 << 27  # stored numbers per kernel call; Ctrl-C works between calls
 _COMPARED = 4096  # rows compared at a time
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows as the kernels want them, with classes and weights.
+    """Rows in a layout of the kernels, with classes and weights.
 
     Attributes
     ----------
     rows : Dense, Csr or Packed
     codes : int32 array
-        The class number of each row; the number of its set of labels, where it may have several.
+        The class number of each row; in multilabel problems the number of its set of labels.
     omega : float array
-        The weight of each row, or a single one for all.
+        The weight of each row, or one weight for all.
     n_features : int
-        The columns of the rows, or their places if packed.
+        The number of columns of the rows, of places if packed.
     columns : uint32 array or None
         The column of each place, if packed.
     numbering : Numbering or None
-        What gave the columns their places, if packed.
+        The places of columns, if packed.
     screened : Screened or None
-        Dense rows with a copy in 8 bits, where one was made.
+        Dense rows with 8-bit copies, if they were made.
     sets : bool array (sets, labels) or None
-        The labels of each set, where a row may have several.
+        In multilabel problems, the labels of each set.
     """
 
     rows: Dense | Csr | Packed
@@ -59,7 +59,7 @@ class Examples:
 
     @property
     def arrays(self) -> tuple[Any, Array, Array]:
-        """What every walk takes first."""
+        """The first arguments of every walk."""
         return self.rows, self.codes, self.omega
 
     @property
@@ -69,14 +69,19 @@ class Examples:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The precision of the rows, and so of the weights."""
+        """The dtype of the rows, and of the weights."""
         if isinstance(self.rows, Dense):
             return self.rows.X.dtype
         return self.rows.data.dtype if isinstance(self.rows, Csr) else np.dtype(np.float32)
 
     @property
+    def word(self) -> np.dtype[Any]:
+        """The unsigned integers as wide as the numbers of the rows."""
+        return np.dtype(f"u{self.dtype.itemsize}")
+
+    @property
     def stored(self) -> int:
-        """How many numbers the rows hold."""
+        """The number of stored numbers."""
         if isinstance(self.rows, Dense):
             return int(self.rows.X.size)
         if isinstance(self.rows, Csr):
@@ -85,11 +90,11 @@ class Examples:
 
     @property
     def rows_per_call(self) -> int:
-        """How many rows a kernel call may visit before Python is asked for interrupts."""
+        """How many rows a kernel call visits at most, so that interrupts are handled."""
         return max(1024, _ENTRIES_PER_CALL // max(1, self.stored // max(1, len(self.codes))))
 
     def truth_of(self, order: Array) -> Array:
-        """The class number of each row of an order; where it may have several labels, which."""
+        """The class number of each row of an order; in multilabel problems its labels."""
         codes = self.codes[order]
         return codes if self.sets is None else np.asarray(self.sets[codes])
 
@@ -98,7 +103,7 @@ class Examples:
         return self.omega[order] if self.omega.size > 1 else np.full(len(order), self.omega[0])
 
     def weight_of(self, order: Array) -> float:
-        """The weights of the rows of an order added up."""
+        """The sum of the weights of the rows of an order."""
         if self.omega.size > 1:
             return float(self.omega[order].sum())
         return len(order) * float(self.omega[0])
@@ -114,13 +119,13 @@ class Examples:
         return replace(self, codes=codes, omega=omega, sets=sets)
 
     def packed(self) -> Examples:
-        """Sparse rows of float32 packed, with weights for what occurs; others as they are."""
+        """CSR rows of float32 packed, with places for columns that occur; others unchanged."""
         if not isinstance(self.rows, Csr) or self.rows.data.dtype != np.float32:
             return self
         return _pack(self, Numbering(self.n_features))
 
-    def alike(self, X: Any, codes: Array, sets: Array | None = None) -> Examples:
-        """Other rows in the same layout: columns that are new get places of their own."""
+    def in_same_layout(self, X: Any, codes: Array, sets: Array | None = None) -> Examples:
+        """Other rows in the layout of these; new columns get new places."""
         others = examples_of(X, codes, sets=sets)
         return others if self.numbering is None else _pack(others, self.numbering)
 
@@ -137,7 +142,7 @@ def _pack(examples: Examples, numbering: Numbering) -> Examples:
 
 
 def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = None) -> Examples:
-    """Take a checked float matrix, dense or CSR, without a copy where its layout allows.
+    """Examples of a checked float matrix, dense or CSR, without a copy if possible.
 
     Parameters
     ----------
@@ -145,9 +150,9 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = N
     codes : array of int
         The class number of each row.
     omega : array of float
-        The weight of each row, or a single one for all.
+        The weight of each row, or one weight for all.
     sets : bool array (sets, labels), optional
-        Where the numbers are those of sets of labels: the labels of each.
+        In multilabel problems, the labels of each set.
 
     Examples
     --------
@@ -157,17 +162,17 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = N
     """
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     if not hasattr(X, "indptr"):
-        if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may lie on a GPU
+        if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may be on a GPU
             X = np.ascontiguousarray(X)
         return Examples(Dense(X), codes, omega, X.shape[1], sets=sets)
     return Examples(csr_rows(X), codes, omega, X.shape[1], sets=sets)
 
 
 def check_sparse(X: Any) -> None:
-    """Refuse a sparse matrix with an index outside; what is not a sparse matrix passes.
+    """Refuse a sparse matrix with an index out of range; other objects pass.
 
-    SciPy checks the arrays of a matrix when it is made, and not all of them; its own products and
-    conversions rely on them, as do the kernels here.
+    SciPy checks only some arrays, and only when a matrix is created, but its products and
+    conversions rely on them, as do our kernels.
 
     >>> from scipy import sparse
     >>> X = sparse.csr_array(np.eye(2))
@@ -194,7 +199,7 @@ def check_sparse(X: Any) -> None:
 
 
 def _check_compressed(X: Any) -> None:
-    """Refuse a CSR, CSC or BSR matrix whose pointers or indices lead outside."""
+    """Refuse a CSR, CSC or BSR matrix whose pointers or indices are out of range."""
     name, (major, minor) = X.format.upper(), X.shape[:: -1 if X.format == "csc" else 1]
     of_major, of_minor = ("column", "row") if name == "CSC" else ("row", "column")
     if name == "BSR":
@@ -217,7 +222,7 @@ def _check_compressed(X: Any) -> None:
 
 
 def _lie_below(numbers: Array, limit: int) -> bool:
-    """Whether all numbers are from 0 to less than a limit, in one pass where they are narrow."""
+    """Whether ``0 <= number < limit`` for all numbers; one pass for 32-bit numbers."""
     if not numbers.size:
         return True
     if numbers.dtype.itemsize == 4 and numbers.flags.c_contiguous:
@@ -226,9 +231,9 @@ def _lie_below(numbers: Array, limit: int) -> bool:
 
 
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
-    """The arrays of a CSR matrix, checked: every pointer and column lies inside.
+    """The arrays of a CSR matrix, after a check that pointers and columns are in range.
 
-    Entries may come in any order; where a row has a column twice, they are added up in a copy.
+    Entries may come in any order; duplicate columns of a row are summed in a copy.
     """
     _check_compressed(X)
     if X.shape[1] > 1 << 32:
@@ -252,28 +257,25 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
 
 @lru_cache(maxsize=2)
 def key_multipliers(n_features: int, word: Any) -> tuple[Array, Array]:
-    """Two sets of random odd numbers, one for each feature, that keys of rows are made with."""
+    """Two arrays of random odd numbers, one number per feature, for the hash keys of rows."""
     generator, most = np.random.default_rng(1957), np.iinfo(word).max
     first = generator.integers(0, most, n_features, dtype=word) | word.type(1)
     return first, generator.integers(0, most, n_features, dtype=word) | word.type(1)
 
 
 def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Array]:
-    """The rows of positive weight with equal ones made one, in an order their values alone decide.
+    """The distinct rows of positive weight, in an order determined by their values alone.
 
-    `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if they are known.
-    Returns the row numbers and the weights, in which each of these rows carries the weight of all
-    its copies. So a model that draws its order from this one depends on the examples as a weighted
-    set, not on how a file happened to be sorted. Multiplying all rows by a power of two leaves the
-    order as it is.
+    `keys` are those of all rows (:func:`rosenblatt.learners.survey.survey`), if known. Returns the
+    row numbers, and weights in which each of these rows has the total weight of its duplicates. So
+    a model whose visits are drawn from this order depends on the examples as a weighted set, not on
+    the order of a file. Multiplying all rows by a power of two does not change it.
     """
     n, codes, omega = len(examples), examples.codes, examples.omega
     chosen = np.arange(n, dtype=np.uint64)
     if omega.size > 1:
         chosen = chosen[omega > 0]
-    first, second = key_multipliers(
-        examples.n_features, np.dtype(f"u{examples.dtype.itemsize}")
-    )  # fmt: skip
+    first, second = key_multipliers(examples.n_features, examples.word)
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
     key = (_keys(examples, chosen, first)[0] if keys is None else keys[chosen]) ^ labels
     by_key = np.argsort(key)
@@ -298,19 +300,22 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
 
 
 def _keys(examples: Examples, chosen: Array, multipliers: Array) -> tuple[Array, Array]:
-    """A number for each row that tells rows apart but for a power of two, and one for that."""
-    rows, (out, tops) = examples.rows, np.empty((2, chosen.size), multipliers.dtype)
-    if isinstance(rows, Dense):
-        words: Any = Dense(rows.X.reshape(-1).view(multipliers.dtype))
-    else:
-        assert isinstance(rows, Csr), "rows are told apart before they are packed"
-        words = rows._replace(data=rows.data.view(multipliers.dtype))
-    row_keys.keys(words, chosen, multipliers, out, tops)
+    """The hash keys of rows, and the bits of their largest magnitudes."""
+    out, tops = np.empty((2, chosen.size), multipliers.dtype)
+    row_keys.keys(row_words(examples.rows, multipliers.dtype), chosen, multipliers, out, tops)
     return out, tops
 
 
+def row_words(rows: Dense | Csr | Packed, word: np.dtype[Any]) -> Dense | Csr:
+    """Rows whose numbers are seen as unsigned integers, for the kernels that compute keys."""
+    if isinstance(rows, Dense):
+        return Dense(rows.X.reshape(-1).view(word))
+    assert isinstance(rows, Csr), "keys are computed before rows are packed"
+    return rows._replace(data=rows.data.view(word))
+
+
 def _same_as_next(examples: Examples, chosen: Array) -> Array:
-    """Whether each of the chosen rows but the last equals the next one."""
+    """Whether each chosen row, except the last, equals the next one."""
     out = np.empty(chosen.size - 1, bool)
     for start in range(0, chosen.size - 1, _COMPARED):
         some = chosen[start : start + _COMPARED + 1]

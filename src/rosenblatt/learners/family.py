@@ -1,4 +1,4 @@
-"""Learners of the family: any member's rule, for two classes or many, on rows of every layout."""
+"""Learners of the family: every member, for two or more classes, on rows of every layout."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.parts import Part
 from rosenblatt.learners.problems import groups_of
-from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State, Weights
 
-MOST_FEATURES = 2048  # of a full covariance: a matrix of 32 MB per problem, and its square per row
+MOST_FEATURES = 2048  # of a full covariance: a matrix of 32 MB per problem
 
 
 class Family(Linear):
-    """A member of the family with its weights written down.
+    """A member of the family with explicit weights.
 
-    One against the rest and one against one are problems of two classes, each with a walk of its
-    own; jointly there is one walk for all classes.
+    One against the rest and one against one are binary problems with a walk each; classes that
+    learn jointly share one walk.
 
     Parameters
     ----------
     member : named tuple
         The member and its parameters, see :mod:`rosenblatt.rules`.
     n_classes, n_features, multiclass, padding, averaging, rates, dtype, dense, threads
-        As for :class:`rosenblatt.learners.linear.Linear`. Where a member keeps variances, the
-        rates are what they begin with; members with rates of their own do without.
+        As for :class:`rosenblatt.learners.linear.Linear`. Second-order members use the rates as
+        initial variances; adaptive members ignore them.
 
     Examples
     --------
@@ -66,47 +66,47 @@ class Family(Linear):
         super().__init__(n_classes, n_features, **options)
 
     def change(self, member: Any, padding: float) -> None:
-        """Go on with other parameters of the same member, and another padding."""
+        """Continue with other parameters of the same member, and another padding."""
         self.member, self.padding = member, padding
         for part in self.parts:
             part.book[PADDING] = padding**2
 
     def _groups(self) -> list[tuple[tuple[int, int], int]]:
         if self.n_classes > 2 and self.multiclass == "ovr":
-            return [((family.REST, c), 1) for c in range(self.n_classes)]
+            return [((learn.REST, c), 1) for c in range(self.n_classes)]
         return groups_of(self.n_classes, self.multiclass, 1)
 
     def _new_part(self, classes: tuple[int, int], problems: int) -> Part:
         return FamilyPart(self, classes, problems)
 
     def _limits(self, limits: Limits) -> Limits:
-        return limits if len(self.parts) == 1 else Limits()
+        return limits if len(self.parts) == 1 else NO_LIMITS
 
     def _is_updated(self, scores: Array, truth: Array, seen: list[Array]) -> Array:
         return np.logical_or.reduce([s[:, 1] > 0 for s in seen])
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
         """Whether none of the rows would be corrected."""
-        twin = self.like(self.n_features, self.dense)
+        twin = self.untrained(self.n_features, self.dense)
         twin.restore(self.state())
         return twin.walk(examples, rows).updates == 0
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
-        """What the weights are made of is not told by counts of corrections."""
+        """None: counts of corrections do not determine the weights."""
         return None
 
     def is_at(self, snapshot: Weights) -> bool:
-        """Whether all is as at a snapshot: weights alone do not tell."""
+        """False: equal weights do not prove a cycle, as there is more state."""
         return False
 
 
 class FamilyPart(Part):
     """The cells of some problems of a member, see :mod:`rosenblatt.kernels.family_cells`.
 
-    Averaging sums are always up to date here. ``classes`` are its negative class, or
-    :data:`~rosenblatt.kernels.family.REST`, and the positive class.
+    Averaging sums are not lazy. ``classes`` are the negative class, or
+    :data:`~rosenblatt.kernels.learn.REST`, and the positive class.
     """
 
     clock_row = CLOCK
@@ -126,11 +126,11 @@ class FamilyPart(Part):
 
     @property
     def kernel(self) -> Any:
-        """What walks."""
+        """The kernel that walks."""
         return family.walk_joint if self.learner.problems.joint else family.walk_one
 
     def _begin(self) -> None:
-        """Cells, sums and numbers of weights that are zero."""
+        """Allocate cells, sums and book, for zero weights."""
         learner, self.room = self.learner, self.learner.n_features
         self.cells = zeros((self.problems * self.room * self.depth,), learner.dtype)
         if self.has_variances:
@@ -140,22 +140,22 @@ class FamilyPart(Part):
         self.book[BIAS_A] = float(type(learner.member).__name__ in rules.SECOND_ORDER)
 
     def _no_sums(self) -> Array:
-        """Averaging sums of nothing; empty if nothing is averaged."""
+        """Averaging sums of zero; empty if nothing is averaged."""
         size = self.problems * self.room if self.learner.averaging else 0
         return zeros((size,), np.float64)
 
-    def room_for(self, visits: int) -> Array:
-        """Room for the scores of a walk; beside that of a single problem, 1 for corrections."""
+    def score_buffer(self, visits: int) -> Array:
+        """An uninitialised array for scores; a single problem also notes its corrections."""
         return np.empty((visits, max(2, self.problems)), self.learner.dtype)
 
     def scores(self, seen: Array) -> Array:
-        """The scores (visits, problems) that a walk has left in its room."""
+        """The scores (visits, problems) in the buffer of a walk."""
         return seen[:, : self.problems]
 
     def arguments(
         self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
     ) -> tuple[Any, ...]:
-        """What the kernel takes."""
+        """The arguments of the kernel."""
         plain = self.depth == 1 or type(self.learner.member).__name__ == "Truncated"
         rates = self.learner.rates if plain else ONE_RATE
         return (
@@ -164,18 +164,18 @@ class FamilyPart(Part):
         )  # fmt: skip
 
     def defer(self, *walked: Any) -> None:
-        """Nothing: sums are up to date."""
+        """Do nothing: the sums are not lazy."""
 
     def settle(self) -> None:
-        """Nothing to do: sums are up to date."""
+        """Do nothing: the sums are not lazy."""
 
     def _variances(self, first: int, end: int) -> Array:
-        """The variances that features begin with."""
+        """The initial variances of some features."""
         rates = self.learner.rates
         return rates[np.minimum(np.arange(first, end), rates.size - 1)]
 
     def _wide(self, cells: Array, depth: int | None = None) -> Array:
-        """A view of cells as (problems, features, depth), with the room for more."""
+        """A view of all cells as (problems, features, depth), reserved ones included."""
         shape = (self.problems, self.room) if self.learner.dense else (self.room, self.problems)
         wide = cells.reshape(*shape, depth or self.depth)
         return wide if self.learner.dense else wide.transpose(1, 0, 2)
@@ -193,41 +193,41 @@ class FamilyPart(Part):
         scale = self.book[SCALE, 0]
         return raw if scale == 1.0 else (raw * scale).astype(raw.dtype), self.book[BIAS]
 
-    def scored_by(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
-        """What scores by the weights of each problem."""
+    def scorers(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
+        """The first arguments of :func:`scored`, for each problem."""
         for w, bias in zip(*self.present(averaged), strict=True):
             yield learn.walk_one, (), np.ascontiguousarray(w), np.array([bias])
 
-    def shown_sums(self) -> Array:
+    def sums_by_problem(self) -> Array:
         """The averaging sums (problems, features)."""
         return self._wide(self.sums_, 1)[:, : self.learner.n_features, 0]
 
-    def forget(self) -> None:
-        """Let the average begin with the next step."""
+    def restart_average(self) -> None:
+        """Start the average at the next step."""
         self.sums_ = self._no_sums()
         self.book[BIAS_SUM] = self.book[CLOCK] = self.book[SCALES] = 0.0
 
     def measured(self) -> tuple[Array, bool]:
-        """The weights, and whether they lie problem by problem."""
+        """The weights, and whether they are (problems, features)."""
         weights, dense = self.present()[0], self.learner.dense
         return np.array(weights if dense else weights.T, order="C"), dense
 
     def mark(self) -> None:
-        """Remember the weights."""
+        """Store the weights."""
         self.before, self.before_bias = self.measured()[0], self.book[BIAS].copy()
 
     def measure(self, padding: float) -> Array:
-        """Squared lengths as of other learners, in which a bias counts as it is."""
+        """Squared norms as of other learners, except that the bias is not divided by c."""
         return super().measure(1.0)
 
-    def kept(self) -> tuple[Array, Array]:
-        """The cells (problems, features, depth), if weights do not tell all of them; the book."""
+    def extra_state(self) -> tuple[Array, Array]:
+        """The cells (problems, features, depth), empty if the weights determine them; the book."""
         if self.depth == 1 and all(part.book[SCALE, 0] == 1.0 for part in self.learner.parts):
             return np.zeros((self.problems, 0, 0)), self.book
         return self._wide(self.cells)[:, : self.learner.n_features], self.book
 
     def reserve(self) -> None:
-        """Make room for the learner's features; new ones have weight 0 and first variances."""
+        """Add cells for new features of the learner, with zero weights and initial variances."""
         needed, before = self.learner.n_features, self.room
         if needed <= before:
             return
@@ -244,7 +244,7 @@ class FamilyPart(Part):
             self._wide(self.sums_, 1)[:, :before] = old_sums
 
     def restore(self, state: State, own: slice) -> None:
-        """Take up what a state holds of these problems; NaN stands for what has yet to begin."""
+        """Continue from the problems `own` of a state; NaN stands for initial values."""
         self._begin()
         self._restore_cells(state.weights[own], state.cells[own])
         if self.sums_.size and state.sums.size:
@@ -267,7 +267,7 @@ class FamilyPart(Part):
             wide[..., 0] = weights
 
     def _restart_norm(self) -> None:
-        """Measure weights that were given."""
+        """Compute the norm of weights that come without a book."""
         w, padding = self.present()[0].astype(np.float64), self.learner.padding
         self.book[NORM, 0] = float((w * w).sum())
         if padding > 0:
@@ -279,7 +279,7 @@ class FullPart(FamilyPart):
 
     @property
     def kernel(self) -> Any:
-        """What walks."""
+        """The kernel that walks."""
         return family.walk_full
 
     def _begin(self) -> None:
@@ -292,13 +292,13 @@ class FullPart(FamilyPart):
     def arguments(
         self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
     ) -> tuple[Any, ...]:
-        """What the kernel takes."""
+        """The arguments of the kernel."""
         return (
             *examples.arrays, order, etas, self.cells, self.sums_, self.covariance, self.book,
             self.learner.member, tally, seen,
         )  # fmt: skip
 
-    def kept(self) -> tuple[Array, Array]:
+    def extra_state(self) -> tuple[Array, Array]:
         """The covariance as (1, features + 1, features + 1), and the book."""
         return self.covariance[None, : self.room + 1], self.book
 
@@ -309,7 +309,7 @@ class FullPart(FamilyPart):
             known[...] = np.where(np.isnan(cells[0]), known, cells[0])
 
     def _restart_norm(self) -> None:
-        """No second-order member looks at the length of the weights."""
+        """Do nothing: second-order members do not use the norm."""
 
 
 class FullFamily(Family):
@@ -328,7 +328,7 @@ class FullFamily(Family):
     """
 
     def restart(self, n_classes: int) -> None:
-        """Forget all weights, to tell so many classes apart from now on."""
+        """Reset all weights, for this number of classes."""
         if self.n_features > MOST_FEATURES:
             raise ValueError(
                 f"covariance='full' keeps a matrix of all pairs of features, which is for "

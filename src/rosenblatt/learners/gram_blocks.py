@@ -1,4 +1,4 @@
-"""Gram entries made block by block, and remembered as far as a memory budget allows."""
+"""Gram entries computed block by block, and cached within a memory budget."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from rosenblatt.learners.protocol import Array
 
 MIB = 2**20
 BYTES_AN_ENTRY = 24  # an entry in double precision, and what kernels need on the way
-SMALLEST = 8  # rows; blocks do not get smaller than this
+SMALLEST = 8  # rows of a block, at least
 _IN_CACHE = 1 << 20  # bytes of entries that a kernel function works on at a time
 
 
 class GramBlocks:
     """Gram entries between the rows of one matrix.
 
-    Half of the budget is for blocks at work; the other half keeps whole rows of the Gram matrix,
-    those that were needed first, for when they are corrected again. Rows are never dropped for
-    newer ones: an epoch meets them in a cycle, and a cycle longer than the memory would drop each
-    row just before it comes again.
+    Half of the budget is working memory; the other half caches whole rows of the Gram matrix,
+    those that were needed first. Cached rows are never evicted: epochs visit rows cyclically, so
+    that a cache that is too small would evict each row just before it is needed.
 
     Parameters
     ----------
     kernel : callable
-        Makes a block from two matrices; None if X holds the entries themselves.
+        Computes a block from two matrices; None if X is the Gram matrix itself.
     X : array or sparse matrix (n, d)
     megabytes : float
         The budget.
@@ -38,8 +37,8 @@ class GramBlocks:
     n : int
         The rows of the matrix.
     block_rows, pending_rows, chunk_rows : int
-        Rows walked through at a time; rows of updates that may wait before they are added to the
-        scores of all; rows whose scores they are added to at a time.
+        Rows walked at a time; rows of pending updates before they are added to all scores; rows
+        whose scores are updated at a time.
 
     Examples
     --------
@@ -78,18 +77,18 @@ class GramBlocks:
         self.cache = np.empty((min(capacity, self.n), self.n), X.dtype)
         self.cached = 0
         self.whole: Array | None = X if kernel is None and X.flags.c_contiguous else None
-        """All entries, where they are at hand."""
+        """All entries, if they are in memory, else None."""
 
     def make_all(self, kernel_by: Callable[[Any], Any] | None = None) -> None:
-        """Make all entries now, if there is room for them, as for a few thousand rows.
+        """Compute all entries now, if the budget allows, as for a few thousand rows.
 
         `kernel_by` makes the kernel from a function that multiplies one matrix with the other
-        transposed, if it is made of such products: then there is one product for all entries.
+        transposed, if the kernel is a function of such products: then one product is enough.
         """
         if self.kernel is None or self.cached or len(self.cache) < self.n:
             return
         if type(self.X) is not np.ndarray or self.X.dtype != np.float64:
-            kernel_by = None  # a kernel may want products in double precision
+            kernel_by = None  # the kernel may need products in double precision
         if kernel_by is not None:
             np.dot(self.X, self.X.T, out=self.cache)
         size = max(SMALLEST, _IN_CACHE // (self.n * self.cache.itemsize))
@@ -109,11 +108,11 @@ class GramBlocks:
         return np.ascontiguousarray(self.kernel(self.X[rows], self.X[columns]))
 
     def take(self, X: Any) -> Any:
-        """Other rows where the rows of the matrix lie."""
+        """Other rows on the device of the matrix."""
         return X
 
     def given(self, rows: Array) -> Any:
-        """Some rows of the matrix, on the processor."""
+        """Some rows of the matrix, on the CPU."""
         return self.X[rows]
 
     def add(self, scores: Array, rows: Array, coefficients: Array, to: Array | None) -> None:

@@ -1,4 +1,4 @@
-"""Linear learners: weights in place, laid out for the kernels from the first row to the last."""
+"""Linear learners: weights in the layout of the kernels, updated in place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.parts import ONE_RATE, Part, scored, tally_of
+from rosenblatt.learners.parts import ONE_RATE, Part, scored
 from rosenblatt.learners.problems import (
     CountedByScores,
     Problems,
@@ -21,52 +21,52 @@ from rosenblatt.learners.problems import (
     groups_of,
     rows_of_pairs,
 )  # fmt: skip
-from rosenblatt.learners.protocol import UNLIMITED, Array, Limits, Tally
+from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 
-_MOST_READ = 0.4  # of the rows, beyond which a copy in 8 bits is not looked at again
-# Classes for each thread to make it worth walking over sparse rows once more: their weights fill a
-# cache line. 20 classes are twice as fast with one thread as with two.
+_MOST_READ = 0.4  # of the rows; beyond this share, 8-bit copies are not used again
+# Classes per thread from which several threads walk over sparse rows: their weights fill a cache
+# line. With 20 classes one thread is twice as fast as two.
 _WORTH_A_THREAD = 16
-WORTH_STARTING = 1 << 20  # products that take longer than threads to start
-_MOST_UNSETTLED = 16 << 20  # bytes of scores kept until the averaging sums are settled
+WORTH_STARTING = 1 << 20  # products that take longer than starting threads
+_MOST_UNSETTLED = 16 << 20  # bytes of scores kept before the averaging sums are updated
 
 
 class Linear(CountedByScores):
-    """Perceptrons with their weights written down.
+    """Perceptrons with explicit weights.
 
-    The averaging sums are lazy: a walk keeps its scores, and what its visits add to the sums is
-    added when the average is wanted, or never, if the average starts anew before. The sums are the
-    same to the last bit whenever that happens. Until then the learner holds on to the rows; call
-    :meth:`settle` before they change.
+    The averaging sums are lazy: a walk keeps its scores, and its visits are added to the sums when
+    the average is needed, or never, if the average restarts before. The sums are the same to the
+    last bit whenever that happens. Until then the learner refers to the rows; call :meth:`settle`
+    before they change.
 
     Parameters
     ----------
     n_classes : int
         Two classes have one problem, for class 1.
     n_features : int
-        More may be reserved later if rows are sparse.
+        May grow later if rows are sparse.
     multiclass : {"ovr", "ovo", "joint", "labels"}
         With three classes or more: one problem per class against the rest, one per pair, or all
-        classes jointly. Or rows that may have several labels, with a problem for each: the class
-        numbers of examples are those of their sets of labels
+        classes jointly. Or multilabel, with one problem per label: the class numbers of examples
+        are those of their sets of labels
         (:attr:`~rosenblatt.learners.examples.Examples.sets`).
     thresholds : (float, float)
-        The largest margin that is still corrected, for y = -1 and y = +1.
+        The largest margin that is corrected, for y = -1 and y = +1.
     padding : float
         The padding constant c; 0 for classifiers through the origin.
     averaging : bool
-        Whether to keep what the average is made of.
+        Whether to keep averaging sums.
     rates : float32 array
-        The learning rate of each feature, the last for all features beyond.
+        The learning rate of each feature, the last for all further features.
     dtype : dtype
-        Of the weights: that of the rows.
+        That of the weights and of the rows.
     dense : bool
-        Whether rows are dense, which decides how weights lie.
+        Whether rows are dense, which determines the layout of the weights.
     batch : bool
-        Correct all mistakes of a walk together, at its end.
+        Whether to correct all mistakes of a walk together, at its end.
     threads : int
-        Classes or pairs are spread over them.
+        The number of threads that classes or pairs are distributed over.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Linear(CountedByScores):
     (array([[3., 0.]]), array([0.]))
     """
 
-    is_perceptron = True  # else a member of the family, whose kernels count no mistakes
+    is_perceptron = True  # else another member of the family, whose kernels count no mistakes
     _own: ClassVar[tuple[str, ...]] = ("thresholds", "batch")  # options of no other learner
 
     def __init__(
@@ -95,13 +95,13 @@ class Linear(CountedByScores):
         self.restart(n_classes)
 
     def change(self, thresholds: tuple[float, float], padding: float) -> None:
-        """Go on with other thresholds and another padding, once the average is settled."""
+        """Continue with other thresholds and another padding; :meth:`settle` before."""
         self.thresholds, self.padding = thresholds, padding
         self.rule = np.array([*thresholds, padding * padding])
         self.problems = Problems(self.n_classes, self.multiclass, thresholds)
 
     def restart(self, n_classes: int) -> None:
-        """Forget all weights, to tell so many classes apart from now on."""
+        """Reset all weights, for this number of classes."""
         self.n_classes = n_classes
         self.problems = Problems(n_classes, self.multiclass, self.thresholds)
         self.kind = "one"
@@ -109,9 +109,9 @@ class Linear(CountedByScores):
             self.kind = "joint" if self.problems.joint else "each"
         self.is_pairwise = self.multiclass == "ovo" and n_classes > 2
         self.parts = [self._new_part(*group) for group in self._groups()]
-        # Whether a copy of the rows in 8 bits tells too little.
+        # Whether 8-bit copies of the rows are of no use.
         self._reads_all = self.multiclass == "labels" or not self.is_perceptron
-        self._average: tuple[list[Any], Weights] | None = None  # with the clock it is of
+        self._average: tuple[list[Any], Weights] | None = None  # cached, with its clock
 
     def _groups(self) -> list[tuple[tuple[int, int], int]]:
         """The classes and the number of problems of each part."""
@@ -128,24 +128,24 @@ class Linear(CountedByScores):
         examples: Examples,
         order: Array,
         etas: Array = ONE,
-        limits: Limits = Limits(),  # noqa: B008 - immutable
+        limits: Limits = NO_LIMITS,
         predict_first: bool = False,
     ) -> Tally:
         """Visit the rows in this order and learn from each.
 
-        `predict_first` asks for the predictions on the way. With one problem per pair they need the
-        scores of every pair on every row, k/2 times the work, so that else not even the mistakes
-        are counted. Limits are looked at where one kernel call is all there is. A mistake on a row
-        of several labels is a set that is not predicted; updated rows count per label.
+        `predict_first` returns the predictions before learning. With one problem per pair these
+        need the scores of every pair on every row, k/2 times the work; without them mistakes are
+        not counted then. Limits apply if the walk is a single kernel call. In multilabel problems a
+        mistake is a wrong set of labels, and updated rows count per label.
         """
         predict_first |= self.batch
         own, screened = self._visits(examples, order, etas, predict_first), None
         if self.kind == "one" and not (predict_first or self._reads_all) and examples.screened:
             screened = replace(examples, rows=cast(Any, examples.screened))
-        seen = [part.room_for(len(o)) for part, (_, o, _) in zip(self.parts, own, strict=True)]
+        seen = [part.score_buffer(len(o)) for part, (_, o, _) in zip(self.parts, own, strict=True)]
         times = [part.clock for part in self.parts]
         limits = self._limits(limits)
-        tallies = [tally_of(part.classes, limits) for part in self.parts]
+        tallies = [part.tally(limits) for part in self.parts]
         calls = [
             (part.kernel, part.arguments(screened or e, o, rates, tally, s))
             for part, (e, o, rates), tally, s in zip(self.parts, own, tallies, seen, strict=True)
@@ -187,7 +187,7 @@ class Linear(CountedByScores):
     def _limits(self, limits: Limits) -> Limits:
         """The limits of a kernel call."""
         if len(self.parts) > 1:
-            return Limits()
+            return NO_LIMITS
         # A look at many classes costs as much as an epoch.
         return limits if self.kind == "one" else limits._replace(longest=UNLIMITED)
 
@@ -195,7 +195,7 @@ class Linear(CountedByScores):
         self, examples: Examples, order: Array, seen: list[Array], tallies: list[Array],
         predict_first: bool,
     ) -> Tally:  # fmt: skip
-        """What came of a walk over all parts."""
+        """The result of a walk over all parts."""
         alone, first = len(tallies) == 1, tallies[0]
         visits = int(first[learn.VISITED]) if alone else len(order)
         visited, updates = order[:visits], sum(int(t[learn.UPDATES]) for t in tallies)
@@ -212,7 +212,7 @@ class Linear(CountedByScores):
         return Tally(visits, weight, updates, updated, mistakes, run, predictions)
 
     def _is_updated(self, scores: Array, truth: Array, seen: list[Array]) -> Array:
-        """Which rows were corrected in any of several parts."""
+        """Which rows were corrected in any part."""
         return self.problems.is_corrected(scores, truth)
 
     def _corrected_together(
@@ -237,33 +237,33 @@ class Linear(CountedByScores):
         return Tally(len(order), total, updates, updated, mistakes, 0, predictions)
 
     def scores_in(self, seen: list[Array]) -> Array:
-        """The scores (rows, problems) that the walks of all parts have left there."""
+        """The scores (rows, problems) in the buffers of all parts."""
         return _joined([p.scores(s) for p, s in zip(self.parts, seen, strict=True)], axis=1)
 
     # Scores and errors
 
     def scores(self, examples: Examples, order: Array, averaged: bool = False) -> Array:
-        """The scores of rows (rows, problems), without learning."""
+        """The scores (rows, problems) of some rows."""
         return self._scorer(examples, averaged)(order)
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
-        """What scores rows with the present weights or their average: a walk that never learns."""
-        held = [layer for part in self.parts for layer in part.scored_by(averaged)]
+        """A function that scores rows by the current weights or their average."""
+        held = [layer for part in self.parts for layer in part.scorers(averaged)]
         return lambda order: _joined([scored(*layer, examples, order) for layer in held], axis=1)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
         if self.is_perceptron and self.kind == "one" and len(self.parts) == 1:
-            return self.parts[0].missed(examples, rows, enough)
+            return self.parts[0].misclassified(examples, rows, enough)
         return super().misclassified(examples, rows, enough)
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
-        """How often each row is corrected in the epochs to come (two classes, online)."""
+        """How often each row is corrected in the next epochs (two classes, online)."""
         if self.n_classes > 2 or self.multiclass == "labels" or self.batch:
             return None
-        twin = self.like(self.n_features, self.dense, averaging=True)
+        twin = self.untrained(self.n_features, self.dense, averaging=True)
         twin.restore(self.state())
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
@@ -273,8 +273,8 @@ class Linear(CountedByScores):
             np.add.at(counts, order[corrected], 1)
         return counts
 
-    def like(self, n_features: int, dense: bool, averaging: bool | None = None) -> Self:
-        """A learner of the same rule that knows nothing yet."""
+    def untrained(self, n_features: int, dense: bool, averaging: bool | None = None) -> Self:
+        """A learner with the same options and zero weights."""
         options = {
             name: getattr(self, name)
             for name in ("multiclass", "padding", "rates", "dtype", "threads", *self._own)
@@ -285,7 +285,7 @@ class Linear(CountedByScores):
     # Weights
 
     def weights(self, averaged: bool = False) -> Weights:
-        """The present weights where they lie if possible, or their average until the next step."""
+        """The current weights, as a view if possible, or their cached average."""
         clock = [self.n_features, *(part.clock for part in self.parts)]
         if averaged and self._average is not None and self._average[0] == clock:
             return self._average[1]
@@ -298,7 +298,7 @@ class Linear(CountedByScores):
         return found
 
     def snapshot(self, averaged: bool = False) -> Weights:
-        """A copy of the present weights, or of their average, in the layout of the learner."""
+        """A copy of the current weights, or of their average, in the layout of the learner."""
         weights, bias = self.weights(averaged)
         if averaged and self.is_perceptron:  # a new array: handed over, not copied
             self._average = None
@@ -311,17 +311,17 @@ class Linear(CountedByScores):
             part.mean = None
 
     def is_at(self, snapshot: Weights) -> bool:
-        """Whether the present weights equal those of a snapshot."""
+        """Whether the current weights equal those of a snapshot."""
         weights, bias = self.weights()
         return np.array_equal(bias, snapshot.bias) and np.array_equal(weights, snapshot.weights)
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        """Store the weights, for :meth:`measure`."""
         for part in self.parts:
             part.mark()
 
     def unmark(self) -> None:
-        """Forget the weights that were remembered, when nothing is measured any more."""
+        """Drop the stored weights, when nothing is measured any more."""
         for part in self.parts:
             part.unmark()
 
@@ -332,23 +332,23 @@ class Linear(CountedByScores):
         return math.sqrt(norm), math.sqrt(change)
 
     def reserve(self, n_features: int) -> None:
-        """Make room for more features of sparse rows; new ones weigh nothing."""
+        """Add features of sparse rows, with zero weights."""
         if n_features > self.n_features:
             self.n_features = n_features
             for part in self.parts:
                 part.reserve()
 
     def state(self) -> State:
-        """What was learned, as arrays (problems, features); views where they lie, if possible."""
+        """The state as arrays (problems, features), views if possible."""
         self.settle()
         parts, before = self.parts, None
-        sums = _joined([p.shown_sums() for p in parts]) if self.averaging else np.zeros((0, 0))
+        sums = _joined([p.sums_by_problem() for p in parts]) if self.averaging else np.zeros((0, 0))
         if all(part.before_bias.size for part in parts):
             before = Weights(
-                _joined([part.shown(part.before) for part in parts]),
+                _joined([part.by_problem(part.before) for part in parts]),
                 np.concatenate([part.before_bias for part in parts]),
             )
-        cells, books = zip(*(part.kept() for part in parts), strict=True)
+        cells, books = zip(*(part.extra_state() for part in parts), strict=True)
         return State(
             *self.weights(), sums,
             np.concatenate([part.book[learn.BIAS_SUM] for part in parts]),
@@ -357,7 +357,7 @@ class Linear(CountedByScores):
         )  # fmt: skip
 
     def restore(self, state: State) -> None:
-        """Take up what a state holds; its arrays are copied."""
+        """Continue from a state; its arrays are copied."""
         self._average = None
         self.n_features, first = state.weights.shape[1], 0
         for part in self.parts:
@@ -367,13 +367,13 @@ class Linear(CountedByScores):
     # Averages
 
     def restart_average(self) -> None:
-        """Let the average begin with the next step."""
+        """Start the average at the next step."""
         self._average = None
         for part in self.parts:
-            part.forget()
+            part.restart_average()
 
     def idle(self, weight: float) -> None:
-        """Let time pass without learning: with one class known there is nothing to learn."""
+        """Advance the clock without learning, while only one class is known."""
         for part in self.parts:
             part.clock += weight
 
@@ -387,7 +387,7 @@ class Linear(CountedByScores):
                 list(pool.map(lambda part: part.settle(), self.parts))
 
     def on_host(self) -> Self:
-        """A learner on the processor that goes on from here: this one."""
+        """This learner: it is not on a GPU."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Weights as the log of the updates that made them, and what a dual learner has learned as data."""
+"""The log of updates that represents the weights of a dual learner, and its state."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rosenblatt import rules
 from rosenblatt.learners.problems import moves
 from rosenblatt.learners.protocol import Array
 
-# Votes are counted copy by copy of an update: a row of weight 10^9 would take minutes to score.
+# Votes are counted per copy of an update: a row of weight 10^9 would take minutes to score.
 MOST_COPIES = 10_000
 
 
 @dataclass(frozen=True)
 class Log:
-    """The updates of a run, in the order they were made; one of many copies is one line.
+    """The updates of a run, in order; an update by several copies of a row is one line.
 
     Attributes
     ----------
     problems, rows : arrays of int64 (m,)
-        Which problem was corrected, and by which row.
+        The problem that was corrected, and the row.
     taus : array (m,)
-        What was added: the weight vector of the problem moved by ``τ·φ(x)``, sign included.
+        The signed coefficient: ``τ·φ(x)`` was added to the weight vector of the problem.
     times : array (m,)
-        The weighted steps the problem had taken before.
+        The weighted steps of the problem before the update.
     """
 
     problems: Array = field(default_factory=lambda: np.empty(0, np.int64))
@@ -48,24 +48,17 @@ class Log:
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def updates(self, n_problems: int) -> Array:
-        """The updates of each problem: one for each copy of a row that it learned from."""
+        """The number of updates of each problem: one per copy of a row."""
         copies = np.maximum(1.0, np.ceil(np.abs(self.taus)))
         counts = np.bincount(self.problems, weights=copies, minlength=n_problems)
         return counts.astype(np.int64)
 
     def raised(self) -> Log:
-        """The lines that moved weights up: in joint learning, one of the two of each update."""
+        """The lines with τ > 0: in joint learning, one of the two of each update."""
         return self[self.taus > 0]
 
     def in_copies(self) -> Log:
-        """The same in the order of time, with a line for each copy of a row.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0]), np.array([0]), np.array([-2.5]), np.array([3.0]))
-        >>> log.in_copies().taus, log.in_copies().times
-        (array([-1. , -1. , -0.5]), array([3., 4., 5.]))
-        """
+        """The log in the order of time, with one line per copy of a row."""
         copies = np.maximum(1, np.ceil(np.abs(self.taus))).astype(np.int64)
         lines = self[np.repeat(np.arange(len(self)), copies)]
         number = np.arange(len(lines)) - np.repeat(np.cumsum(copies) - copies, copies)
@@ -74,40 +67,18 @@ class Log:
         return lines[np.argsort(lines.times, kind="stable")]
 
     def coefficients(self, n_problems: int, n_rows: int) -> Array:
-        """The dual coefficients (problems, rows) of the last weights.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0, 0]), np.array([1, 1]), np.array([1.0, -3.0]), np.array([0., 1.]))
-        >>> log.coefficients(1, 2)
-        array([[ 0., -2.]])
-        """
+        """The dual coefficients (problems, rows) of the last weights."""
         out = np.zeros((n_problems, n_rows))
         np.add.at(out, (self.problems, self.rows), self.taus)
         return out
 
     def by_row(self) -> tuple[Array, Log]:
-        """The rows that occur, each once and sorted, and the log with their places in that list.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0, 0]), np.array([7, 3]), np.array([1.0, 1.0]), np.array([0., 1.]))
-        >>> rows, placed = log.by_row()
-        >>> rows, placed.rows
-        (array([3, 7]), array([1, 0]))
-        """
+        """The distinct rows, sorted, and the log with indices of these as rows."""
         rows, places = np.unique(self.rows, return_inverse=True)
         return rows, replace(self, rows=places)
 
     def averaged(self, n_rows: int, clock: Array) -> Array:
-        """The dual coefficients of the mean of the weights after each step.
-
-        Examples
-        --------
-        >>> log = Log(np.array([0]), np.array([0]), np.array([1.0]), np.array([3.0]))
-        >>> log.averaged(1, clock=np.array([4.0]))
-        array([[0.25]])
-        """
+        """The dual coefficients of the average of the weights over all steps."""
         sizes = np.abs(self.taus)
         lags = sizes * self.times  # the rule for at most one copy
         for line in np.flatnonzero(sizes > 1.0).tolist():
@@ -119,7 +90,7 @@ class Log:
 
 
 class Moment(NamedTuple):
-    """A moment of a run: how many lines the log had, the clock, and the squared lengths."""
+    """A moment of a run: the length of the log, the clock, and the squared norms."""
 
     lines: int
     clock: Array
@@ -128,28 +99,28 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True)
 class DualState:
-    """What a learner in the dual form has learned, as data.
+    """The state of a dual learner, as data.
 
     Attributes
     ----------
     log : Log
-        All updates so far; on a budget those remembered, oldest first.
+        All updates so far; on a budget those of the support rows, oldest first.
     clock : array (problems,)
         Weighted steps so far.
     squares : array (2, problems)
-        The squared length of each weight vector, and of its change since the epoch began.
+        The squared norm of each weight vector, and of its change in this epoch.
     updates : array of int (problems,)
-        The updates of each problem; with all classes jointly, those about rows of each class.
+        The updates of each problem; in joint learning those by rows of each class.
     marked : int
-        The lines of the log when the epoch began.
+        The length of the log when the epoch began.
     kept : Moment or None
-        When the validation error was least.
+        The moment of the least validation error.
     damage : array (problems,)
-        On a budget: what removals may have cost so far, in the terms of the Forgetron.
+        On a budget: the damage of removals so far (Q of the Forgetron).
     longest : array (problems,)
         On a budget: the largest ``K(x, x)`` of a row that was corrected.
     removals : dict or None
-        On a budget: the random generator that chooses what to forget.
+        On a budget: the state of the random generator that chooses rows to remove.
     """
 
     log: Log
@@ -164,13 +135,7 @@ class DualState:
 
     @classmethod
     def zero(cls, problems: int, seed: int | None = None) -> DualState:
-        """Nothing learned yet.
-
-        Examples
-        --------
-        >>> len(DualState.zero(3).log)
-        0
-        """
+        """The state before learning."""
         zeros, counts = np.zeros(problems), np.zeros(problems, np.int64)
         removals = dict(np.random.PCG64(seed).state)
         return cls(
@@ -178,13 +143,13 @@ class DualState:
         )  # fmt: skip
 
     def at_best(self) -> tuple[Log, Array]:
-        """The log and the clock when the validation error was least, if that was looked at."""
+        """The log and the clock at the least validation error, or at the end."""
         if self.kept is None:
             return self.log, self.clock
         return self.log[: self.kept.lines], self.kept.clock
 
     def until(self, steps: float, joint: bool = False) -> tuple[Array, DualState]:
-        """The support rows that were left after that many steps, and the state with those alone."""
+        """The support rows after `steps` steps, and the state at that time."""
         n = self.clock.size
         support, log = self.log[self.log.times < steps].by_row()
         updates = (log.raised() if joint else log).updates(n)
@@ -194,7 +159,7 @@ class DualState:
         )  # fmt: skip
 
     def grown(self, old: Array, new: Array, multiclass: str) -> DualState:
-        """The state with problems for classes that have come up."""
+        """The state with problems for added classes."""
         if len(new) <= 2 or len(new) == len(old):
             return self
         places, signs, sources, total = moves(old, new, multiclass)

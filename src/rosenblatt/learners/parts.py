@@ -11,7 +11,7 @@ import numpy as np
 from rosenblatt.kernels import learn, measures
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.protocol import Array, Limits
+from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ NEVER = np.array([np.nan, np.nan, 0.0])  # a rule that never learns: no margin c
 
 
 class Part:
-    """The arrays of some problems that one kernel call trains together.
+    """The arrays of the problems that one kernel call trains together.
 
     ``W`` is a vector for a single problem; else (problems, features) for dense rows and (features,
     problems) for sparse ones. ``classes`` are its first class, or its negative and positive one.
 
-    The averaging sums are lazy: `deferred` holds walks, as examples, order, rates, scores and the
-    time when each began, until :meth:`settle` adds them.
+    The averaging sums are lazy: `deferred` holds walks, as (examples, order, etas, scores, clock
+    before it), until :meth:`settle` adds them.
     """
 
     clock_row = learn.CLOCK  # of the book
 
-    learner: Linear  # a proxy: memory in a cycle would stay until garbage is collected
+    learner: Linear  # a proxy: a reference cycle would keep memory until garbage collection
 
     def __init__(self, learner: Linear, classes: tuple[int, int], problems: int) -> None:
         self.learner, self.classes, self.problems = proxy(learner), classes, problems
@@ -56,12 +56,12 @@ class Part:
 
     @property
     def kernel(self) -> Any:
-        """What walks."""
+        """The kernel that walks."""
         return learn.walk_one if self.learner.kind == "one" else learn.walk_many
 
     @property
     def settling(self) -> Any:
-        """What adds walks to the averaging sums."""
+        """The kernel that adds walks to the averaging sums."""
         return learn.settle_one if self.learner.kind == "one" else learn.settle_many
 
     @property
@@ -75,18 +75,18 @@ class Part:
 
     # The walk
 
-    def room_for(self, visits: int) -> Array:
-        """Room for the scores of a walk."""
+    def score_buffer(self, visits: int) -> Array:
+        """An uninitialised array for the scores of a walk."""
         return np.empty((visits, self.problems), self.learner.dtype)
 
     def scores(self, seen: Array) -> Array:
-        """The scores (visits, problems) that a walk has left in its room."""
+        """The scores (visits, problems) in the buffer of a walk."""
         return seen
 
     def arguments(
         self, examples: Examples, order: Array, etas: Array, tally: Array, seen: Array
     ) -> tuple[Any, ...]:
-        """What the kernel takes; batch learners correct nothing on the way."""
+        """The arguments of the kernel; batch learners correct nothing during a walk."""
         learner = self.learner
         return (
             *examples.arrays, order, etas, self.W, learner.rates, self.book,
@@ -96,29 +96,32 @@ class Part:
     def settling_arguments(
         self, examples: Examples, order: Array, etas: Array, seen: Array
     ) -> tuple[Any, ...]:
-        """What the kernel takes that adds a walk to the averaging sums."""
+        """The arguments of the kernel that adds a walk to the averaging sums."""
         return (
             *examples.arrays, order, etas, seen, self.sums(), self.learner.rates, self.book,
-            self.learner.rule, tally_of(self.classes, Limits()), *self._scratch(),
+            self.learner.rule, self.tally(), *self._scratch(),
         )  # fmt: skip
 
+    def tally(self, limits: Limits = NO_LIMITS) -> Array:
+        """Limits and counts in the layout of the kernels."""
+        tally = tally_of(self.classes, limits)
+        tally[learn.JOINT] = self.learner.kind == "joint"
+        return tally
+
     def _scratch(self) -> tuple[Any, ...]:
-        """How many classes learn, with the memory they need for that."""
-        if self.learner.kind == "one":
-            return ()
-        way = learn.Joint if self.learner.kind == "joint" else learn.Each
-        return (way(np.empty((3, self.problems))),)
+        """Scratch memory of the kernels for several classes."""
+        return () if self.learner.kind == "one" else (np.empty((3, self.problems)),)
 
     def defer(
         self, examples: Examples, order: Array, etas: Array, seen: Array, time: float, end: int
     ) -> None:
-        """Keep a walk that ended after so many visits for the averaging sums."""
+        """Keep a walk that ended after `end` visits for the averaging sums."""
         rates = etas if etas.size == 1 else etas[:end]
         self.deferred.append((examples, order[:end], rates, seen[:end], time))
 
     @property
     def deferred_bytes(self) -> int:
-        """The bytes of all scores kept."""
+        """The bytes of the scores of deferred walks."""
         return sum(seen.nbytes for _, _, _, seen, _ in self.deferred)
 
     def settle(self) -> None:
@@ -131,7 +134,7 @@ class Part:
     def correct(
         self, examples: Examples, order: Array, coefficients: Array, eta: float, clock: float
     ) -> None:
-        """Add rows times their coefficients (rows, problems) and the rate, all at once."""
+        """Add rows times their coefficients (rows, problems) and the rate."""
         heap = np.zeros_like(self.W)
         wide = heap.reshape((self.problems, -1) if self.learner.dense else (-1, self.problems))
         learn.add_rows(examples.rows, order, coefficients, wide, self.learner.rates)
@@ -144,27 +147,28 @@ class Part:
 
     # Weights
 
-    def scored_by(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
-        """What :func:`scored` takes to score by the present weights or their average."""
+    def scorers(self, averaged: bool) -> Iterator[tuple[Any, tuple[Any, ...], Array, Array]]:
+        """The first arguments of :func:`scored`, for the current weights or their average."""
         yield self.kernel, self._scratch(), *self._now(averaged)
 
     def _now(self, averaged: bool) -> tuple[Array, Array]:
-        """The weights as they lie, and the biases; or the mean of both after each step."""
-        W, bias = self._without_room(self.W), self.book[learn.BIAS]
+        """The weights in their layout, and the biases; or the averages of both."""
+        W, bias = self._used(self.W), self.book[learn.BIAS]
         if not averaged:
             return W, bias
         key = len(W), self.clock
-        if self.mean is None or self.mean[0] != key:
-            self.mean = None  # its memory is free before another is made
-            self.mean = key, self._averaged(W, bias)
-        return self.mean[1]
+        found = self.mean  # other threads may score at the same time
+        if found is None or found[0] != key:
+            found = self.mean = None  # its memory is free before another is made
+            found = self.mean = key, self._averaged(W, bias)
+        return found[1]
 
     def _averaged(self, W: Array, bias: Array) -> tuple[Array, Array]:
         """The means of weights and biases over all steps, as new arrays."""
         self.settle()
         steps = max(self.clock, 1e-300)
-        sums, mean = self._without_room(self.sums()), np.empty_like(W)
-        # In blocks that stay in the cache: doubles of all weights of text are hundreds of MB.
+        sums, mean = self._used(self.sums()), np.empty_like(W)
+        # In blocks that fit the cache: all weights of a text model as doubles are hundreds of MB.
         step = max(1, _BLOCK * len(W) // max(1, W.size))
         for at in range(0, len(W), step):
             block = slice(at, at + step)
@@ -174,60 +178,60 @@ class Part:
     def present(self, averaged: bool = False) -> tuple[Array, Array]:
         """The weights (problems, features) and the biases, or the mean of both."""
         W, bias = self._now(averaged)
-        return self.shown(W), bias
+        return self.by_problem(W), bias
 
     def sums(self) -> Array:
-        """The averaging sums, as tall as the weights."""
+        """The averaging sums, in the shape of the weights."""
         if self.U.shape != self.W.shape:
-            self.U = taller(self.U, len(self.W), self.W.shape[1:], np.float64)
+            self.U = with_rows(self.U, len(self.W), self.W.shape[1:], np.float64)
         return self.U
 
-    def shown_sums(self) -> Array:
+    def sums_by_problem(self) -> Array:
         """The averaging sums (problems, features)."""
-        return self.shown(self.sums())
+        return self.by_problem(self.sums())
 
-    def shown(self, array: Array) -> Array:
-        """An array in the layout of ``W`` as (problems, features), without the room for more."""
-        array = self._without_room(array)
+    def by_problem(self, array: Array) -> Array:
+        """A view of an array in the layout of ``W`` as (problems, features)."""
+        array = self._used(array)
         return array[None] if array.ndim == 1 else array if self.learner.dense else array.T
 
-    def _without_room(self, array: Array) -> Array:
+    def _used(self, array: Array) -> Array:
         return array if self.learner.dense else array[: self.learner.n_features]
 
-    def forget(self) -> None:
-        """Let the average begin with the next step."""
+    def restart_average(self) -> None:
+        """Start the average at the next step."""
         self.U, self.mean = np.empty(0), None
         self.deferred.clear()
         self.book[learn.BIAS_SUM] = self.book[learn.CLOCK] = 0.0
 
     def reserve(self) -> None:
-        """Make room for the learner's features; new ones weigh nothing."""
+        """Add rows for new features of the learner, with zero weights."""
         needed = self.learner.n_features
         if needed > len(self.W):
-            # Zeros cost memory when touched: ample room saves copying as features turn up.
-            self.W = taller(self.W, max(needed, 2 * len(self.W)))
+            # Untouched zeros take no memory: doubling saves copies as features are added.
+            self.W = with_rows(self.W, max(needed, 2 * len(self.W)))
 
     def measured(self) -> tuple[Array, bool]:
-        """The weights, and whether they lie problem by problem."""
-        return self._without_room(self.W), self.learner.dense or self.W.ndim == 1
+        """The weights, and whether they are (problems, features)."""
+        return self._used(self.W), self.learner.dense or self.W.ndim == 1
 
     def mark(self) -> None:
-        """Remember the weights."""
+        """Store the weights."""
         self.before, self.before_bias = self.W.copy(), self.book[learn.BIAS].copy()
 
     def unmark(self) -> None:
-        """Forget the weights that were remembered."""
+        """Drop the stored weights."""
         self.before = self.before_bias = np.empty(0)
 
     def measure(self, padding: float) -> Array:
-        """The squared length of each problem's weights, and of their change (problems, 2).
+        """The squared norms of the weights and of their change since the last mark or measure.
 
-        The change is that since the last mark or measure. Problem by problem, so that the sums do
-        not depend on how parts divide them. The bias counts as the weight of the padding, b/c.
+        (problems, 2): one sum per problem, so that they do not depend on how problems are divided
+        into parts. The bias counts as the weight of the padding, b/c.
         """
         (W, by_problem), bias = self.measured(), self.book[learn.BIAS]
         if self.before.shape != W.shape:
-            self.before = taller(self.before[: len(W)], len(W))
+            self.before = with_rows(self.before[: len(W)], len(W))
         paddings = np.array([bias, bias - self.before_bias]) / (padding or 1.0)
         self.before_bias = bias.copy()
         found = np.zeros((2, self.problems))
@@ -238,23 +242,23 @@ class Part:
             measures.norms_and_changes(W, self.before, found)
         return (found + paddings * paddings).T
 
-    def missed(self, examples: Examples, rows: Array, enough: float) -> float:
-        """The weight of the rows that a single problem gets wrong, beyond `enough` not all."""
+    def misclassified(self, examples: Examples, rows: Array, enough: float) -> float:
+        """The weight of the rows misclassified by a single problem; may stop beyond `enough`."""
         bias, scratch = float(self.book[learn.BIAS, 0]), np.empty((1, 1), self.W.dtype)
-        if bias == 0.0 and not self.W.any():  # at the start: all scores are zero
+        if bias == 0.0 and not self.W.any():  # before learning all scores are zero
             return examples.weight_of(rows)
         _, codes, omega = examples.arrays
-        tally, quick = tally_of(self.classes, Limits()), examples.screened or examples.rows
+        tally, quick = self.tally(), examples.screened or examples.rows
         return float(
             measures.missed_by_one(quick, codes, omega, rows, self.W, bias, tally, enough, scratch)
         )
 
-    def kept(self) -> tuple[Array, Array]:
-        """What is kept beside the weights, and the numbers of a member of the family: nothing."""
+    def extra_state(self) -> tuple[Array, Array]:
+        """Cells and book of a member of the family (:class:`State`): empty."""
         return np.zeros((0, 0, 0)), np.zeros((0, 0))
 
     def restore(self, state: State, own: slice) -> None:
-        """Take up what a state holds of these problems; its arrays are copied."""
+        """Continue from the problems `own` of a state; its arrays are copied."""
         self.deferred.clear()
         self.mean = None
         self.W = self._laid_out(state.weights[own], self.W.dtype)
@@ -276,26 +280,26 @@ class Part:
 def scored(
     kernel: Any, scratch: tuple[Any, ...], W: Array, bias: Array, examples: Examples, order: Array
 ) -> Array:
-    """The scores (rows, problems) of rows: a walk that never learns."""
+    """The scores (rows, problems) of rows, by a walk that never learns."""
     seen, book = np.empty((len(order), bias.size), W.dtype), np.zeros((4, bias.size))
     book[learn.BIAS] = bias
-    tally = tally_of((0, 1), Limits())
+    tally = tally_of((0, 1))
     kernel(*examples.arrays, order, ONE, W, ONE_RATE, book, NEVER, tally, seen, *scratch)
     return seen
 
 
-def tally_of(classes: tuple[int, int], limits: Limits) -> Array:
-    """Limits and counts as the kernels keep them."""
+def tally_of(classes: tuple[int, int], limits: Limits = NO_LIMITS) -> Array:
+    """Limits and counts in the layout of the kernels."""
     tally = np.zeros(learn.TALLY, np.int64)
     tally[learn.ALLOWED], tally[learn.RUN], tally[learn.LONGEST] = limits
     tally[learn.NEGATIVE], tally[learn.POSITIVE] = classes
     return tally
 
 
-def taller(
+def with_rows(
     array: Array, rows: int, rest: tuple[int, ...] | None = None, dtype: Any = None
 ) -> Array:
-    """A copy of an array with room for more rows, which are zero."""
+    """A copy of an array with this number of rows; the new ones are zero."""
     grown = zeros((rows, *(array.shape[1:] if rest is None else rest)), dtype or array.dtype)
     if array.size:
         grown[: len(array)] = array

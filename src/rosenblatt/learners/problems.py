@@ -1,4 +1,4 @@
-"""How classes become problems of two sides each, and how their scores become classes again."""
+"""Binary problems from classes, and classes from the scores of binary problems."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ import numpy as np
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
 
-_CHUNK = 4096  # rows scored at a time when errors are counted
+_CHUNK = 4096  # rows scored at a time
 
 
 def module_of(array: Any) -> Any:
-    """The module that makes arrays of this kind: CuPy for those on a device, else NumPy."""
+    """The module of an array: CuPy if it is on a GPU, else NumPy."""
     name = type(array).__module__.partition(".")[0]
     return np if isinstance(array, np.ndarray) else sys.modules[name]
 
 
 @dataclass(frozen=True)
 class Problems:
-    """The problems that some classes pose, and when a row is corrected in them.
+    """The binary problems of some classes, and when a row is corrected in them.
 
-    Scores and truth may be arrays of NumPy or, both of them, of CuPy.
+    Scores and truth are both NumPy arrays or both CuPy arrays.
 
     Parameters
     ----------
     n_classes : int
     multiclass : {"ovr", "ovo", "joint", "labels"}
         With three classes or more: one problem per class against the rest, one per pair, or all
-        classes jointly. Or one per label, of which rows may have several: the truth of a row is
-        then a bool per label, else its class number.
+        classes jointly. Or multilabel, with one problem per label: the truth of a row is then a
+        bool per label, else its class number.
     thresholds : (float, float)
-        The largest margin that is still corrected, for y = -1 and y = +1.
+        The largest margin that is corrected, for y = -1 and y = +1.
     """
 
     n_classes: int
@@ -50,12 +50,12 @@ class Problems:
 
     @property
     def joint(self) -> bool:
-        """Whether an update corrects two classes at a time."""
+        """Whether all classes learn jointly: an update corrects two classes."""
         return self.multiclass == "joint" and self.n_classes > 2
 
     @cached_property
     def signs(self) -> Array:
-        """What each class is to each problem (classes, problems): -1, +1, or 0 if not part of it.
+        """The sign of each class in each problem (classes, problems): -1, +1, or 0 if not in it.
 
         >>> Problems(3, "ovo").signs
         array([[-1, -1,  0],
@@ -74,11 +74,11 @@ class Problems:
 
     @property
     def unit(self) -> float:
-        """What scores are measured in: the threshold, 1 if there is none."""
+        """The unit of scores: the threshold, or 1 if it is zero."""
         return max(self.thresholds) if max(self.thresholds) > 0 else 1.0
 
     def decide(self, scores: Array) -> Array:
-        """The class numbers, or labels, that (rows, problems) scores stand for."""
+        """The predicted class numbers, or labels, for scores (rows, problems)."""
         if self.multiclass == "labels":
             return scores > 0
         if self.n_classes <= 2:
@@ -88,21 +88,21 @@ class Problems:
         return scores.argmax(axis=1).astype(np.int32)
 
     def is_mistaken(self, scores: Array, truth: Array) -> Array:
-        """Which rows are predicted wrong."""
+        """Which rows are mispredicted."""
         return differ(self.decide(scores), truth)
 
     def is_wrong(self, scores: Array, truth: Array) -> Array:
-        """Which rows are on the wrong side; for two classes the notes' set ``y·s <= 0``."""
+        """Which rows are misclassified; with two classes those with ``y·s <= 0``."""
         if self.n_classes <= 2 or self.multiclass == "labels":
             return cast(Array, (self.sides(truth) * scores <= 0).any(axis=1))
         return self.is_mistaken(scores, truth)
 
     def is_corrected(self, scores: Array, truth: Array) -> Array:
-        """Which rows with these scores would be corrected in any problem."""
+        """Which rows with these scores are corrected in any problem."""
         return (self.directions(scores, truth) != 0).any(axis=1)
 
     def sides(self, truth: Array) -> Array:
-        """What each row is to each problem (rows, problems): -1, +1 or 0."""
+        """The sign of each row in each problem (rows, problems): -1, +1 or 0."""
         if self.multiclass == "labels":
             return 2 * truth.astype(np.int8) - 1
         return cast(Array, module_of(truth).asarray(self.signs)[truth])
@@ -128,7 +128,7 @@ class Problems:
         return found
 
     def updates_of(self, directions: Array, weights: Array) -> int:
-        """The updates that a batch of corrections stands for: one per copy of a row."""
+        """The number of updates of a batch of corrections: one per copy of a row."""
         if self.joint:
             return int((directions > 0).sum())
         copies = np.maximum(1, np.ceil(weights)).astype(np.int64)
@@ -136,7 +136,7 @@ class Problems:
 
 
 def differ(predictions: Array, truth: Array) -> Array:
-    """Which rows are not predicted as they are."""
+    """Which predictions differ from the truth."""
     wrong = predictions != truth
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 
@@ -144,7 +144,7 @@ def differ(predictions: Array, truth: Array) -> Array:
 def rows_of_pairs(
     pairs: Iterable[tuple[int, int]], codes: Array, order: Array, etas: Array
 ) -> list[tuple[Array, Array]]:
-    """Which rows each pair of classes visits, those of its classes, and with what rates.
+    """The rows of an order that belong to each pair of classes, and their learning rates.
 
     >>> order, etas = np.array([3, 0, 2, 1]), np.ones(1)
     >>> own = rows_of_pairs([(0, 1), (1, 2)], np.array([0, 2, 1, 1]), order, etas)
@@ -159,19 +159,19 @@ def rows_of_pairs(
 
 
 class CountedByScores:
-    """The counts of a learner, by the scores of rows."""
+    """Error counts of a learner, computed from scores."""
 
     problems: Problems
 
     def _scorer(self, examples: Examples, averaged: bool = False) -> Callable[[Array], Array]:
-        """What makes (rows, problems) scores with the present weights or their average."""
+        """A function that scores rows by the current weights or their average."""
         raise NotImplementedError
 
     def _weight_where(
         self, test: Callable[..., Any], examples: Examples, rows: Array, enough: float = math.inf,
         averaged: bool = False,
     ) -> float:  # fmt: skip
-        """The weight of the rows whose scores and truth pass a test; beyond `enough` not of all."""
+        """The weight of the rows whose (scores, truth) pass a test; may stop beyond `enough`."""
         total, scores = 0.0, self._scorer(examples, averaged)
         for start in range(0, len(rows), _CHUNK):
             chunk = rows[start : start + _CHUNK]
@@ -182,9 +182,9 @@ class CountedByScores:
         return total
 
     def error(self, examples: Examples, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong.
+        """The share of the rows, by weight, whose class is mispredicted.
 
-        Of several labels: one minus the F1 of all labels of all rows together (micro F1).
+        In multilabel problems one minus the micro F1.
         """
         if self.problems.multiclass == "labels":
             truth, weights = examples.truth_of(rows), examples.weights_of(rows)
@@ -195,22 +195,22 @@ class CountedByScores:
         return wrong / examples.weight_of(rows)
 
     def misclassified(self, examples: Examples, rows: Array, enough: float = math.inf) -> float:
-        """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
+        """The weight of the misclassified rows; counting may stop beyond `enough`."""
         return self._weight_where(self.problems.is_wrong, examples, rows, enough)
 
     def is_separating(self, examples: Examples, rows: Array) -> bool:
-        """Whether none of the rows would be corrected."""
+        """Whether no row would be corrected."""
         return self._weight_where(self.problems.is_corrected, examples, rows, 0.0) == 0.0
 
     def row_updates(
         self, examples: Examples, order: Array, etas: Array, epochs: int
     ) -> Array | None:
-        """How often each row is corrected in the epochs to come, where that can be told."""
+        """How often each row is corrected in the next epochs, or None if that is not known."""
         return None
 
 
 class Moves(NamedTuple):
-    """Where the weight vectors of some classes go when there are more: new place, sign, source."""
+    """How weight vectors move when classes are added: new index, sign, old index."""
 
     places: list[int]
     signs: Array
@@ -219,10 +219,10 @@ class Moves(NamedTuple):
 
 
 def moves(old: Array, new: Array, multiclass: str) -> Moves:
-    """How weight vectors move when classes come up.
+    """How weight vectors move when classes are added.
 
-    The line between two classes becomes a vector for each: minus itself for the first, itself for
-    the second, which is where each would stand after the same corrections.
+    The single vector of two classes becomes one vector per class: its negative for the first, and
+    itself for the second, which is what each would be after the same corrections.
 
     >>> moves(np.array(["a", "c"]), np.array(["a", "b", "c"]), "ovr").places
     [0, 2]
@@ -244,8 +244,8 @@ def moves(old: Array, new: Array, multiclass: str) -> Moves:
 def votes(scores: Array, problems: Problems) -> Array:
     """Votes per class from the scores of all pairs, plus a tie-break from the summed scores.
 
-    The tie-break lies in (-1/3, 1/3), so that it never outweighs a vote. Sums are taken in the unit
-    of the scores: else very large or small ones would all be the same beside 1.
+    The tie-break lies in (-1/3, 1/3), so that it never outweighs a vote. Sums are divided by the
+    unit of the scores: next to 1, very large or small sums would all give the same tie-break.
 
     >>> votes(np.array([[1.0, -2.0, 3.0]]), Problems(3, "ovo")).round(2)
     array([[1.17, 0.78, 1.17]])
@@ -263,7 +263,7 @@ def votes(scores: Array, problems: Problems) -> Array:
 
 
 def n_problems(n_classes: int, multiclass: str) -> int:
-    """How many weight vectors a number of classes needs, or of labels of which rows have several.
+    """The number of weight vectors for a number of classes, or of labels.
 
     >>> n_problems(2, "ovr"), n_problems(4, "ovr"), n_problems(4, "ovo"), n_problems(2, "labels")
     (1, 4, 6, 2)

@@ -1,4 +1,4 @@
-"""What a loop over epochs asks of a learner."""
+"""The interface between the loop over epochs and a learner."""
 
 from __future__ import annotations
 
@@ -30,25 +30,28 @@ class Limits(NamedTuple):
     longest: int = UNLIMITED
 
 
+NO_LIMITS = Limits()
+
+
 class Tally(NamedTuple):
-    """What came of a walk.
+    """The result of a walk.
 
     Attributes
     ----------
     visits : int
-        The rows visited: all of the order, unless a limit was met.
+        The number of rows visited: all of the order, unless a limit was reached.
     weight : float
-        Their weights added up.
+        The sum of their weights.
     updates : int
-        Corrections, all problems together.
+        The updates of all problems.
     updated_rows : int
-        Rows at which anything was corrected.
+        The rows that were corrected in any problem.
     mistakes : float
-        Wrong predictions, each made before its label was used; NaN if none were made.
+        Wrong predictions, each made before learning from the row; NaN if they were not counted.
     run : int
         Right answers in a row at the end.
     predictions : array of int or None
-        The class numbers predicted, where they were asked for.
+        The predicted class numbers, if they were computed.
     """
 
     visits: int
@@ -61,28 +64,28 @@ class Tally(NamedTuple):
 
 
 class Learner(Protocol):
-    """A learner of some rows; `examples` are rows with class numbers and weights in its layout."""
+    """A learner; `examples` are rows with class numbers and weights in its layout."""
 
     batch: bool
-    """Whether a walk corrects all its mistakes together at its end, so that it is not divided."""
+    """Whether a walk corrects all mistakes together at its end, so that it cannot be split."""
 
     def walk(self, examples: Any, order: Array, etas: Array, limits: Limits) -> Tally:
         """Visit the rows in this order and learn from each; `etas` are the learning rates."""
 
     def mark(self) -> None:
-        """Remember the weights; :meth:`measure` tells how far they have moved since."""
+        """Store the weights, for :meth:`measure`."""
 
     def measure(self) -> tuple[float, float]:
         """The length of all weights, and of their change since the last measure or mark."""
 
     def snapshot(self, averaged: bool = False) -> Any:
-        """A copy of the present weights, or of their average, to be kept."""
+        """A copy of the current weights, or of their average."""
 
     def is_at(self, snapshot: Any) -> bool:
-        """Whether the present weights equal those of a snapshot."""
+        """Whether the current weights equal those of a snapshot."""
 
     def error(self, examples: Any, rows: Array, averaged: bool = False) -> float:
-        """The share of the rows, by weight, whose class is predicted wrong."""
+        """The share of the rows, by weight, whose class is mispredicted."""
 
     def misclassified(self, examples: Any, rows: Array, enough: float) -> float:
         """The weight of the rows on the wrong side; counting may stop beyond `enough`."""
@@ -91,7 +94,7 @@ class Learner(Protocol):
         """Whether none of the rows would be corrected."""
 
     def row_updates(self, examples: Any, order: Array, etas: Array, epochs: int) -> Array | None:
-        """How often each row is corrected in the epochs to come, where that can be told."""
+        """How often each row is corrected in the next epochs, or None if that is not known."""
 
     def restart_average(self) -> None:
-        """Let the average begin with the next step."""
+        """Start the average at the next step."""

@@ -1,10 +1,9 @@
-"""Learning rates of features by how rare they are."""
+"""Learning rates of features by inverse document frequency (IDF)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt.kernels.packing import Rarity
 from rosenblatt.kernels.rows import Csr, Dense, Packed
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import Array
@@ -12,11 +11,38 @@ from rosenblatt.learners.protocol import Array
 SAMPLE = 4096  # rows that the frequencies are taken from
 
 
+class Rarity:
+    """IDF scales of features.
+
+    A feature that occurs in d of n rows has the scale ``log((2 + n) / (1 + d))``, one that never
+    occurs ``log(2 + n)``, all times the constant that gives the rows a mean squared length of 1.
+    Learning from scaled rows, with the scales multiplied into the weights afterwards, is learning
+    with a rate per feature, the square of its scale: neither the rows nor the model need scales.
+
+    Parameters
+    ----------
+    scales : float32 array
+        The scale of each feature that occurred.
+    rest : float
+        The scale of all other features.
+    """
+
+    def __init__(self, scales: Array, rest: float) -> None:
+        self.scales, self.rest = scales, rest
+        self._with_rest = np.append(scales, np.float32(rest))
+
+    @property
+    def rates(self) -> Array:
+        """The learning rate of each feature, the last for all further features."""
+        return self._with_rest * self._with_rest
+
+    def of_places(self, places: Array) -> Array:
+        """The scales of some features."""
+        return self._with_rest[np.minimum(places, np.uint32(len(self.scales)))]
+
+
 def idf_rates(examples: Examples) -> Array:
     """The squares of inverse document frequencies in the first 4,096 rows.
-
-    To learn with them is to learn from idf-weighted rows, and to multiply the weights by the idf
-    afterwards (:class:`rosenblatt.kernels.packing.Rarity`).
 
     >>> from rosenblatt.learners.examples import examples_of
     >>> idf_rates(examples_of(np.array([[1.0, 1.0], [1.0, 0.0]]), [0, 1])).round(2)
@@ -26,30 +52,36 @@ def idf_rates(examples: Examples) -> Array:
 
 
 def rarity_of(rows: Dense | Csr | Packed, n: int, n_features: int) -> Rarity:
-    """The scales of features by their frequencies in the first rows."""
+    """The scales of features by their frequencies in the first 4,096 of n rows."""
     n = min(n, SAMPLE)
     if isinstance(rows, Packed):
-        near, far, rest = map(int, rows.pointers[n])
-        return Rarity.of(
-            Packed(
-                rows.near[:near], rows.far[:far], rows.columns[:rest], rows.values[:rest],
-                rows.bases[:n], rows.pointers[: n + 1],
-            )
-        )  # fmt: skip
+        return rarity_by(*packed_frequencies(rows, n), n)
     if isinstance(rows, Dense):
         X = rows.X[:n]
-        frequencies, squares = np.count_nonzero(X, axis=0), (X.astype(np.float64) ** 2).sum(axis=0)
-    else:
-        end = int(rows.pointers[n])
-        columns, values = rows.columns[:end], rows.data[:end].astype(np.float64)
-        frequencies = np.bincount(columns[values != 0], minlength=n_features)
-        squares = np.bincount(columns, weights=values**2, minlength=n_features)
-    return rarity_by(frequencies, squares, n)
+        return rarity_by(np.count_nonzero(X, axis=0), (X.astype(np.float64) ** 2).sum(axis=0), n)
+    end = int(rows.pointers[n])
+    columns, values = rows.columns[:end], rows.data[:end].astype(np.float64)
+    frequencies = np.bincount(columns[values != 0], minlength=n_features)
+    return rarity_by(frequencies, np.bincount(columns, values**2, n_features), n)
+
+
+def packed_frequencies(rows: Packed, n: int, count: int = 0) -> tuple[Array, Array]:
+    """In how many of the first n packed rows each feature occurs, and its sum of squares.
+
+    For all features that occur, and at least `count`.
+    """
+    near, far, rest = (int(end) for end in rows.pointers[n])
+    ends = rows.pointers[: n + 1].astype(np.int64)
+    sizes, bases = ends[1:] - ends[:-1], rows.bases[:n].astype(np.float64)
+    shared = [np.repeat(bases, sizes[:, 0]), np.repeat(bases, sizes[:, 1])]
+    squares = np.concatenate([*shared, rows.values[:rest].astype(np.float64)]) ** 2
+    places = np.concatenate([rows.near[:near], rows.far[:far], rows.columns[:rest]])
+    return np.bincount(places, minlength=count), np.bincount(places, squares, count)
 
 
 def rarity_by(frequencies: Array, squares: Array, n: int) -> Rarity:
-    """The scales of features by the rows, of n, that have them, and their sums of squares."""
-    logs = np.log((2 + n) / (1 + frequencies))
+    """The scales of features by the number of rows, of n, that have them, and sums of squares."""
+    logs = np.log((2 + n) / np.arange(1, frequencies.max(initial=0) + 2))[frequencies]
     total = float((squares * logs**2).sum())
     unit = 1.0 / np.sqrt(total / n) if total > 0 else 1.0
     return Rarity((unit * logs).astype(np.float32), float(np.float32(unit * np.log(2 + n))))

@@ -1,4 +1,4 @@
-"""One look at all rows before training: are they finite, which are equal, and a copy in 8 bits."""
+"""One pass over all rows before training: are they finite, their keys, lengths and 8-bit copies."""
 
 from __future__ import annotations
 
@@ -10,32 +10,30 @@ import numpy as np
 from rosenblatt.kernels import row_keys, screen
 from rosenblatt.kernels._memory import zeros
 from rosenblatt.kernels.rows import Csr, Dense, Screened
-from rosenblatt.learners.examples import Examples, key_multipliers
+from rosenblatt.learners.examples import Examples, key_multipliers, row_words
 from rosenblatt.learners.protocol import Array
 
-_WORTH_A_THREAD = 1 << 20  # stored numbers for each thread
-# Of a copy in 8 bits: rows shorter than this are as quick to read themselves, and so are all rows
-# if they fit into the caches.
-_WORTH_A_COPY = 128
+_BLOCK = 1 << 20  # numbers that a thread looks at, again and again, while they are in the cache
+# 8-bit copies: rows shorter than this, or that fit into the caches, are as quick to read.
+_LEAST_FEATURES = 128
 _LARGE = 16 << 20  # bytes
-# A copy is made in the time of an epoch or less, and saves half of each.
-_VISITS = 3.0
+_VISITS = 3.0  # a copy takes the time of an epoch or less, and saves half of each
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a look at all rows found.
+    """The result of a pass over all rows.
 
     Attributes
     ----------
     is_finite : bool
         Whether no number is NaN or infinite; if one is, the rest is not to be used.
     keys : array or None
-        A number for each row that tells rows apart, if asked for.
+        The hash key of each row, if asked for.
     screened : Screened or None
-        The rows with a copy in 8 bits, if asked for.
+        The rows with 8-bit copies, if asked for.
     squares : array or None
-        The squared lengths of dense rows, if asked for.
+        The squared length of each row, if asked for.
     """
 
     is_finite: bool
@@ -61,48 +59,63 @@ def survey(
     >>> found.is_finite, found.screened.small.tolist()
     (True, [[127, 0], [0, 127]])
     """
-    rows = examples.rows
-    assert isinstance(rows, Dense | Csr), "rows are told apart before they are packed"
-    values = rows.X if isinstance(rows, Dense) else rows.data
-    word = np.dtype(f"u{values.itemsize}")
-    n, words = len(examples), values.reshape(-1).view(word)
-    multipliers = key_multipliers(examples.n_features, word)[0] if keys else np.empty(0, word)
-    found = np.empty(n if keys else 0, word)
-    lengths = np.empty(n if squares and isinstance(rows, Dense) else 0)
+    rows, n = examples.rows, len(examples)
+    assert isinstance(rows, Dense | Csr), "packed rows are not surveyed"
+    values, word = rows.X if isinstance(rows, Dense) else rows.data, examples.word
+    found, tops = np.empty((2, n), word)
+    lengths = np.empty(n) if squares else None
     screened = _room_for_copies(rows) if copies and isinstance(rows, Dense) else None
 
+    if keys or screened:
+        words, multipliers = row_words(rows, word), key_multipliers(examples.n_features, word)[0]
+
     def look(first: int, last: int) -> bool:
-        if isinstance(rows, Csr):
-            part = values[int(rows.pointers[first]) : int(rows.pointers[last])]
-            if keys:
-                chosen, out = np.arange(first, last, dtype=np.uint64), found[first:last]
-                tops = np.empty(last - first, word)
-                row_keys.keys(rows._replace(data=words), chosen, multipliers, out, tops)
-            return bool(np.isfinite(part).all())
-        peak = np.empty(1, values.dtype)
-        small, errors = (screened.small, screened.errors) if screened else _NO_COPIES
-        return bool(
-            screen.dense_survey(
-                rows.X, words, first, last, multipliers, found, lengths, small, errors, peak,
-                peak.view(word),
-            )
-        )  # fmt: skip
+        own = slice(first, last)
+        if keys or screened:
+            chosen = np.arange(first, last, dtype=np.uint64)
+            row_keys.keys(words, chosen, multipliers, found[own], tops[own])
+            numbers = (tops[own] >> word.type(1)).view(values.dtype)
+        else:
+            numbers = _numbers(rows, first, last)
+        if not np.isfinite(numbers).all():
+            return False
+        if lengths is not None:
+            lengths[own] = _squared_lengths(rows, first, last)
+        if screened:
+            screen.copy_rows(values[own], numbers, screened.small[own], screened.errors[own])
+        return True
 
-    shares = max(1, min(threads, values.size // _WORTH_A_THREAD, n))
-    bounds = np.linspace(0, n, shares + 1).astype(int).tolist()
-    if shares == 1:
-        finite = look(0, n)
+    blocks = max(1, min(n, values.size // _BLOCK))
+    bounds = np.linspace(0, n, blocks + 1).astype(int).tolist()
+    if threads == 1 or blocks == 1:
+        finite = all(map(look, bounds[:-1], bounds[1:]))
     else:
-        with ThreadPoolExecutor(shares) as pool:
-            finite = all(list(pool.map(look, bounds[:-1], bounds[1:])))
-    return Survey(finite, found if keys else None, screened, lengths if lengths.size else None)
+        with ThreadPoolExecutor(threads) as pool:
+            finite = all(pool.map(look, bounds[:-1], bounds[1:]))
+    return Survey(finite, found if keys else None, screened, lengths)
 
 
-_NO_COPIES = np.empty((0, 0), np.int8), np.empty((0, 2))
+def _numbers(rows: Dense | Csr, first: int, last: int) -> Array:
+    """The numbers of some rows."""
+    if isinstance(rows, Dense):
+        return rows.X[first:last]
+    return rows.data[int(rows.pointers[first]) : int(rows.pointers[last])]
+
+
+def _squared_lengths(rows: Dense | Csr, first: int, last: int) -> Array:
+    numbers = _numbers(rows, first, last)
+    if isinstance(rows, Dense):
+        return np.einsum("ij,ij->i", numbers, numbers)
+    starts, ends = rows.pointers[first:last], rows.pointers[first + 1 : last + 1]
+    squares, filled = np.zeros(last - first), ends > starts
+    if numbers.size:
+        places = (starts[filled] - rows.pointers[first]).astype(np.intp)
+        squares[filled] = np.add.reduceat(numbers * numbers, places)
+    return squares
 
 
 def _room_for_copies(rows: Dense) -> Screened | None:
-    """Room for a copy of the rows in 8 bits; None where there is no memory for it."""
+    """Memory for 8-bit copies of the rows, or None if there is not enough."""
     try:
         return Screened(rows.X, zeros(rows.X.shape, np.int8), np.empty((len(rows.X), 2)))
     except (MemoryError, OSError):
@@ -110,17 +123,11 @@ def _room_for_copies(rows: Dense) -> Screened | None:
 
 
 def is_worth_a_copy(examples: Examples, epochs: int, visits: float = 1.0) -> bool:
-    """Whether a copy of the rows in 8 bits saves more time than it takes.
+    """Whether 8-bit copies of the rows save more time than they take.
 
-    Parameters
-    ----------
-    examples : Examples
-    epochs : int
-        The most epochs that may come.
-    visits : float
-        How often an epoch visits each row.
+    `epochs` is the largest number of epochs, and `visits` how often an epoch visits each row.
     """
     rows = examples.rows
-    if not isinstance(rows, Dense) or rows.X.shape[1] < _WORTH_A_COPY:
+    if not isinstance(rows, Dense) or rows.X.shape[1] < _LEAST_FEATURES:
         return False
     return rows.X.nbytes >= _LARGE and epochs * visits >= _VISITS

@@ -1,4 +1,4 @@
-"""Scores of new rows by the updates of a log: of the last weights, of their average, or by vote."""
+"""Scores of new rows by the last weights of a log, by their average, or by vote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def coefficients(log: Log, clock: Array, keep: str, n_support: int) -> Array:
 
 
 def votes(K: Array, log: Log, clock: Array, joint: bool) -> Array:
-    """The votes (rows, problems) of all weights that there were, by the entries (rows, support)."""
+    """The votes (rows, problems) of all weights of a run; ``K`` is (rows, support)."""
     found, out = np.column_stack([log.taus, log.times]), np.empty((len(K), clock.size))
     if joint:
         scratch = np.empty(clock.size)
@@ -45,11 +45,11 @@ def scores_by(
     vote: Callable[..., Any] = votes,
     xp: Any = np,
 ) -> Any:
-    """The scores (n, problems) of rows whose kernel with the support rows `entries` makes.
+    """The scores (n, problems) of rows; `entries(slice)` is their kernel with the support rows.
 
-    One product with the support rows, whatever is kept: all the weight vectors that vote are prefix
-    sums of the same terms. If learned jointly, each weight matrix votes for one of the classes.
-    Arrays of a device have another module `xp`, and another function to `vote` by.
+    The kernel is computed once, whatever is kept: all weight vectors that vote are prefix sums of
+    the same terms. With joint learning each weight matrix votes for one class. For arrays on a GPU,
+    `xp` is their module, and `vote` replaces :func:`votes`.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def scores_by(
     out = xp.zeros((n, clock.size)) - (keep == "vote")
     if n_support == 0:
         return out
-    if keep == "vote":  # the kernels want the updates of each problem together, or one by one
+    if keep == "vote":  # the kernels expect updates by problem, or in the order of time
         log = log.in_copies() if joint else log[np.argsort(log.problems, kind="stable")]
     else:
         weights = xp.asarray(coefficients(log, clock, keep, n_support).T)

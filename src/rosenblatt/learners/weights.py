@@ -1,4 +1,4 @@
-"""What a linear learner has learned, as plain arrays."""
+"""The state of a linear learner, as plain arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """What a linear learner has learned, as plain arrays.
+    """The state of a linear learner, as plain arrays.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class State:
     clock : array (problems,)
         Weighted steps of the average so far.
     before : Weights or None
-        The weights at the start of the epoch under way.
+        The weights at the start of the current epoch.
     cells : array (problems, ...)
-        What a member of the family keeps beside the weights, such as variances; else empty.
+        What a member of the family has beside the weights, such as variances; else empty.
     book : array (13, problems)
         The numbers of such a member, see :mod:`rosenblatt.kernels.family_cells`; else empty.
     """
@@ -49,7 +49,7 @@ class State:
     def zero(
         cls, problems: int, features: int, dtype: Any = np.float64, averaging: bool = False
     ) -> State:
-        """Nothing learned yet.
+        """The state before learning.
 
         >>> State.zero(1, 2).weights
         array([[0., 0.]])

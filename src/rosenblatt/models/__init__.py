@@ -1,4 +1,4 @@
-"""What training from files gives: a classifier with its way from raw rows to features."""
+"""Models of raw rows: the results of training on files, and their files."""
 
 from rosenblatt._lazy import lazily
 

@@ -237,10 +237,7 @@ def _minimized(
     for _ in range(_STEPS):
         gradient, hessian = derivatives(at)
         damping = 1e-9 * float(np.trace(hessian)) + _TINY
-        (a, b), (_, d) = hessian + damping * np.eye(2)
-        # Two equations by hand: BLAS is not loaded for this.
-        step = np.array([d * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]])
-        step /= a * d - b * b
+        step = np.linalg.solve(hessian + damping * np.eye(2), gradient)
         before, size = loss(at), 1.0
         while not (np.all(np.abs(at - size * step) <= limits) and loss(at - size * step) <= before):
             size /= 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -17,7 +19,7 @@ _SHRINK = 0.7  # of the weights are kept in each step of pruning
 
 
 @dataclass(frozen=True)
-class Size:
+class Compressed:
     """A compressed model, the bytes of its file, and its accuracy; NaN without rows."""
 
     model: Model
@@ -36,7 +38,7 @@ def compress(
     size: float | None = None,
     loss: float | None = None,
     rows: Source | None = None,
-) -> list[Size]:
+) -> list[Compressed]:
     """Smaller and smaller forms of a model; the last is the one that was asked for.
 
     First the training state is dropped and columns are sorted, which loses nothing. Then weights
@@ -58,69 +60,68 @@ def compress(
     if loss is not None and rows is None:
         raise OptionError("loss needs rows to measure it on (--valid FILE)")
     test = _Test(model, rows) if rows is not None else None
-    forms = [_form(model, test)]
+    forms = [_measured(model, test)]
     lossless = model.sparsified()
     order = np.argsort(lossless.columns, kind="stable")
     columns, weights = lossless.columns[order], lossless.weights[order]
     lossless = replace(lossless, columns=columns, weights=weights)
     for precision in PRECISIONS[PRECISIONS.index(model.precision) :]:
         weights = rounded(lossless.weights, precision)
-        forms.append(_form(replace(lossless, weights=weights, precision=precision), test))
+        forms.append(_measured(replace(lossless, weights=weights, precision=precision), test))
         if size is not None and forms[-1].bytes <= size:
             return forms
+    if size is None and (loss is None or test is None):
+        return forms
+    pruned = _Pruner(forms[-1].model, _importance(model, lossless, test))
     if size is not None:
-        return forms + _fitting(forms[-1].model, _importance(model, lossless, test), size, test)
-    if loss is not None and test is not None:
-        return _until_lost(forms, _importance(model, lossless, test), loss, test)
-    return forms
-
-
-def _form(model: Model, test: _Test | None) -> Size:
-    return Size(model, file_size(model), math.nan if test is None else test.accuracy(model))
-
-
-def _fitting(model: Model, importance: Array, size: float, test: _Test | None) -> list[Size]:
-    """The largest form that is small enough, found by halving the range, and steps towards it."""
-    ranks = np.sort(importance[model.weights != 0])[::-1]
-    low, high = 0, len(ranks)
-    least = file_size(_pruned(model, importance, ranks, 0))
-    if least > size:
-        raise OptionError(f"without any weights the model still takes {least:,} bytes")
-    while high - low > max(1, len(ranks) // 1000):
-        middle = (low + high) // 2
-        if file_size(_pruned(model, importance, ranks, middle)) <= size:
-            low = middle
-        else:
-            high = middle
-    steps, count = [], len(ranks)
-    while (count := int(count * _SHRINK)) > low:
-        steps.append(count)
-    return [_form(_pruned(model, importance, ranks, count), test) for count in [*steps, low]]
-
-
-def _until_lost(forms: list[Size], importance: Array, loss: float, test: _Test) -> list[Size]:
-    """The forms that lose no more than `loss`, the smallest last."""
+        most = pruned.largest(size)
+        return forms + [_measured(pruned(count), test) for count in (*pruned.counts(most), most)]
+    assert loss is not None
     enough = forms[0].accuracy - loss
     kept = [form for form in forms if form.accuracy >= enough]
-    if kept[-1] is not forms[-1]:
-        return kept
-    model = forms[-1].model
-    ranks = np.sort(importance[model.weights != 0])[::-1]
-    count = len(ranks)
-    while (count := int(count * _SHRINK)) > 0:
-        form = _form(_pruned(model, importance, ranks, count), test)
-        if form.accuracy < enough:
-            break
-        kept.append(form)
+    if kept[-1] is forms[-1]:
+        smaller = (_measured(pruned(count), test) for count in pruned.counts())
+        kept += takewhile(lambda form: form.accuracy >= enough, smaller)
     return kept
 
 
-def _pruned(model: Model, importance: Array, ranks: Array, count: int) -> Model:
-    """The model with its `count` most important weights."""
-    least = math.inf if count == 0 else ranks[count - 1]
-    weights = np.where(importance >= least, model.weights, np.float32(0))
-    # Rounded again, as the largest weight, which sets the scale, may be pruned.
-    return replace(model, weights=rounded(weights, model.precision)).sparsified()
+def _measured(model: Model, test: _Test | None) -> Compressed:
+    return Compressed(model, file_size(model), math.nan if test is None else test.accuracy(model))
+
+
+class _Pruner:
+    """A model with a given number of its most important weights."""
+
+    def __init__(self, model: Model, importance: Array) -> None:
+        self.model, self.importance = model, importance
+        self.ranks = np.sort(importance[model.weights != 0])[::-1]
+
+    def __call__(self, count: int) -> Model:
+        least = math.inf if count == 0 else self.ranks[count - 1]
+        weights = np.where(self.importance >= least, self.model.weights, np.float32(0))
+        # Rounded again, as the largest weight, which sets the scale, may be pruned.
+        weights = rounded(weights, self.model.precision)
+        return replace(self.model, weights=weights).sparsified()
+
+    def counts(self, end: int = 0) -> Iterator[int]:
+        """Smaller and smaller numbers of weights, down to `end`."""
+        count = len(self.ranks)
+        while (count := int(count * _SHRINK)) > end:
+            yield count
+
+    def largest(self, size: float) -> int:
+        """The largest number of weights in a file of `size` bytes, about, by bisection."""
+        low, high = 0, len(self.ranks)
+        least = file_size(self(0))
+        if least > size:
+            raise OptionError(f"without any weights the model still takes {least:,} bytes")
+        while high - low > max(1, len(self.ranks) // 1000):
+            middle = (low + high) // 2
+            if file_size(self(middle)) <= size:
+                low = middle
+            else:
+                high = middle
+        return low
 
 
 def _importance(model: Model, small: Model, test: _Test | None) -> Array:

@@ -106,14 +106,7 @@ def reporting_damage(name: str) -> Iterator[None]:
         yield
     except (DataError, ModelFormatError):
         raise
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except tensorfile.CONTENT_ERRORS as error:
         raise ModelFormatError(f"{name} is damaged: {error}") from None
 
 

@@ -41,11 +41,7 @@ def size_of(arrays: Arrays) -> int:
 
 
 def pack(name: str, array: Array, base: Array | None = None) -> Arrays:
-    """The smallest form of an array.
-
-    >>> sorted(pack("w", np.array([0, 0, 1.5] + [0] * 99, np.float32)))
-    ['w.places', 'w.values']
-    """
+    """The smallest form of an array."""
     forms = [{name: array}]
     if array.size:
         differs = _differs(array, base)
@@ -169,7 +165,7 @@ def pack_columns(columns: Array, bits: int) -> Arrays:
     whole = columns.astype(np.int64)
     if len(whole) == 0 or not np.all(np.diff(whole) > 0):
         return {"columns": columns}
-    forms = [{"columns": columns}, {"columns.gaps": _as_bytes(np.diff(whole, prepend=-1) - 1)}]
+    forms = [{"columns": columns}, {"columns.gaps": _to_leb128(np.diff(whole, prepend=-1) - 1)}]
     if 1 << max(0, bits - 3) < columns.nbytes:
         flags = np.zeros(max(8, 1 << bits), dtype=bool)
         flags[whole] = True
@@ -186,7 +182,7 @@ def unpack_columns(arrays: Arrays, bits: int) -> Array:
     elif "columns.gaps" in arrays:
         gaps = arrays["columns.gaps"]
         expect("columns.gaps", gaps, np.uint8, (len(gaps),))
-        columns = np.cumsum(_from_bytes(gaps) + 1) - 1
+        columns = np.cumsum(_from_leb128(gaps) + 1) - 1
     else:
         columns = arrays["columns"]
         expect("columns", columns, np.uint32, (len(columns),))
@@ -198,7 +194,7 @@ def unpack_columns(arrays: Arrays, bits: int) -> Array:
     return columns.astype(np.uint32, copy=False)
 
 
-def _as_bytes(numbers: Array) -> Array:
+def _to_leb128(numbers: Array) -> Array:
     """Integers as LEB128: seven bits per byte, lowest first; the highest bit means more."""
     lengths = np.searchsorted(1 << 7 * np.arange(1, 5), numbers, side="right") + 1
     starts = np.cumsum(lengths) - lengths
@@ -210,7 +206,7 @@ def _as_bytes(numbers: Array) -> Array:
     return made
 
 
-def _from_bytes(coded: Array) -> Array:
+def _from_leb128(coded: Array) -> Array:
     ends = np.flatnonzero(coded < 128)
     if len(coded) and (len(ends) == 0 or ends[-1] != len(coded) - 1):
         raise ValueError("columns.gaps end within a number")
@@ -226,12 +222,7 @@ def _from_bytes(coded: Array) -> Array:
 
 
 def pack_weights(weights: Array, precision: str) -> Arrays:
-    """Weights in float16 or int8, in their smallest form.
-
-    >>> weights = np.array([[2.0], [-0.5], [0.0]], np.float32)
-    >>> unpack_weights(pack_weights(weights, "int8"), weights.shape).ravel().round(3)
-    array([ 2.   , -0.508,  0.   ], dtype=float32)
-    """
+    """Weights in float16 or int8, in their smallest form."""
     scale = np.abs(weights).max(axis=0, initial=0.0).astype(np.float32)
     unit = weights / np.where(scale > 0, scale, 1.0)
     if precision == "int8":

@@ -1,4 +1,4 @@
-"""The textbook algorithms in plain Python: the specification, the teacher, the oracle of the tests.
+"""The textbook algorithms in plain Python: the specification, and the oracle of the tests.
 
 Conventions, stated here once for the whole package
 ----------------------------------------------------
@@ -10,14 +10,14 @@ Conventions, stated here once for the whole package
 - *Update* on a mistake: ``w += η·y·x`` and ``b += η·y·c²``, where c is the *padding constant*:
   exactly the perceptron on the padded vector (x, c), whose last weight is b/c. Through the
   origin (``padding=None``) there is no b.
-- A *step* is one example looked at; an *update* is one mistake corrected; an *epoch* is one pass
-  over the order, n steps.
+- A *step* visits one example; an *update* corrects one mistake; an *epoch* is one pass over the
+  rows, n steps.
 - The *average* is the mean of the weights after each step, over all steps of all epochs. It has
   no 0/1 mistake guarantee of its own.
-- An example of *weight* ω stands for ω copies of itself shown one after the other, ω steps.
+- An example of *weight* ω is equivalent to ω copies of it shown in a row, ω steps.
 
-Numbers may be int, float or :class:`fractions.Fraction`; with the last, every step is exact. The
-other members of the family take square roots and quotients: :func:`family` works with floats.
+Numbers may be int, float or :class:`fractions.Fraction`; with fractions every step is exact. The
+other members of the family need square roots and quotients: :func:`family` works with floats.
 
 Examples
 --------

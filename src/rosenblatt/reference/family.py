@@ -1,4 +1,4 @@
-"""Every other member of the family in plain Python, step by step."""
+"""The other members of the family in plain Python, step by step."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rosenblatt.rules import gradient
 
 @dataclass(frozen=True)
 class FamilyStep:
-    """One example looked at by a member of the family.
+    """One step of a member of the family.
 
     `square` is ``‖(x,c)‖²``, or the variance of the padded example for members with variances;
-    `tau` is 0 where nothing is corrected. `variances_after` are those of the weights and, last, of
-    the bias; empty for members without.
+    `tau` is 0 without an update. `variances_after` are those of the weights and, last, of the bias;
+    empty for members without variances.
     """
 
     step: int
@@ -52,11 +52,10 @@ def family(
     max_epochs: int = 1,
     seed: int | None = None,
 ) -> Iterator[FamilyStep]:
-    """Run a member of the family, yielding a step for each example looked at.
+    """Run a member of the family, yielding a step per example visited.
 
-    The weights are those of the padded example (x, c), all of them in one list; penalties are
-    applied to every weight at every step, as their definitions say, where the engine waits until a
-    weight is next used.
+    The weights are those of the padded example (x, c) in one list. Penalties are applied to every
+    weight at every step, as defined; the engine applies them lazily.
 
     Parameters
     ----------
@@ -65,13 +64,13 @@ def family(
     rule
         The member and its parameters, such as ``rosenblatt.rules.second_order.Arow(r=1.0)``.
     eta
-        Learning rate, for members that have one: a number, or a function of the visit number.
+        Learning rate of members that have one: a number, or a function of the visit number.
     padding, order, seed
         As for :func:`online`.
     sample_weight
         The weight of each row.
     max_epochs
-        How many epochs there are, at most: an epoch without a correction is the last.
+        The maximum number of epochs: the run ends after an epoch without an update.
 
     Examples
     --------
@@ -121,7 +120,7 @@ def family(
 
 
 def _accumulate(rule: Any, z: list[float], n: list[float], w: list[float], g: list[float]) -> None:
-    """Add a gradient to the sums of a member that has a rate for each feature."""
+    """Add a gradient to the sums z and n of a member with a rate per feature."""
     adagrad = isinstance(rule, gradient.AdaGrad)
     for j, gj in enumerate(g):
         added = gradient.adagrad_sum if adagrad else gradient.ftrl_sum
@@ -132,7 +131,7 @@ def _accumulate(rule: Any, z: list[float], n: list[float], w: list[float], g: li
 def _penalized(
     rule: Any, w: list[float], z: list[float], n: list[float], rate: float, time: float
 ) -> list[float]:
-    """The weights after the penalties of a step; the last one, of the padding, has none."""
+    """The weights after the penalties of a step; the last one, the padding's, has none."""
     d = len(w) - 1
     if isinstance(rule, gradient.AdaGrad):
         ends = [gradient.adagrad_weight(rule, z[j], n[j], rule.l1 * time) for j in range(d)]
@@ -149,7 +148,7 @@ def _penalized(
 
 
 def family_average(steps: Sequence[FamilyStep]) -> tuple[Vector, float]:
-    """The mean of the weights and of the bias after each step, by adding them all up.
+    """The mean of the weights and of the bias after each step.
 
     Examples
     --------

@@ -18,7 +18,7 @@ Rate = float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Step:
-    """One example looked at: what was seen, what was said, what was learned."""
+    """One step: the example, its score and prediction, the weights before and after."""
 
     step: int
     epoch: int
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class BatchStep:
-    """One iteration of the batch rule: all rows looked at, all mistaken ones corrected at once."""
+    """One iteration of the batch rule: all mistaken rows are corrected at once."""
 
     epoch: int
     scores: Vector
@@ -51,7 +51,7 @@ class BatchStep:
 
 @dataclass(frozen=True)
 class JointStep:
-    """One example looked at by the joint multiclass rule; weights are one tuple a class."""
+    """One step of the joint multiclass rule; weights are one tuple per class."""
 
     step: int
     epoch: int
@@ -68,7 +68,7 @@ class JointStep:
 
 
 def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
-    """The inner product, added up from the left."""
+    """The inner product, summed from left to right."""
     return sum(p * q for p, q in zip(a, b, strict=True))
 
 
@@ -97,30 +97,30 @@ def online(
     max_epochs: int = 1000,
     seed: int | None = None,
 ) -> Iterator[Step]:
-    """Run the online perceptron, yielding a :class:`Step` for each example looked at.
+    """Run the online perceptron, yielding a :class:`Step` per example visited.
 
     Parameters
     ----------
     X, y
         Rows of numbers and their labels, -1 or +1.
     weights, bias
-        Where to start: zero unless given.
+        Initial weights; by default zero.
     threshold, mistake
-        When an example counts as mistaken; see the conventions above.
+        When an example counts as mistaken; see the conventions.
     eta
-        Learning rate: a number, or a function of the visit number t = 1, 2, ... (the copies of a
+        Learning rate: a number, or a function of the visit number t = 1, 2, ... (all copies of a
         weighted row are one visit).
     padding
         The padding constant c; None for a classifier through the origin.
     order
-        The choice of the index I_t. False: in order. True: a new permutation an epoch.
-        ``"random"``: uniformly with replacement. A sequence of rows: that one, every epoch. A
-        function: the sequence for a given epoch number 1, 2, ...
+        The order of the rows. False: as given. True: a new permutation per epoch. ``"random"``:
+        uniformly with replacement. A sequence of row numbers: the same in every epoch. A function:
+        the sequence for the epoch number 1, 2, ...
     sample_weight
-        Whole-number weights: how many copies of itself each row stands for.
+        Integer weights: the number of copies of each row.
     max_epochs
-        The budget; the run ends sooner after an epoch without a mistake, in an order that
-        reaches every row.
+        The maximum number of epochs; the run ends sooner after an epoch that visits every row
+        without a mistake.
     seed
         Seed for the random orders.
 
@@ -170,9 +170,9 @@ def batch(
 ) -> Iterator[BatchStep]:
     """Run the batch perceptron: in each iteration all mistaken rows are added at once.
 
-    It is gradient descent on :func:`criterion`. The last record of a run that separates the rows
-    has nothing mistaken. Parameters as for :func:`online`; `eta` may be a function of the
-    iteration number.
+    It is gradient descent on :func:`criterion`. If the run separates the rows, the last record has
+    no mistaken rows. Parameters as for :func:`online`; `eta` may be a function of the iteration
+    number.
 
     Examples
     --------
@@ -216,9 +216,10 @@ def joint(
     """Run the joint multiclass perceptron on labels 0 .. n_classes - 1.
 
     The *rival* is the wrong class with the largest score (the first of equals). The example is
-    mistaken when its own class is ahead of the rival by no more than the threshold (with
-    ``mistake="sign"``, when the class of the largest score, the first of equals, is wrong); then
-    the right class moves up and the rival down. Other parameters as for :func:`online`.
+    mistaken when the score of its class exceeds that of the rival by no more than the threshold
+    (with ``mistake="sign"``, when the class with the largest score, the first of equals, is wrong);
+    then x is added to the weights of the right class and subtracted from those of the rival. Other
+    parameters as for :func:`online`.
 
     Examples
     --------
@@ -260,8 +261,8 @@ def criterion(
 ) -> Any:
     """The perceptron criterion: the sum of ``δ - y·s`` over the mistaken rows.
 
-    With δ = 0 this is the notes' ``E_p = -Σ x_m·w``: zero when nothing is mistaken, and, unlike
-    the number of mistakes, with a slope to follow.
+    With δ = 0 this is the notes' ``E_p = -Σ x_m·w``: zero if no row is mistaken, and, unlike the
+    number of mistakes, with a useful gradient.
 
     Examples
     --------
@@ -298,7 +299,7 @@ def criterion_gradient(
 
 
 def average(steps: Sequence[Step]) -> tuple[Vector, Any]:
-    """The mean of the weights and of the bias after each step, by adding them all up.
+    """The mean of the weights and of the bias after each step.
 
     Examples
     --------
@@ -315,7 +316,7 @@ def _rate(eta: Rate, t: int) -> Any:
 
 
 def _copies(visits: Sequence[int], copies: Sequence[int], before: int) -> Iterator[tuple[int, int]]:
-    """The number of the visit and the row, once for each copy; rows of no copies are passed by."""
+    """The visit number and the row, once per copy; rows without copies are skipped."""
     shown = (row for row in visits if copies[row] > 0)
     for visit, row in enumerate(shown, start=before + 1):
         yield from repeat((visit, row), copies[row])

@@ -1,13 +1,13 @@
-"""One step of each member of the family, as pure functions of numbers, and the table of them.
+"""The update coefficients of each member of the family, as pure functions of numbers.
 
-A member looks at one example, forms its *margin* ``m = y·(w·x + b)``, and answers with numbers.
-The functions here are that answer. The reference runs them as they stand, the engine compiles the
-same source, so that neither can drift from the other.
+A member computes the *margin* ``m = y·(w·x + b)`` of an example, and from it the coefficients of
+its update. The reference calls these functions and the engine compiles the same source, so that
+both compute the same.
 
-The perceptron answers with a coefficient τ alone (:mod:`rosenblatt.rules.perceptron`). Every other
-member is a named tuple of its parameters, and :func:`answer` gives three numbers: how much of w is
-kept, τ, and β, by which variances shrink. Then ``w ← kept·w + τ·y·Σx``, Σ = I for members without
-variances. By name they are ``RULES``, with condition, update, bound and paper.
+The perceptron has one coefficient, τ (:mod:`rosenblatt.rules.perceptron`). Every other member is a
+named tuple of its parameters, and :func:`answer` returns three: the factor of w, τ, and β. Then
+``w ← factor·w + τ·y·Σx`` and ``Σ -= β·Σx·xᵀΣ``, with Σ = I for members without variances. ``RULES``
+lists all members by name with condition, update, bound and paper.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ADAPTIVE = ("AdaGrad", "Ftrl")
 def answer(
     rule: Any, margin: float, square: float, norm: float, updates: float, weight: float, eta: float
 ) -> tuple[float, float, float]:
-    """What a member answers to an example: how much of w is kept, τ, and β.
+    """The coefficients of a member's update: the factor of w, τ, and β. Without one: 1, 0, 0.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def answer(
     square : float
         ``‖(x,c)‖²``; the variance ``(x,c)ᵀΣ(x,c)`` for members with variances.
     norm : float
-        ``‖(w, b/c)‖²``, for members that look at it.
+        ``‖(w, b/c)‖²``, for members that use it.
     updates : float
-        How many there were before.
+        The number of earlier updates.
     weight : float
-        Of the example.
+        The sample weight ω.
     eta : float
         The learning rate, for members that have one.
 
@@ -79,17 +79,17 @@ def answer(
 
 
 def pa_limit(rule: passive_aggressive.Pa) -> float:
-    """The margin above which a member never does anything."""
+    """The margin above which PA never updates."""
     return 1.0
 
 
 def romma_limit(rule: projected.Romma) -> float:
-    """The margin above which a member never does anything."""
+    """The margin above which ROMMA never updates."""
     return rule.target
 
 
 def no_limit(rule: Any) -> float:
-    """What it takes is not told by the margin alone."""
+    """Infinity: the margin alone does not tell whether there is an update."""
     return math.inf
 
 

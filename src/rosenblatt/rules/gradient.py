@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from rosenblatt.rules.perceptron import Rule
 
-LOSSES = ("perceptron", "hinge", "squared_hinge")  # a rule holds the place of its loss here
+LOSSES = ("perceptron", "hinge", "squared_hinge")  # a rule stores the index of its loss
 
 RULES = {
     "ogd": Rule(
         condition="the loss of y·(w·x + b) is positive: hinge, squared hinge or perceptron loss",
-        update="w -= η_t·g, η_t = η/sqrt(t) unless said otherwise",
+        update="w -= η_t·g, η_t = η/sqrt(t) by default",
         bound="regret at most ‖u‖²·sqrt(T)/(2η) + η·R²·sqrt(T) for the hinge loss, any u",
         paper="M. Zinkevich (2003), Online convex programming and generalized infinitesimal "
         "gradient ascent, ICML 20",
@@ -44,7 +44,7 @@ RULES = {
 
 
 class Descent(NamedTuple):
-    """A step down the slope of a loss, and λ₂; `margin` is where the loss ends."""
+    """Gradient descent on a loss, which is 0 above `margin`, with λ₂."""
 
     loss: float
     margin: float
@@ -52,7 +52,7 @@ class Descent(NamedTuple):
 
 
 class Truncated(NamedTuple):
-    """The same with λ₁, which keeps unused weights at zero."""
+    """Gradient descent with λ₁ as well: truncated gradient."""
 
     loss: float
     margin: float
@@ -61,7 +61,7 @@ class Truncated(NamedTuple):
 
 
 class AdaGrad(NamedTuple):
-    """Dual averaging with a rate for each feature: η, δ and λ."""
+    """Dual averaging with a learning rate per feature: η, δ and λ."""
 
     loss: float
     margin: float
@@ -71,7 +71,7 @@ class AdaGrad(NamedTuple):
 
 
 class Ftrl(NamedTuple):
-    """Follow the proximally regularised leader: α, β, λ₁ and λ₂."""
+    """Follow the proximally regularized leader: α, β, λ₁ and λ₂."""
 
     loss: float
     margin: float
@@ -85,7 +85,7 @@ Gradient = Descent | Truncated | AdaGrad | Ftrl
 
 
 def loss_of(name: str, threshold: float = 0.0) -> tuple[float, float]:
-    """The place of a loss and the margin where it ends.
+    """The index of a loss in `LOSSES`, and the margin above which it is 0.
 
     >>> loss_of("hinge"), loss_of("perceptron", 2.0)
     ((1.0, 1.0), (0.0, 2.0))
@@ -94,7 +94,7 @@ def loss_of(name: str, threshold: float = 0.0) -> tuple[float, float]:
 
 
 def penalties(penalty: str | None, alpha: float, l1_ratio: float) -> tuple[float, float]:
-    """λ₁ and λ₂ of a penalty as scikit-learn names it.
+    """λ₁ and λ₂ of a penalty with scikit-learn's name.
 
     >>> penalties("elasticnet", 0.5, 0.5), penalties("l2", 0.5, 0.15), penalties(None, 0.5, 0.15)
     ((0.25, 0.25), (0.0, 0.5), (0.0, 0.0))
@@ -107,9 +107,9 @@ def descent(
     rule: Gradient, margin: float, square: float, norm: float, updates: float, weight: float,
     eta: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """1, minus the slope times rate and weight, and 0.
+    """The coefficients 1, τ and 0: τ is minus the slope of the loss times η and ω.
 
-    The perceptron's loss has a slope at its corner, so that a margin of 0 is corrected.
+    The slope of the perceptron's loss at its corner is -1: a margin there is corrected.
 
     >>> descent(Descent(*loss_of("squared_hinge"), 0.0), -1.0, 1.0, 0.0, 0.0, 1.0, 0.5)
     (1.0, 2.0, 0.0)
@@ -126,12 +126,12 @@ def adaptive(
     rule: Gradient, margin: float, square: float, norm: float, updates: float, weight: float,
     eta: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """1, minus the slope times the weight, and 0: rates are those of the features."""
+    """The coefficients 1, τ and 0, without η: features have rates of their own."""
     return descent(rule, margin, square, norm, updates, weight, 1.0)
 
 
 def truncated(weight: float, shrinkage: float) -> float:
-    """A weight moved towards zero, and not beyond.
+    """A weight moved towards zero by `shrinkage`, at most to zero.
 
     >>> truncated(-0.75, 0.5), truncated(0.2, 0.5)
     (-0.25, 0.0)
@@ -142,7 +142,7 @@ def truncated(weight: float, shrinkage: float) -> float:
 
 
 def adagrad_weight(rule: AdaGrad, z: float, n: float, l1: float) -> float:
-    """The weight that the sums of gradients and of their squares stand for; `l1` is λ·t.
+    """The weight of the sum z of gradients and the sum n of their squares; `l1` is λ·t.
 
     >>> adagrad_weight(AdaGrad(1.0, 1.0, 0.5, 0.0, 0.0), -2.0, 4.0, 1.0)
     0.25
@@ -151,12 +151,12 @@ def adagrad_weight(rule: AdaGrad, z: float, n: float, l1: float) -> float:
 
 
 def adagrad_sum(rule: AdaGrad, g: float, n: float, w: float) -> float:
-    """What a gradient g adds to z."""
+    """The increment of z for a gradient g."""
     return g
 
 
 def ftrl_weight(rule: Ftrl, z: float, n: float, l1: float) -> float:
-    """The weight that z and n stand for; `l1` is λ₁.
+    """The weight of the sums z and n; `l1` is λ₁.
 
     >>> ftrl_weight(Ftrl(1.0, 1.0, 1.0, 1.0, 0.0, 0.0), -2.0, 1.0, 0.0)
     1.0
@@ -165,5 +165,5 @@ def ftrl_weight(rule: Ftrl, z: float, n: float, l1: float) -> float:
 
 
 def ftrl_sum(rule: Ftrl, g: float, n: float, w: float) -> float:
-    """What a gradient g adds to z."""
+    """The increment of z for a gradient g."""
     return g - (math.sqrt(n + g * g) - math.sqrt(n)) / rule.alpha * w

@@ -1,9 +1,9 @@
-"""Passive-aggressive learning: the smallest change that repairs the margin of an example.
+"""Passive-aggressive learning: the smallest change of w that gives an example the margin 1.
 
 ℓ = 1 - y·(w·x + b) is the loss of an example, ℓ* that of any u; the bounds below are theorems 2, 4
-and 5 of the paper, and of the mistakes of PA there are R²·‖u‖² at most. With several classes at
-once the margin is that between the right class and its best rival, and x counts twice, once for
-each (section 8 there, the single-constraint update).
+and 5 of the paper, and PA makes at most R²·‖u‖² mistakes. With ``multiclass="joint"`` the margin is
+that between the right class and its best rival, and x counts twice, once for each (section 8 there,
+the single-constraint update).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RULES = {
 
 
 class Pa(NamedTuple):
-    """All three variants: the largest τ, and what is added to the squared length of x."""
+    """All three variants: the largest τ, and the number added to the squared length of x."""
 
     largest: float
     slack: float
@@ -58,10 +58,10 @@ def passive_aggressive(C: float = 1.0, variant: str = "I") -> Pa:
 def answer(
     rule: Pa, margin: float, square: float, norm: float, updates: float, weight: float, eta: float
 ) -> tuple[float, float, float]:
-    """How much of w is kept, τ, and 0: see :func:`rosenblatt.rules.answer`.
+    """The coefficients 1, τ and 0; see :func:`rosenblatt.rules.answer`.
 
-    An example of weight ω has ω times the aggressiveness C. That is what ω copies in a row come to
-    for PA (nothing more: after one the margin is repaired) and for PA-I.
+    Sample weight ω multiplies the aggressiveness C. For PA (where the first copy gives the margin
+    1) and for PA-I this is equivalent to ω copies in a row.
 
     >>> answer(passive_aggressive(0.1), 0.5, 2.0, 0.0, 0.0, 1.0, 1.0)
     (1.0, 0.1, 0.0)

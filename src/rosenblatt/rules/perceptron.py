@@ -13,7 +13,7 @@ MISTAKE_RULES = ("margin", "sign")
 
 @dataclass(frozen=True)
 class Rule:
-    """What a member of the family does, what it promises, and who said so."""
+    """A member of the family: when it updates, how, its bound and its paper."""
 
     condition: str
     update: str
@@ -45,11 +45,11 @@ RULES = {
 
 
 def thresholds(mistake: str, threshold: float) -> tuple[float, float]:
-    """The largest margin that still counts as a mistake, for y = -1 and for y = +1.
+    """The largest margin that counts as a mistake, for y = -1 and for y = +1.
 
-    The rule ``"margin"`` says ``y·s <= δ`` for both. The rule ``"sign"`` says that the predicted
-    sign is wrong; as ``sign(0) = -1``, a score of zero is right for y = -1, so that only margins
-    *below* zero are mistakes there: the largest of them is the negative number next to zero.
+    With the rule ``"margin"`` a mistake is ``y·s <= δ`` for both. With the rule ``"sign"`` it is a
+    wrong predicted sign; as ``sign(0) = -1``, a score of zero is right for y = -1, so that only
+    margins *below* zero are mistakes there: the largest is the negative double next to zero.
 
     >>> thresholds("margin", 1.0)
     (1.0, 1.0)
@@ -62,13 +62,13 @@ def thresholds(mistake: str, threshold: float) -> tuple[float, float]:
 
 
 def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: float) -> float:
-    """The perceptron's coefficient τ for an example of importance `weight`.
+    """The perceptron's coefficient τ for an example of sample weight `weight`.
 
-    An example of weight ω stands for ω copies of itself, presented one after the other: each is
-    answered by η while the example is still mistaken. So ``τ = η·min(ω, k)``, where k is the
-    number of updates after which the margin exceeds the threshold, since each adds ``η·‖(x,c)‖²``
-    to it. With ω = 1 this is the textbook rule. (N. Karampatziakis, J. Langford (2011), Online
-    importance weight aware updates.)
+    An example of weight ω is equivalent to ω copies of it, shown in a row: each adds η to τ while
+    the example is still mistaken. So ``τ = η·min(ω, k)``, where k is the number of updates after
+    which the margin exceeds the threshold, since each adds ``η·‖(x,c)‖²`` to it. With ω = 1 this is
+    the textbook rule. (N. Karampatziakis, J. Langford (2011), Online importance weight aware
+    updates.)
 
     >>> step(-3.0, 0.0, 1.0, 1.0, 2.0), step(-3.0, 0.0, 1.0, 5.0, 2.0)
     (1.0, 2.0)
@@ -92,12 +92,11 @@ def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: flo
 
 
 def lag(tau: float, eta: float, time: float) -> float:
-    """What an update by τ at `time` adds to the averaging sum, as a multiple of ``y·x``.
+    """The coefficient of ``y·x`` that an update by τ at `time` adds to the averaging sum u.
 
-    The average is the mean of the weights over all steps. Rather than adding up the weights
-    after each step, keep ``u += (k-1)·Δ`` for the change Δ of step k; then the mean of N steps is
-    ``w - u/N``. An update of ``m = τ/η`` copies is m such changes in a row, the last one
-    fractional.
+    The average is the mean of the weights over all steps, computed lazily: ``u += (k-1)·Δ`` for the
+    change Δ of step k; then the mean of N steps is ``w - u/N``. An update of ``m = τ/η`` copies is
+    m such changes in a row, the last one fractional.
 
     >>> lag(1.0, 1.0, 4.0), lag(3.0, 1.0, 4.0)
     (4.0, 15.0)

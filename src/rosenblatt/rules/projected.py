@@ -1,9 +1,9 @@
-"""Learners of large margins that scale the weights down: ALMA and ROMMA.
+"""Large-margin learners that scale the weights: ALMA and ROMMA.
 
 ALMA_2(α) approximates the largest margin γ* by (1 - α)·γ*, with C = sqrt(2), B = sqrt(8)/α (theorem
 3 of the paper); k counts the updates from 1, and w stays in the unit ball. The bound of ROMMA is
-theorem 4 and lemma 3 of its paper. Both are of the padded example (x, c): the bias takes part in
-the length of w.
+theorem 4 and lemma 3 of its paper. Both use the padded example (x, c): the bias is part of the
+length of w.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Alma(NamedTuple):
 
 
 class Romma(NamedTuple):
-    """ROMMA: the margin above which nothing is done, 0, or 1 for the aggressive one."""
+    """ROMMA: the margin up to which it updates, 0, or 1 for the aggressive variant."""
 
     target: float
 
@@ -55,7 +55,7 @@ class Romma(NamedTuple):
 def alma(
     rule: Alma, margin: float, square: float, norm: float, updates: float, weight: float, eta: float
 ) -> tuple[float, float, float]:
-    """How much of w is kept, τ, and 0; weight ω multiplies the step.
+    """The factor of w, τ, and 0; sample weight ω multiplies the step.
 
     >>> [round(a, 4) for a in alma(Alma(0.1, 1.1, 2**0.5, 1.0), 0.0, 4.0, 0.0, 0.0, 1.0, 1.0)]
     [0.7071, 0.5, 0.0]
@@ -74,10 +74,10 @@ def romma(
     rule: Romma, margin: float, square: float, norm: float, updates: float, weight: float,
     eta: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """How much of w is kept, τ, and 0. Copies of an example change nothing more.
+    """The factor of w, τ, and 0. Further copies of an example change nothing.
 
-    The answer meets both constraints with equality; only the first where that meets the second,
-    too. Where x and w are parallel, or w is 0, the margin is made 1 along x.
+    The new w meets both constraints with equality, or only the first where it then meets the
+    second, too. If x and w are parallel, or w is 0, w moves along x to the margin 1.
 
     >>> romma(Romma(0.0), 0.0, 4.0, 0.0, 0.0, 1.0, 1.0)
     (1.0, 0.25, 0.0)

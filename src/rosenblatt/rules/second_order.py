@@ -1,12 +1,12 @@
 """Second-order learning: each weight has a variance, which shrinks as the weight is learned.
 
 The weights are Gaussian, with mean w and covariance Σ, I at first. ``m = y·(w·x + b)`` is the
-margin of an example and ``v = (x,c)ᵀΣ(x,c)`` its variance. Every member answers with two numbers,
+margin of an example and ``v = (x,c)ᵀΣ(x,c)`` its variance. Every member has two coefficients,
 
     w += α·y·Σ(x,c)        Σ -= β·Σ(x,c)(x,c)ᵀΣ,
 
-so that rare features, whose variance is still large, learn faster. With a diagonal Σ the second
-line is kept to the diagonal: ``σ -= β·(σ·x)²``, which stays positive as ``β·v < 1``.
+so that weights of rare features, whose variance is still large, change faster. With a diagonal Σ
+only the diagonal is updated: ``σ -= β·(σ·x)²``, which stays positive as ``β·v < 1``.
 
 In the bounds X is the sum of x·xᵀ over the updates, for SOP over the mistakes, λ its eigenvalues,
 and ℓ* are the losses of any u. SOP is the perceptron on whitened examples.
@@ -74,19 +74,19 @@ RULES = {
 
 
 class Arow(NamedTuple):
-    """AROW: r, how much an example must be repeated to be believed."""
+    """AROW: the regularization r; larger values make smaller updates."""
 
     r: float
 
 
 class Narow(NamedTuple):
-    """NAROW: b, above whose inverse a variance is shrunk."""
+    """NAROW: b; it updates where the variance is above 1/b."""
 
     b: float
 
 
 class Cw(NamedTuple):
-    """Confidence-weighted learning: φ, the quantile of the confidence."""
+    """Confidence-weighted learning: φ, the normal quantile of the confidence."""
 
     phi: float
 
@@ -112,7 +112,7 @@ class Nherd(NamedTuple):
 
 
 class Sop(NamedTuple):
-    """The second-order perceptron: 1 if right answers whiten, too, else 0."""
+    """The second-order perceptron: 1 if Σ is updated on every example, 0 if on mistakes only."""
 
     always: float
 
@@ -121,7 +121,7 @@ Answer = tuple[float, float, float]
 
 
 def quantile(confidence: float) -> float:
-    """φ, the quantile of a confidence.
+    """φ, the normal quantile of a confidence.
 
     >>> round(quantile(0.9), 4)
     1.2816
@@ -130,7 +130,7 @@ def quantile(confidence: float) -> float:
 
 
 def arow(rule: Arow, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of AROW; weight ω divides r.
+    """The coefficients 1, α and β of AROW; sample weight ω divides r.
 
     >>> arow(Arow(1.0), 0.0, 1.0, 0.0, 0.0, 1.0, 1.0)
     (1.0, 0.5, 0.5)
@@ -142,7 +142,7 @@ def arow(rule: Arow, m: float, v: float, w2: float, k: float, omega: float, eta:
 
 
 def narow(rule: Narow, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of NAROW: ``1/(v + r)`` with ``r = v/(b·v - 1)`` is ``(b·v - 1)/(b·v²)``."""
+    """The coefficients 1, α and β of NAROW; ω divides r."""
     if not m < 1.0 or not rule.b * v > 1.0:
         return 1.0, 0.0, 0.0
     beta = 1.0 / (v + v / (rule.b * v - 1.0) / omega)
@@ -150,13 +150,13 @@ def narow(rule: Narow, m: float, v: float, w2: float, k: float, omega: float, et
 
 
 def shrunk(phi: float, v: float, alpha: float) -> float:
-    """β of the confidence-weighted members for their α."""
+    """β of the confidence-weighted members, from α."""
     root = 0.5 * (math.sqrt(alpha * alpha * v * v * phi * phi + 4.0 * v) - alpha * v * phi)
     return alpha * phi / (root + v * alpha * phi)
 
 
 def exact(phi: float, m: float, v: float) -> float:
-    """α that meets the constraint of the confidence-weighted members with equality."""
+    """The α that meets the constraint of the confidence-weighted members with equality."""
     if not m < phi * math.sqrt(v):
         return 0.0
     squared = phi * phi
@@ -165,7 +165,7 @@ def exact(phi: float, m: float, v: float) -> float:
 
 
 def cw(rule: Cw, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of CW; after one copy of an example others change nothing.
+    """The coefficients 1, α and β of CW; further copies of an example change nothing.
 
     >>> [round(a, 4) for a in cw(Cw(1.0), 0.0, 1.0, 0.0, 0.0, 1.0, 1.0)]
     [1.0, 0.7071, 0.5]
@@ -175,13 +175,13 @@ def cw(rule: Cw, m: float, v: float, w2: float, k: float, omega: float, eta: flo
 
 
 def scw1(rule: Scw1, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of SCW-I; weight ω multiplies C."""
+    """The coefficients 1, α and β of SCW-I; ω multiplies C."""
     alpha = min(omega * rule.C, exact(rule.phi, m, v)) if v > 0.0 else 0.0
     return 1.0, alpha, shrunk(rule.phi, v, alpha) if alpha > 0.0 else 0.0
 
 
 def scw2(rule: Scw2, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of SCW-II; weight ω multiplies C."""
+    """The coefficients 1, α and β of SCW-II; ω multiplies C."""
     if v <= 0.0 or not m < rule.phi * math.sqrt(v):
         return 1.0, 0.0, 0.0
     squared, n = rule.phi * rule.phi, v + 0.5 / (omega * rule.C)
@@ -191,7 +191,7 @@ def scw2(rule: Scw2, m: float, v: float, w2: float, k: float, omega: float, eta:
 
 
 def nherd(rule: Nherd, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of NHERD; weight ω multiplies C."""
+    """The coefficients 1, α and β of NHERD; ω multiplies C."""
     if not m < 1.0 or v <= 0.0:
         return 1.0, 0.0, 0.0
     C = omega * rule.C
@@ -199,10 +199,9 @@ def nherd(rule: Nherd, m: float, v: float, w2: float, k: float, omega: float, et
 
 
 def sop(rule: Sop, m: float, v: float, w2: float, k: float, omega: float, eta: float) -> Answer:
-    """1, α and β of the second-order perceptron; weight ω is ω copies at once.
+    """The coefficients 1, α and β of the second-order perceptron; ω is equivalent to ω copies.
 
-    With ``p`` the sum of y·x over mistakes, w is ``Σp``; that Σ takes in x and p takes in y·x
-    comes to this α.
+    α follows from ``w = Σp``, where ``p`` is the sum of y·x over the mistakes.
     """
     if v <= 0.0 or (m > 0.0 and rule.always == 0.0):
         return 1.0, 0.0, 0.0

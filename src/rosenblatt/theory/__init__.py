@@ -3,20 +3,20 @@
 Four rooms (``docs/theory/map.md`` shows them as a diagram):
 
 ``bounds``
-    How many mistakes a perceptron makes (`mistake_bounds`, `mixing_bounds`,
-    `budgets`), what a finished run proves
-    (`run_certificates`), how many errors the best hyperplane makes (`best_error_bounds`), what
-    training says about new data (`risk`), and the matrix form of a problem (`geometry`).
+    Bounds on the mistakes of a perceptron (`mistake_bounds`, `mixing_bounds`, `budgets`), what a
+    finished run proves (`run_certificates`), bounds on the errors of the best hyperplane
+    (`best_error_bounds`), estimates of the error on new data (`risk`), and the matrix form of a
+    problem (`geometry`).
 ``margin``
-    The largest margin, enclosed from both sides (`max_margin`).
+    Lower and upper bounds on the largest margin (`max_margin`).
 ``search``
-    What finds certificates (`certify`): a ladder from the cheapest test to exact simplex
-    (`decision_ladder`). Floating point proposes, integers confirm.
+    The search for certificates (`certify`): a ladder from the cheapest test to exact simplex
+    (`decision_ladder`). Candidates are found in floating point and confirmed in integers.
 ``checker``
-    What checks them (`verify`), with the record (`certificate`), its file format and its report.
-    It imports nothing of the other rooms.
+    The independent verifier (`verify`), the certificate (`certificate`), its file format and its
+    report. It imports nothing of the other rooms.
 
-NumPy, SciPy and exact integers; no compiled code of our own, and nothing of what trains. Names are
+It uses NumPy, SciPy and exact integers, no compiled kernels and none of the learners. Names are
 imported when they are first used.
 """
 

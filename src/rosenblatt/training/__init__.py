@@ -1,8 +1,8 @@
-"""The loop over epochs: order, stopping, what to keep, callbacks.
+"""The loop over epochs: order, stopping rules, weights to keep, callbacks.
 
-:func:`run` is the only loop. It asks a learner to walk (:mod:`rosenblatt.learners`), a source of
-rows for the next part of an order (:mod:`rosenblatt.training.order`), and the rules of
-:mod:`rosenblatt.training.stopping` whether to go on.
+:func:`run` is the only loop over epochs. A learner (:mod:`rosenblatt.learners`) walks over rows in
+the order of :mod:`rosenblatt.training.order`, until a rule of :mod:`rosenblatt.training.stopping`
+ends the run.
 """
 
 from rosenblatt.training.history import Epoch, History

@@ -1,4 +1,4 @@
-"""What happened, epoch by epoch."""
+"""The record of a run, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Epoch:
-    """One pass over the examples. What is not known is NaN.
+    """One pass over the examples; unknown values are NaN.
 
     Attributes
     ----------
     epoch : int
         Its number, from 1.
     updates : int
-        Corrections of weights, all classes together.
+        Updates of all classes.
     updated_rows : int
         Visits at which anything was corrected.
     mistakes : int
-        Wrong predictions, each made before the label was used.
+        Wrong predictions, each made before learning from the row.
     progressive_error : float
         Their share of the visits.
     train_error : float
-        Share of all rows wrong with the weights at hand, where the run had reason to count them.
+        Share of all rows misclassified by the current weights, if the run counted them.
     validation_error : float
-        Share of the validation rows that the kept weights get wrong.
+        Share of the validation rows misclassified by the weights to keep.
     weight_norm, relative_change : float
-        Length of all weights and biases, and of their change in this epoch relative to it.
+        Norm of all weights and biases, and of their change in this epoch relative to it.
     seconds : float
-        Time the epoch took, without compiling.
+        Duration of the epoch, without compiling.
     """
 
     epoch: int
@@ -69,7 +69,7 @@ class History(Sequence[Epoch]):
     ) -> None:
         self.__dict__["epochs"] = tuple(epochs)
         self.row_updates = row_updates
-        """After a cycle: how often each row was updated between the two equal weights."""
+        """After a cycle: the updates of each row between the two equal weights."""
 
     @overload
     def __getitem__(self, key: int) -> Epoch: ...
@@ -95,13 +95,13 @@ class History(Sequence[Epoch]):
 
     @cached_property
     def epochs(self) -> tuple[Epoch, ...]:
-        """The epochs, of what was unpickled."""
+        """The epochs; those of a pickle are created when first read."""
         size, flat = len(fields(Epoch)), array("d", self._numbers)
         rows = (flat[i : i + size] for i in range(0, len(flat), size))
         return tuple(Epoch(int(e), int(u), int(r), *rest) for e, u, r, *rest in rows)
 
     def __getstate__(self) -> tuple[bytes, Any]:
-        """Pickle the numbers and not the objects, of which there may be many."""
+        """Pickle the numbers, not the objects, of which there may be many."""
         numbers = chain.from_iterable(epoch.__dict__.values() for epoch in self.epochs)
         return array("d", numbers).tobytes(), self.row_updates
 

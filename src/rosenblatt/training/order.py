@@ -1,4 +1,4 @@
-"""The rows that each epoch visits, and their order: a function of the seed and the epoch alone."""
+"""The rows of each epoch in the order of visits: a function of seed and epoch alone."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DRAWS = ("fixed", "permutation", "after_first", "random")
 
 
 class Data(Protocol):
-    """Where a run gets its rows from."""
+    """The source of rows of a run."""
 
     def parts(self, epoch: int, position: int) -> Iterator[tuple[Any, Array]]:
-        """Examples and the order in which to visit them, part by part, after `position` visits.
+        """Examples and the order of visits, part by part, after `position` visits.
 
-        An empty order says that something else has come on, as when a block of a file was read.
+        An empty order reports other progress, such as a block read from a file.
         """
 
     @property
@@ -55,10 +55,10 @@ class Drawn:
     rows : array of uint64
         The rows to visit.
     draw : {"fixed", "permutation", "after_first", "random"}
-        Visit them as they stand; in a new permutation per epoch; the first time as they stand, as
-        a file is read; or drawn with replacement.
+        In this order; in a new permutation per epoch; in this order in the first epoch, as a file
+        is read; or drawn with replacement.
     seed : int
-        Decides all orders.
+        Determines all orders.
     """
 
     examples: Any
@@ -76,7 +76,7 @@ class Drawn:
         return shuffled(self.rows, self.seed, epoch)
 
     def parts(self, epoch: int, position: int = 0) -> Iterator[tuple[Any, Array]]:
-        """The examples and what is left of the order of an epoch."""
+        """The examples and the rest of the order of an epoch."""
         rest = self.order(epoch)[position:]
         if rest.size:
             yield self.examples, rest

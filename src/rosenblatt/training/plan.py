@@ -1,4 +1,4 @@
-"""What a run is to do."""
+"""The settings of a run."""
 
 from __future__ import annotations
 
@@ -16,31 +16,30 @@ KEEPS = ("last", "average", "late_average", "best")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to do; nothing in it changes on the way.
+    """The settings of a run; immutable.
 
     Parameters
     ----------
     eta : float or callable
         The learning rate, or the rate at visit t = 1, 2, ... (iteration, for batch learners).
     keep : {"last", "average", "late_average", "best"}
-        Which weights are wanted in the end. The late average is the mean over all steps since the
-        number of epochs last doubled, about the last half of the run: weights from before much
-        was learned would only hold it back. (Averaging a suffix: A. Rakhlin, O. Shamir,
-        K. Sridharan (2012).)
+        The weights to return. The late average is the mean over all steps since the number of
+        epochs last doubled, about the last half of the run, without the poor weights of its start.
+        (Suffix averaging: A. Rakhlin, O. Shamir, K. Sridharan (2012).)
     max_epochs, max_updates
-        The budget.
+        The largest numbers of epochs and updates.
     tol, patience
-        What counts as progress, and for how many epochs to wait for it. None: for ever.
+        The least progress, and the epochs to wait for it. None: without limit.
     early_stopping : bool
-        Stop by the validation error, and keep the weights that were best by it.
+        Stop by the validation error, and return the weights with the least.
     validate : callable or None
-        The error of a learner on held-out examples, given also whether to average.
+        The validation error of ``(learner, averaged)``.
     callbacks : tuple of callables
         Each receives every :class:`Epoch`; returning True stops the run.
     most_visits : int
-        Rows to visit between two times that the run can be saved.
+        The largest number of visits between two points where the run can be saved.
     least_visits : int
-        The validation error does not end a run before so many visits.
+        The validation error does not end a run before this number of visits.
     """
 
     eta: float | Callable[[int], float] = 1.0
@@ -57,24 +56,24 @@ class Plan:
 
     @property
     def averages(self) -> bool:
-        """Whether an average of the weights is wanted."""
+        """Whether an average of the weights is returned."""
         return self.keep in ("average", "late_average")
 
     @property
     def has_pocket(self) -> bool:
-        """Whether the best weights are told by the training error."""
+        """Whether the best weights by training error are returned (the pocket algorithm)."""
         return self.keep == "best" and self.validate is None
 
     def is_spent(self, updates: int) -> bool:
-        """Whether the budget of updates is used up."""
+        """Whether `max_updates` is reached."""
         return self.max_updates is not None and updates >= self.max_updates
 
     def allowed(self, updates: int) -> int:
-        """How many updates are left."""
+        """The number of updates left."""
         return UNLIMITED if self.max_updates is None else self.max_updates - updates
 
     def etas(self, first: int, count: int) -> Array:
-        """The learning rates of visits `first`, `first + 1`, ..., or the one for all.
+        """The learning rates of visits `first`, `first + 1`, ..., or one for all.
 
         >>> Plan(eta=0.5).etas(7, 3), Plan(eta=lambda t: 1 / t).etas(1, 2)
         (array([0.5]), array([1. , 0.5]))

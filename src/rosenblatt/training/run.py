@@ -1,4 +1,4 @@
-"""The only loop over epochs: draw an order, walk, ask the stopping rules, record, yield."""
+"""The only loop over epochs: draw an order, walk, apply the stopping rules, record, yield."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rosenblatt.training.state import Counts, Kept, Progress
 def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterator[Epoch | None]:
     """Train until a stopping rule ends the run; learner and progress change in place.
 
-    Yields after every walk, None or the epoch that it completed. Between two of these the learner
-    and the progress can be saved; a run taken up from there ends in the same weights, bit for bit.
-    Batch learners are not divided within an epoch.
+    Yields after every walk, None or the epoch that it completed. Learner and progress can then be
+    saved; a run resumed from there ends in the same weights, bit for bit. An epoch of a batch
+    learner is a single walk.
 
     Examples
     --------
@@ -71,23 +71,23 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
                     _ratchet(learner, data, progress)
                 else:
                     yield None
-            if order.size == 0:  # rows were read, but there is nothing to learn from them yet
+            if order.size == 0:  # only progress of reading
                 yield None
         yield _close(learner, data, plan, progress, finished, repeats)
 
 
 def kept_weights(learner: Learner, plan: Plan, progress: Progress) -> Any:
-    """The weights that the plan wants in the end."""
+    """The weights to return, by ``plan.keep``."""
     if progress.kept is not None and (plan.keep == "best" or plan.early_stopping):
         return progress.kept.weights
     return learner.snapshot(plan.averages)
 
 
 def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
-    """Put the present weights into the pocket if they get more of the rows right (Gallant).
+    """Put the current weights into the pocket if they misclassify fewer rows (Gallant).
 
-    Either way only a run more than four times as long is looked at after this, and none shorter
-    than one in 4,096 of the rows: a look costs as much as an epoch.
+    The next evaluation is for a run of right answers more than four times as long, and of at least
+    1/4096 of the rows, as an evaluation costs as much as an epoch.
     """
     assert progress.kept is not None
     progress.kept.run = progress.run
@@ -99,7 +99,7 @@ def _ratchet(learner: Learner, data: Data, progress: Progress) -> None:
 def _close(
     learner: Learner, data: Data, plan: Plan, progress: Progress, finished: bool, repeats: bool
 ) -> Epoch:
-    """Record the epoch and see whether the run ends with it."""
+    """Record the epoch and apply the stopping rules."""
     began, counts = perf_counter(), progress.counts
     norm, change = learner.measure()
     if not math.isfinite(norm):
@@ -151,9 +151,9 @@ def _close(
 def _train_error(
     learner: Learner, data: Data, plan: Plan, progress: Progress, still: bool
 ) -> float:
-    """The share of rows that the present weights get wrong, where there is reason to count.
+    """The share of rows that the current weights misclassify, NaN if it is not needed.
 
-    It is zero where the epoch shows that no row is left to correct.
+    Zero if the epoch shows that no row is left to correct.
     """
     if still and (data.visits_all or learner.is_separating(*data.everything())):
         return 0.0

@@ -1,4 +1,4 @@
-"""Where a run stands: all that it needs to go on, besides what the learner has learned."""
+"""The progress of a run: its state besides that of the learner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rosenblatt.training.history import Epoch
 
 @dataclass
 class Counts:
-    """What the epoch under way has seen so far."""
+    """The counts of the current epoch."""
 
     weight: float = 0.0
     updates: int = 0
@@ -24,7 +24,7 @@ class Counts:
 
 @dataclass
 class Kept:
-    """Weights worth keeping, the error they were kept for, and the longest run looked at so far."""
+    """The best weights, their error, and the longest run of right answers evaluated so far."""
 
     weights: Any
     error: float = math.nan
@@ -33,30 +33,30 @@ class Kept:
 
 @dataclass
 class Progress:
-    """Where a run stands. Save it with the learner, load both, go on: the undisturbed run.
+    """The progress of a run. Saved and loaded with the learner, it resumes bit for bit.
 
     Attributes
     ----------
     epoch, position : int
-        Epochs completed, and visits of the one under way.
+        Completed epochs, and visits of the current epoch.
     steps : float
         Steps so far; an example of weight ω counts for ω.
     visits, updates : int
-        Rows visited and updates made so far.
+        Visits and updates so far.
     run : int
-        Right answers in a row.
+        Consecutive right answers.
     counts : Counts
-        Of the epoch under way.
+        Counts of the current epoch.
     least_update_rate, epochs_without : float and int
-        The fewest updates per step of an epoch so far, and for how many epochs.
+        The fewest updates per step of an epoch, and the epochs without improvement.
     least_validation, validations_without : float and int
-        The least validation error so far, and for how many epochs.
+        The least validation error, and the epochs without improvement.
     kept : Kept or None
-        The best weights so far, by the validation error or by the training error.
+        The best weights so far, by validation or training error.
     cycle : CycleFinder or None
-        Weights that the run may come back to.
+        Detects whether weights recur.
     history : list of Epoch
-        What happened.
+        The completed epochs.
     stop_reason : str or None
         Why the run ended; None while it has not.
     """
@@ -79,7 +79,7 @@ class Progress:
     stop_reason: str | None = None
 
     def count(self, tally: Tally, seconds: float = 0.0) -> None:
-        """Take in what came of a walk."""
+        """Add the result of a walk."""
         self.position += tally.visits
         self.visits += tally.visits
         self.steps += tally.weight
@@ -93,7 +93,7 @@ class Progress:
         counts.seconds += seconds
 
     def begin_again(self) -> None:
-        """Forget the visits of the epoch under way, which begins anew."""
+        """Restart the current epoch: subtract its visits."""
         self.steps -= self.counts.weight
         self.visits -= self.position
         self.updates -= self.counts.updates

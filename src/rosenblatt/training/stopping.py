@@ -1,4 +1,4 @@
-"""Why a run ends: the only stopping rules."""
+"""The stopping rules of a run."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rosenblatt.training.state import Progress
 def reason(
     record: Epoch, plan: Plan, progress: Progress, *, finished: bool, repeats: bool, cycles: bool
 ) -> str | None:
-    """Why the run ends with this epoch, or None if it goes on.
+    """Why the run ends with this epoch, or None if it continues.
 
     Parameters
     ----------
     record : Epoch
-        The epoch that was just closed.
+        The completed epoch.
     plan, progress
-        What the run is to do, and where it stands; what the rules remember is in `progress`.
+        Settings and state of the run; `progress` is updated.
     finished : bool
         Whether the epoch visited all of its rows.
     repeats : bool
         Whether every epoch visits the same rows in the same order at the same rate.
     cycles : bool
-        Whether the weights are back where they were at an earlier epoch end.
+        Whether the weights equal those at an earlier end of an epoch.
     """
     still = record.updates == 0 and finished
     if still and record.train_error == 0.0:
@@ -47,7 +47,7 @@ def reason(
 
 
 def _stalls(record: Epoch, plan: Plan, progress: Progress) -> bool:
-    """Whether the updates per step have not fallen for too long."""
+    """Whether the updates per step have not fallen for ``plan.patience`` epochs."""
     assert plan.tol is not None
     rate = record.updates / max(progress.counts.weight, 1e-300)
     fell = rate < progress.least_update_rate - plan.tol
@@ -57,7 +57,7 @@ def _stalls(record: Epoch, plan: Plan, progress: Progress) -> bool:
 
 
 def remember_validation(error: float, plan: Plan, progress: Progress) -> bool:
-    """Take in a validation error; whether it is the least so far."""
+    """Record a validation error; whether it is the least so far."""
     if math.isnan(error):  # no row was held out
         return False
     least = progress.least_validation

@@ -20,7 +20,7 @@ from rosenblatt.viz.style import INK, frame, pyplot
 
 
 class Animation(type(Path())):  # type: ignore[misc]
-    """The path of a written animation, which a notebook plays."""
+    """The path of an animation file; notebooks play it."""
 
     def _repr_html_(self) -> str:
         kind = "video/mp4" if self.suffix == ".mp4" else "image/gif"
@@ -63,7 +63,7 @@ def animate(
     Returns
     -------
     Animation
-        The path of the file; a notebook plays it.
+        The path of the file; notebooks play it.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _animation(trace: Any, points: Any, lift: Any, most: int) -> Any:
 
 
 def _frames(trace: Any, most: int) -> list[int]:
-    """The step numbers to draw."""
+    """The numbers of the steps to draw."""
     if len(trace) < most:
         return list(range(len(trace) + 1))
     updates = [0, *(step.number for step in trace if step.mistake)]

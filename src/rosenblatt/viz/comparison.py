@@ -16,9 +16,9 @@ class ComparisonDisplay(Display):
     ----------
     names : list of str
     examples : array (points,)
-        After how many examples.
+        The numbers of examples at which the curves are sampled.
     curves : array (rules, orders, points)
-        The share of wrong predictions so far.
+        The share of wrong predictions up to there.
 
     Examples
     --------
@@ -37,12 +37,12 @@ class ComparisonDisplay(Display):
     def from_comparison(
         cls, comparison: Any, *, ax: Any = None, **options: Any
     ) -> ComparisonDisplay:
-        """Draw what :func:`rosenblatt.compare` found."""
+        """Draw a :class:`rosenblatt.comparison.Comparison`."""
         display = cls(comparison.names, comparison.examples, comparison.curves)
         return display.plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, **line: Any) -> ComparisonDisplay:
-        """Draw a line for each rule, the least error at the end first in the legend."""
+        """Draw a line per rule, in the legend by increasing final error."""
         ax = self._prepare(ax)
         means = self.curves.mean(axis=1)
         for place, i in enumerate(np.argsort(means[:, -1], kind="stable")):

@@ -149,10 +149,9 @@ class ContradictionDisplay(style.Display):
             return None
         outline = corners[_hull_order(corners)]
         closed = np.vstack([outline, outline[:1]]) if len(outline) > 2 else outline
-        look = {"color": style.PALETTE[k], "linestyle": "--" if k == 0 else "-"}
-        ax.fill(*closed.T, color=style.PALETTE[k], alpha=0.12, linewidth=0)
-        (hull,) = ax.plot(*closed.T, linewidth=1.4, **look)
-        return hull
+        color, line = style.PALETTE[k], "--" if k == 0 else "-"
+        ax.fill(*closed.T, color=color, alpha=0.12, linewidth=0)
+        return ax.plot(*closed.T, color=color, linestyle=line, linewidth=1.4)[0]
 
 
 def _share_text(share: Fraction) -> str:

@@ -44,7 +44,7 @@ class ProofDisplay(Display):
     def from_trace(
         cls, trace: Any, separator: Sequence[Any] | None = None, *, ax: Any = None, **options: Any
     ) -> ProofDisplay:
-        """Draw the proof for a trace; without a separator, that of largest margin is found."""
+        """Draw the proof for a trace, by default for the separator of largest margin."""
         return cls(trace.proof(separator)).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, scale: str = "auto", legend: bool = True) -> ProofDisplay:
@@ -98,8 +98,8 @@ class ProofDisplay(Display):
 class PotentialDisplay(Display):
     """The potential ``‖w - αu‖²``, which every update lowers by at least ``(ηR)²``.
 
-    The dashed line is the slowest fall that the proof allows; where it meets zero, a run from any
-    start must have ended: ``k₀ = ‖w0 - αu‖²/(ηR)²``.
+    The dashed line is the slowest decrease that the proof allows; the run must have ended before
+    it reaches zero, at ``k₀ = ‖w0 - αu‖²/(ηR)²``.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class PotentialDisplay(Display):
     def from_trace(
         cls, trace: Any, separator: Sequence[Any] | None = None, *, ax: Any = None, **options: Any
     ) -> PotentialDisplay:
-        """Draw the potential of a trace; without a separator, that of largest margin is found."""
+        """Draw the potential of a trace, by default for the separator of largest margin."""
         return cls(trace.proof(separator)).plot(ax=ax, **options)
 
     def plot(self, ax: Any = None, *, legend: bool = True) -> PotentialDisplay:

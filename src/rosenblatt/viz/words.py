@@ -38,15 +38,9 @@ class TopWordsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        feature_names: Sequence[str] | None = None,
-        *,
-        label: Any = None,
-        top: int = 12,
-        ax: Any = None,
-        **options: Any,
-    ) -> TopWordsDisplay:
+        cls, estimator: Any, feature_names: Sequence[str] | None = None, *, label: Any = None,
+        top: int = 12, ax: Any = None, **options: Any,
+    ) -> TopWordsDisplay:  # fmt: skip
         """Draw the weights of a fitted linear estimator.
 
         Parameters
@@ -54,16 +48,15 @@ class TopWordsDisplay(Display):
         estimator
             Anything with ``coef_`` and ``classes_``.
         feature_names
-            The names of the columns; those seen in fit unless given.
+            The names of the columns; by default ``feature_names_in_``.
         label
-            The class to show; the larger of two, and to be named when there are more.
+            The class to show; by default the second of two, required if there are more.
         top
-            How many of each sign.
+            The number of weights of each sign.
         """
         style.refuse_pairs(estimator)
-        coef = np.asarray(
-            estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_
-        )
+        coef = estimator.coef_
+        coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef)
         names = feature_names
         if names is None:
             names = getattr(estimator, "feature_names_in_", None)

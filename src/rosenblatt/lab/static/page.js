@@ -1,4 +1,4 @@
-// The page: it draws the view that the server sends, and sends what the user does.
+// The page: draws the view that the server sends, and sends the user's actions as requests.
 
 const CONTROLS = [
   ["rule", "rule", "select", ["perceptron", "pa", "pa1", "pa2", "arow"]],
@@ -182,7 +182,7 @@ export function render({ model }) {
       svg.setAttribute("aria-label", describe())
     } else stage.innerHTML = drawRows(view)
     root.dataset.planar = view.planar
-    // A table is lower than a picture: the chart fills the room below it.
+    // A table is lower than a picture: put the chart below it.
     const home = $(view.planar ? ".side" : ".main")
     if ($(".proof").parentElement !== home) home.append($(".proof"))
     for (const button of root.querySelectorAll("[data-mode]")) button.setAttribute("aria-checked", button.dataset.mode === mode)
@@ -238,7 +238,7 @@ export function render({ model }) {
     $(".proof div").innerHTML = view.proof.why_not ? `<p class="aside">${text(view.proof.why_not)}</p>`
       : potential ? drawPotential(view.proof) : drawProof(view.proof)
     $(".space div").innerHTML = view.weight_space ? drawWeightSpace(view.weight_space)
-      : `<p class="aside">It is drawn for two weights in all: two features without a bias, or one feature with it.</p>`
+      : `<p class="aside">It is drawn for two weights only: two features without a bias, or one feature with a bias.</p>`
   }
 
   const describe = () => {

@@ -1,7 +1,7 @@
 """Bounds on the number of errors of the best hyperplane.
 
-The exact number is NP-hard to compute. Lower bound: any hyperplane errs on at least one row of each
-contradicting set, so disjoint sets count. Upper bound: the best hyperplane found.
+The exact number is NP-hard to compute. Lower bound: the number of disjoint contradicting sets, as
+any hyperplane errs on at least one row of each. Upper bound: the errors of the best one found.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.checker.report import as_html, counted
+from rosenblatt.theory.checker.report import Reported, counted
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.decision import renumbered
 from rosenblatt.theory.search.exact_alternatives import separate
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# Rows scaling putting back one by one, each at the price of a linear program; steps of a pocket.
-_FEW = 200
-_STEPS = 60
+# The most mistaken rows to try one by one: each costs a linear program.
+_MOST_TRIED = 200
+_POCKET_STEPS = 60
 
 
 @dataclass(frozen=True, repr=False)
-class ErrorBracket:
+class ErrorBracket(Reported):
     """How many rows the best hyperplane gets wrong: at least `lower`, at most `upper`.
 
     A row on the hyperplane itself counts as wrong.
@@ -39,7 +39,7 @@ class ErrorBracket:
     weights, bias
         The proof of `upper`: a hyperplane in integers.
     mistaken : tuple of int
-        The rows it gets wrong.
+        The rows that hyperplane gets wrong.
     """
 
     lower: int
@@ -49,16 +49,14 @@ class ErrorBracket:
     bias: int
     mistaken: tuple[int, ...]
 
-    def __str__(self) -> str:
+    def report(self) -> str:
+        """The bracket in one sentence."""
         if self.lower == self.upper:
             return f"The best hyperplane gets exactly {counted(self.lower, 'row')} wrong."
         return f"The best hyperplane gets between {self.lower:,} and {self.upper:,} rows wrong."
 
     def __repr__(self) -> str:
         return f"<ErrorBracket: {self.lower:,} to {self.upper:,} errors>"
-
-    def _repr_html_(self) -> str:
-        return as_html(str(self))
 
 
 def error_bracket(
@@ -77,7 +75,7 @@ def error_bracket(
     X, y
         Rows (dense or sparse) and labels of two classes.
     fit_intercept : bool
-        Whether hyperplanes may miss the origin.
+        Whether hyperplanes may have an offset.
     n_starts : int
         Random starts of the search for a good hyperplane.
     time_limit : float, optional
@@ -87,9 +85,9 @@ def error_bracket(
 
     Notes
     -----
-    The search is S. Gallant's pocket (1990), Perceptron-based learning algorithms, in batches: run
-    the perceptron, keep the best weights. Its mistaken rows are then put back one by one while the
-    rows stay separable.
+    The search is S. Gallant's pocket algorithm (1990), Perceptron-based learning algorithms, with
+    batch updates. The mistaken rows of its best weights are then added one by one to the others
+    where the rows stay separable.
 
     Examples
     --------
@@ -100,11 +98,11 @@ def error_bracket(
     problem = BinaryProblem.of(X, y, fit_intercept)
     search = _Search(problem, Clock(time_limit))
     try:
-        search.peel()
-        search.put_back()
+        search.remove_contradictions()
+        search.readmit_rows()
         search.pocket(n_starts, np.random.default_rng(random_state))
-        search.put_back()
-        search.peel_around()
+        search.readmit_rows()
+        search.contradict_mistaken_rows()
     except OutOfTimeError:
         pass
     d = problem.d
@@ -119,7 +117,7 @@ def error_bracket(
 
 
 class _Search:
-    """The sets and the best hyperplane found so far."""
+    """The contradicting sets and the best hyperplane found so far."""
 
     def __init__(self, problem: BinaryProblem, clock: Clock) -> None:
         self.problem, self.clock = problem, clock
@@ -127,7 +125,7 @@ class _Search:
         self.weights = [0] * problem.width
         self.mistaken: Indices = np.arange(problem.n)
         self.lengths = np.maximum(problem.norms, 1e-300)
-        v = problem.combine(1.0 / self.lengths)  # the difference of the means, nearly
+        v = problem.combine(1.0 / self.lengths)  # nearly the difference of the class means
         self.offer(problem.exact_weights(v / max(float(np.abs(v).max()), 1e-300)))
 
     @property
@@ -146,7 +144,7 @@ class _Search:
         answer = separate(self.problem.part(rows), self.clock)
         return answer if isinstance(answer, list) else renumbered(answer, rows)
 
-    def peel(self) -> None:
+    def remove_contradictions(self) -> None:
         """Remove contradicting sets until a hyperplane separates the rest."""
         rest = np.arange(self.problem.n)
         while len(rest):
@@ -157,9 +155,9 @@ class _Search:
             self.sets.append(answer)
             rest = np.setdiff1d(rest, answer.rows)
 
-    def peel_around(self) -> None:
-        """Look for sets that each hold one mistaken row of the best hyperplane."""
-        if self.closed or len(self.mistaken) > _FEW:
+    def contradict_mistaken_rows(self) -> None:
+        """Look for sets that each contain one mistaken row of the best hyperplane."""
+        if self.closed or len(self.mistaken) > _MOST_TRIED:
             return
         found: list[Combination] = []
         rest = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
@@ -172,9 +170,9 @@ class _Search:
         if len(found) > len(self.sets):
             self.sets = found
 
-    def put_back(self) -> None:
-        """Add mistaken rows to the others, one by one, where they stay separable."""
-        if len(self.mistaken) > _FEW:
+    def readmit_rows(self) -> None:
+        """Add mistaken rows to the others, one by one, where the rows stay separable."""
+        if len(self.mistaken) > _MOST_TRIED:
             return
         kept = np.setdiff1d(np.arange(self.problem.n), self.mistaken)
         for i in self.mistaken.tolist():
@@ -187,7 +185,7 @@ class _Search:
                 self.offer(answer)
 
     def pocket(self, n_starts: int, generator: np.random.Generator) -> None:
-        """Batch perceptrons from several starts; the best weights of each are offered."""
+        """Run batch perceptrons from several starts and offer the best weights of each."""
         problem = self.problem
         for start in range(n_starts):
             if self.closed:
@@ -198,7 +196,7 @@ class _Search:
             if start:
                 v = v + generator.normal(size=problem.width) * np.abs(v).max() / 2
             best, fewest = v, problem.n + 1
-            for step in range(_STEPS):
+            for step in range(_POCKET_STEPS):
                 self.clock.left()
                 wrong = problem.scores(v) <= 0
                 count = int(wrong.sum())

@@ -1,23 +1,22 @@
-"""Mistake bounds of kernel perceptrons that keep a limited number of rows.
+"""Mistake bounds of kernel perceptrons with a budget of support vectors.
 
-Notation: ``K(x, x) <= R²``; a comparison vector u of the feature space of length U, with hinge
-losses ``max(0, 1 - y·u(x))`` that add up to L over the rounds with a mistake; B the rows that may
-be kept. One pass from zero, threshold zero, all weights one. A bound is infinite where its
-condition fails. The proofs are in ``docs/theory/budgets.md``. No way to keep B rows, whichever, has
-a bound once ``U·R >= √(B + 1)``.
+Notation: ``K(x, x) <= R²``; a competitor u in the feature space, of length U, whose hinge losses
+``max(0, 1 - y·u(x))`` on the rounds with a mistake add up to L; B the budget. One pass from zero,
+threshold zero, all sample weights one. A bound is infinite where its condition fails. The proofs
+are in ``docs/theory/budgets.md``. No algorithm with budget B has a bound if ``U·R >= √(B + 1)``.
 """
 
 from __future__ import annotations
 
 import math
 
-DAMAGE = 15.0 / 32.0  # the share of each mistake's gain that the Forgetron lets removals cost
+DAMAGE = 15.0 / 32.0  # the fraction of each mistake's gain that Forgetron removals may undo
 
 
 def random_removal_bound(
     budget: int, norm: float, loss: float = 0.0, radius: float = 1.0
 ) -> float:  # fmt: skip
-    """The mistakes expected at most when a random row makes room, for ``U·R < √B``.
+    """The bound on the expected mistakes if a random row is removed, for ``U·R < √B``.
 
     ``E[M] <= (S + √(S² - (1 - c²)L²)) / (1 - c²)`` with ``S = L + U²R²`` and ``c² = U²R²/B``: the
     larger root of ``(M - L)² = U²R²(M²/B + 2M)``. L may be the expected loss on mistaken rounds,
@@ -48,7 +47,7 @@ def random_removal_bound(
 
 
 def forgetron_bound(budget: int, norm: float, loss: float = 0.0, radius: float = 1.0) -> float:
-    """The mistakes at most when all rows shrink before the oldest makes room: the Forgetron.
+    """The bound of the Forgetron: all coefficients shrink, then the oldest row is removed.
 
     ``M <= (U²R² + 2L) / (17/32 - s)`` with ``s = U²R²·log(B+1) / (4(B+1))``, for
     ``U·R <= ½√(B+1)·(15/32 - 1/(B+1)) - 1``. That contains the form of O. Dekel, S. Shalev-Shwartz,
@@ -80,12 +79,12 @@ def forgetron_bound(budget: int, norm: float, loss: float = 0.0, radius: float =
 def projection_bound(
     norm: float, loss: float = 0.0, radius: float = 1.0, error: float = 0.0
 ) -> float:  # fmt: skip
-    """The mistakes at most when a mistaken row is projected on the span of the rows kept.
+    """The bound if mistaken rows are projected onto the span of the support vectors.
 
     ``M <= ((a + √(a² + 4bL)) / 2b)²`` with ``a = U·R`` and ``b = 1 - U·η``, for ``U·η < 1``. η is
-    the largest distance of a mistaken row from the span. It is the bound of the perceptron, paid
-    once more for what the span cannot express. Of the same kind: F. Orabona, J. Keshet, B. Caputo
-    (2009), Bounded kernel-based online learning, JMLR 10, who choose η and let B follow.
+    the largest distance of a mistaken row from the span; with η = 0 it is the bound of the
+    perceptron. Similar: F. Orabona, J. Keshet, B. Caputo (2009), Bounded kernel-based online
+    learning, JMLR 10, who choose η and let B follow.
 
     Parameters
     ----------

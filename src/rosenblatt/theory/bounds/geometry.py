@@ -19,17 +19,17 @@ Floats = NDArray[np.float64]
 
 
 def pad(X: Any, constant: float = 1.0) -> Any:
-    """Append the same number to every row.
+    """Append a constant to every row.
 
-    Rows that a hyperplane with offset separates are separated by one through the origin once they
-    are padded: ``w·x + b = (w, b/c)·(x, c)``.
+    Rows that a hyperplane with an offset separates are, once padded, separated by one through the
+    origin: ``w·x + b = (w, b/c)·(x, c)``.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
         Rows.
     constant : float
-        The number c, not zero.
+        The constant c, not zero.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def premultiply(X: Any, y: Any) -> Any:
 def point_margins(X: Any, y: Any, w: Any, b: float = 0.0) -> Floats:
     """The signed distance of each row to the hyperplane ``w·x + b = 0``: ``y·(w·x + b)/‖w‖``.
 
-    Positive where the row is on its side.
+    Positive where the row is on the right side.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def point_margins(X: Any, y: Any, w: Any, b: float = 0.0) -> Floats:
 def dataset_margin(
     X: Any, y: Any, w: Any, b: float = 0.0, *, kind: str = "geometric", padding: float = 1.0
 ) -> float:
-    """The least margin of any row; positive if and only if the hyperplane separates the classes.
+    """The smallest margin of any row; positive if and only if the hyperplane separates the classes.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def dataset_margin(
 
 
 def radius(X: Any, padding: float | None = 1.0) -> float:
-    """R, the length of the longest row (x, c); without the pad if `padding` is None.
+    """R, the length of the longest row (x, c), or of the longest x if `padding` is None.
 
     Examples
     --------

@@ -61,9 +61,9 @@ def general_bound(
     separator : array
         ŵ, of any length; its last entry belongs to the pad.
     functional_margin : float
-        γ̂, the least ``ŵ·z_i``.
+        γ̂, the smallest ``ŵ·z_i``.
     start : array, optional
-        w0 in the same coordinates; zero unless given.
+        w0 in the same coordinates; by default zero.
     threshold, eta : float
         δ >= 0 and η > 0.
 
@@ -106,18 +106,18 @@ def mistake_bound(
     fit_intercept: bool = True,
     padding: float = 1.0,
 ) -> float:
-    """The number of updates of a perceptron on separable rows, at most, in any order.
+    """The bound on the updates of a perceptron on separable rows, in any order.
 
-    The formula of :func:`general_bound`, applied to the data; infinity if they are not separated.
+    The formula of :func:`general_bound` applied to the data; infinity if they are not separated.
 
     Parameters
     ----------
     X, y
         Rows and labels of two classes that a hyperplane separates.
     weights, bias
-        A separator; the one of largest margin unless given.
+        A separator; by default the one of largest margin.
     start, start_bias
-        Where the run starts; zero unless given.
+        The initial weights; by default zero.
     threshold, eta
         The mistake threshold δ and the learning rate η.
     fit_intercept, padding
@@ -150,7 +150,7 @@ def mistake_bound(
 
 
 def final_margin(radius: float, margin: float, threshold: float, eta: float = 1.0) -> float:
-    """The margin that a run from zero with threshold δ > 0 ends with, at least: ``γδ/(2δ + ηR²)``.
+    """A lower bound on the final margin of a run from zero with δ > 0: ``γδ/(2δ + ηR²)``.
 
     At the end every row scores more than δ. As ``ηMγ <= ‖w‖`` and ``‖w‖² <= ηM(ηR² + 2δ)``, the
     weights are no longer than ``(ηR² + 2δ)/γ``. Theorem: W. Krauth, M. Mezard (1987), Learning
@@ -168,7 +168,7 @@ def final_margin(radius: float, margin: float, threshold: float, eta: float = 1.
 def padding_bound(radius: float, margin: float, bias: float, padding: float = 1.0) -> float:
     """Novikoff's bound for rows padded with c: ``(R² + c²)(1 + b²/c²)/γ²``.
 
-    Here R is the longest row before padding, γ the geometric margin and ``‖w‖ = 1``.
+    Here R is the length of the longest row before padding, γ the geometric margin, ``‖w‖ = 1``.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def padding_bound(radius: float, margin: float, bias: float, padding: float = 1.
 
 
 def best_padding(radius: float, bias: float) -> float:
-    """The constant that makes :func:`padding_bound` least: ``c = √(R|b|)``.
+    """The constant that minimizes :func:`padding_bound`: ``c = √(R|b|)``.
 
     Examples
     --------
@@ -231,9 +231,9 @@ def nonseparable_bounds(
     u, b
         The competitor; it is scaled to ``‖(u, b/c)‖ = 1``.
     rho : float
-        The margin that it is held to.
+        ρ, the target margin.
     updated : array of int, optional
-        The rows on which updates were made. All rows unless given: the bounds still hold.
+        The rows on which updates were made. By default all rows: the bounds still hold.
     final_norm : float, optional
         ``‖(w, b/c)‖`` at the end of the pass.
 
@@ -285,10 +285,10 @@ def margin_gap(
     fit_intercept: bool = True,
     padding: float = 1.0,
 ) -> tuple[float, float]:
-    """What any run from zero shows about the largest margin: ``min z·w/‖w‖ <= γ* <= ‖w‖/(ηM)``.
+    """Bounds on the largest margin from any run from zero: ``min z·w/‖w‖ <= γ* <= ‖w‖/(ηM)``.
 
-    The upper end holds because ``w/(ηM)`` is a convex combination of the rows, and γ* is the length
-    of the shortest one.
+    The upper bound holds because ``w/(ηM)`` is a convex combination of the rows, and γ* is the
+    length of the shortest one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many updates a perceptron makes whose weights are mixed from shards after each epoch.
+"""Bounds on the updates of parameter mixing: shards train apart and are averaged after each epoch.
 
 Notation as in :mod:`rosenblatt.theory.bounds.mistake_bounds`. Shard i makes ``k_ie`` updates in
 epoch e, starting at the mixed weights ``w_e``; the next ones are ``w_(e+1) = Σ_i μ_i w_ie`` with
@@ -18,9 +18,9 @@ class MixingBound(NamedTuple):
     Attributes
     ----------
     mixed : float
-        Of ``Σ_e Σ_i μ_i k_ie``, the updates of each shard times its share.
+        The bound on ``Σ_e Σ_i μ_i k_ie``, the updates of each shard times its share.
     total : float
-        Of ``Σ_e Σ_i k_ie``, all updates.
+        The bound on ``Σ_e Σ_i k_ie``, all updates.
     """
 
     mixed: float
@@ -35,10 +35,10 @@ def mixing_bound(
     threshold: float = 0.0,
     eta: float = 1.0,
 ) -> MixingBound:
-    """``Σ_e Σ_i μ_i k_ie <= (R² + 2δ/η)/γ²``: rows that can be separated, start at zero.
+    """``Σ_e Σ_i μ_i k_ie <= (R² + 2δ/η)/γ²``: separable rows, start at zero.
 
-    With S equal shares that is at most ``S·(R² + 2δ/η)/γ²`` updates in all: S times as many as one
-    perceptron may make, on S shards that are trained at the same time.
+    With S equal shares that is at most ``S·(R² + 2δ/η)/γ²`` updates in all: S times the bound of
+    one perceptron, on S shards trained in parallel.
 
     Theorem: R. McDonald, K. Hall, G. Mann (2010), Distributed training strategies for the
     structured perceptron, theorem 3, for δ = 0.
@@ -75,14 +75,14 @@ def mixing_loss_bound(
     threshold: float = 0.0,
     eta: float = 1.0,
 ) -> MixingBound:
-    """The bound for any rows, by the hinge losses of any weights v to compare with.
+    """The bound for any rows, from the hinge losses of any competitor v.
 
     With ``L = Σ_i μ_i Σ_(z in shard i) max(0, 1 - v·z)`` and E epochs, for every
     ``t > D/2``, ``D = R² + 2δ/η``::
 
         Σ_e Σ_i μ_i k_ie <= (t²‖v‖² + 2tEL) / (2t - D)
 
-    and this is least at ``t = (D + √(D² + 4DEL/‖v‖²))/2``. Without losses it is `mixing_bound` with
+    with the minimum at ``t = (D + √(D² + 4DEL/‖v‖²))/2``. Without losses it is `mixing_bound` with
     the margin ``1/‖v‖``.
 
     Parameters
@@ -114,7 +114,7 @@ def mixing_loss_bound(
 
 
 def least_share(shares: int | Sequence[float]) -> float:
-    """The least share of a number of equal ones, or of given ones.
+    """The smallest share: of S equal shares, or of the shares given.
 
     >>> least_share(4), least_share([0.75, 0.25])
     (0.25, 0.25)

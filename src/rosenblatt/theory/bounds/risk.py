@@ -1,4 +1,4 @@
-"""What the error on training rows says about the error on new rows."""
+"""Estimates and bounds of the error on new rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from rosenblatt.theory.bounds.geometry import radius
+from rosenblatt.theory.checker.report import Reported
 from rosenblatt.theory.margin.max_margin import max_margin
 
 
@@ -22,10 +23,10 @@ def empirical_risk(y: Any, predicted: Any, loss: Any = None, classes: Any = None
     y, predicted
         True and predicted labels.
     loss : array of shape (k, k), optional
-        ``loss[i, j]`` is what predicting class i costs when class j is true; 0 for right and 1 for
-        wrong unless given.
+        ``loss[i, j]`` is the cost of predicting class i when class j is true; by default the 0-1
+        loss.
     classes : array of shape (k,), optional
-        The classes in the order of `loss`; the sorted labels unless given.
+        The classes in the order of `loss`; by default the sorted labels.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def empirical_risk(y: Any, predicted: Any, loss: Any = None, classes: Any = None
 
 
 def vc_bound(empirical: float, n: int, dimension: int, confidence: float = 0.95) -> float:
-    """An upper bound on the risk that holds with the given confidence, whatever the data.
+    """An upper bound on the risk with the given confidence, for any distribution of the data.
 
     ``R <= R_emp + √((h(log(2N/h) + 1) - log(η/4))/N)`` with probability 1 - η, h the
     Vapnik-Chervonenkis dimension: the number of columns, plus one with an offset, for linear
@@ -64,7 +65,7 @@ def vc_bound(empirical: float, n: int, dimension: int, confidence: float = 0.95)
     >>> round(vc_bound(0.05, n=10_000, dimension=11), 3)
     0.149
     """
-    _probability(confidence)
+    _check_confidence(confidence)
     if n < 1 or dimension < 1:
         raise ValueError("n and the dimension must be positive")
     if dimension >= 2 * n:
@@ -74,7 +75,7 @@ def vc_bound(empirical: float, n: int, dimension: int, confidence: float = 0.95)
 
 
 def holdout_interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact binomial interval for the risk, from errors on rows that took no part in training.
+    """The exact binomial confidence interval for the risk, from errors on held-out rows.
 
     C. Clopper, E. Pearson (1934), The use of confidence or fiducial limits.
 
@@ -84,7 +85,7 @@ def holdout_interval(errors: int, n: int, confidence: float = 0.95) -> tuple[flo
     >>> round(low, 4), round(high, 4)
     (0.0164, 0.1128)
     """
-    _probability(confidence)
+    _check_confidence(confidence)
     if not 0 <= errors <= n or n < 1:
         raise ValueError(f"errors must be between 0 and n, got {errors} errors of {n} rows")
     tail = (1.0 - confidence) / 2.0
@@ -96,8 +97,8 @@ def holdout_interval(errors: int, n: int, confidence: float = 0.95) -> tuple[flo
 def online_to_batch(mistakes: int, n: int) -> float:
     """The expected error of a random iterate of one pass: ``E[M]/(n + 1)``.
 
-    Of the n + 1 weights that one pass over n independent rows goes through, one drawn at random
-    errs on a new row with this probability, in expectation. N. Littlestone (1989), From on-line to
+    One of the n + 1 weight vectors of a pass over n independent rows, drawn at random, errs on a
+    new row with this probability, in expectation. N. Littlestone (1989), From on-line to
     batch learning; N. Cesa-Bianchi, A. Conconi, C. Gentile (2004).
 
     Examples
@@ -109,12 +110,11 @@ def online_to_batch(mistakes: int, n: int) -> float:
 
 
 def leave_one_out(mistakes: int, n: int, radius: float = math.inf, margin: float = 0.0) -> float:
-    """The expected error after training to zero mistakes: ``min(k, (R/γ)²)/(m + 1)``.
+    """The expected error after training to zero mistakes: ``min(k, (R/γ)²)/(n + 1)``.
 
-    Rows that are never mistaken can be left out without changing the result, so at most k of the
-    m + 1 leave-one-out runs err, with k the mistakes of a run over all of them until it separates
-    them. Y. Freund, R. Schapire (1999), corollary 1; the k and γ of n rows stand in for those of
-    n + 1.
+    Leaving out a row that is never mistaken does not change the result, so at most k of the n + 1
+    leave-one-out runs err, where k is the number of mistakes until all n + 1 rows are separated.
+    Y. Freund, R. Schapire (1999), corollary 1. Here k and γ are those of n rows.
 
     Examples
     --------
@@ -134,11 +134,11 @@ class RiskEstimate:
     name, value
         Its name, and the error (an estimate, or an upper bound).
     interval
-        Where the risk lies with the confidence asked for, if the estimate has one.
+        The confidence interval, or None.
     vacuous
         Whether it is no better than guessing.
     remark
-        What it means.
+        An explanation.
     """
 
     name: str
@@ -152,12 +152,12 @@ class RiskEstimate:
         return f"{self.value:.2%}" if math.isfinite(self.value) else "inf"
 
     def shown_interval(self) -> str:
-        """The interval in brackets after a space, or nothing."""
+        """The interval in brackets after a space, or an empty string."""
         return f" [{self.interval[0]:.2%}, {self.interval[1]:.2%}]" if self.interval else ""
 
 
 @dataclass(frozen=True, repr=False)
-class RiskReport:
+class RiskReport(Reported):
     """Estimates of the risk side by side; ``print`` shows them as a table.
 
     Attributes
@@ -165,7 +165,7 @@ class RiskReport:
     estimates
         The estimates.
     guessing
-        The error of always predicting the most frequent class: what is not below it is vacuous.
+        The error of always predicting the most frequent class: estimates not below are vacuous.
     """
 
     estimates: tuple[RiskEstimate, ...]
@@ -178,7 +178,7 @@ class RiskReport:
         raise KeyError(name)
 
     def report(self) -> str:
-        """The table in plain English."""
+        """The estimates as a table in plain text."""
         lines = [
             f"{e.name:<18}{e.shown():>8}{e.shown_interval()}  {'VACUOUS: ' * e.vacuous}{e.remark}"
             for e in self.estimates
@@ -186,14 +186,11 @@ class RiskReport:
         return "\n".join([*lines, *self._legend()])
 
     def _legend(self) -> list[str]:
-        """What "vacuous" compares with, if an estimate is."""
-        return [
-            f"VACUOUS: not below {self.guessing:.2%}, the error of always predicting the most "
-            "frequent class."
-        ] * any(e.vacuous for e in self.estimates)
-
-    def __str__(self) -> str:
-        return self.report()
+        """An explanation of "vacuous", if an estimate is."""
+        if not any(e.vacuous for e in self.estimates):
+            return []
+        guessing = f"{self.guessing:.2%}, the error of always predicting the most frequent class"
+        return [f"VACUOUS: not below {guessing}."]
 
     def __repr__(self) -> str:
         return f"<RiskReport: {', '.join(f'{e.name} {e.shown()}' for e in self.estimates)}>"
@@ -221,7 +218,7 @@ def risk_report(
     X, y
         The rows it was trained on.
     X_val, y_val
-        Rows that took no part in training, nor in any choice.
+        Held-out rows, used neither for training nor for model selection.
     confidence : float
         The confidence of intervals and bounds.
 
@@ -291,6 +288,6 @@ def _leave_one_out(
     return RiskEstimate("leave one out", value, None, value >= guessing, remark)
 
 
-def _probability(confidence: float) -> None:
+def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")

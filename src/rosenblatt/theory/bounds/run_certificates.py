@@ -1,4 +1,4 @@
-"""What a run of the perceptron proves: its mistakes compared with the bounds, and cycles."""
+"""Certificates of a perceptron run: its mistakes compared with the bounds, and its cycles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rosenblatt.theory.bounds.mistake_bounds import general_bound, margin_gap
 from rosenblatt.theory.checker import input_data
 from rosenblatt.theory.checker.certificate import Certificate
 from rosenblatt.theory.checker.fingerprint import fingerprint
-from rosenblatt.theory.checker.report import as_html, counted
+from rosenblatt.theory.checker.report import Reported, counted
 from rosenblatt.theory.search.certify import assemble
 from rosenblatt.theory.search.clock import ENDLESS, Clock
 from rosenblatt.theory.search.exact_alternatives import minimal, settle
@@ -29,13 +29,13 @@ _HEADLINES = {
     "inseparable": "The weights returned to an earlier value: no hyperplane separates the rows.",
     "undecided": "The weights leave rows on the wrong side; certify() decides if others do not.",
 }
-# A tight bound in doubles may be too small by a few roundings.
+# A tight bound in doubles may be too small by a few rounding errors.
 _ROUNDING = 1.0 + 1e-9
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the updates of a run, and whether the run kept to it."""
+    """A bound on the updates of a run, and whether it holds."""
 
     name: str
     value: float
@@ -43,14 +43,14 @@ class Bound:
 
 
 @dataclass(frozen=True, repr=False)
-class RunCertificate:
-    """What a finished run shows, at the cost of a few passes over the rows.
+class RunCertificate(Reported):
+    """What a finished run proves, at the cost of a few passes over the rows.
 
     Attributes
     ----------
     verdict : str
         ``"separable"`` if the final weights put every row strictly on its side (checked exactly),
-        ``"inseparable"`` if the run went in a cycle (checked exactly too); otherwise
+        ``"inseparable"`` if the run entered a cycle (checked exactly, too); otherwise
         ``"undecided"``: :func:`rosenblatt.certify` decides.
     updates : int
         Mistakes corrected.
@@ -86,14 +86,8 @@ class RunCertificate:
         lines += [f"{b.name}: at most {b.value:,.6g} mistakes." for b in self.bounds]
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.report()
-
     def __repr__(self) -> str:
         return f"<RunCertificate: {self.verdict}, {counted(self.updates, 'update')}>"
-
-    def _repr_html_(self) -> str:
-        return as_html(self.report())
 
 
 def run_certificate(
@@ -114,7 +108,7 @@ def run_certificate(
     Parameters
     ----------
     X, y
-        The rows and the labels of two classes that the run was on.
+        The training rows and their labels of two classes.
     weights, bias, updates
         The final weights, and M, the number of updates.
     eta, threshold, fit_intercept, padding
@@ -155,7 +149,7 @@ def run_certificate(
 
 
 def _separates(X: Any, y: Any, w: Any, bias: float, fit_intercept: bool) -> bool:
-    """Whether the weights have every row strictly on its side, exactly."""
+    """Whether every row is strictly on its side of the hyperplane, exactly."""
     problem = BinaryProblem.of(X, y, fit_intercept)
     exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
     return any(exact) and bool((problem.exact_signs(exact) > 0).all())
@@ -174,8 +168,8 @@ def cycle_certificate(
 
     If the weights after some epochs equal the weights before, the updates in between add up to
     zero: ``Σ k_i·y_i·(x_i, c) = 0`` with k_i the number of times row i was corrected, which is a
-    contradiction in the sense of Gordan. It is checked in integers and reduced until every row is
-    needed.
+    contradiction in the sense of Gordan. It is checked in integers and reduced to a minimal set of
+    rows.
 
     Parameters
     ----------

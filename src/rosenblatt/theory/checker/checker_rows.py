@@ -40,33 +40,43 @@ class SignedRows:
         self.d = values.shape[1]
         self.used = np.flatnonzero(sides)
 
-    def signed(self, rows: Sequence[int]) -> tuple[Any, list[int]]:
-        """Some rows as a matrix of Python integers, and the denominator of each."""
-        owner, columns, numbers, scales = _entries(self.values[list(rows)])
+    def signed(self, rows: Sequence[int], coefficients: Sequence[int] | None = None) -> Any:
+        """Some rows as a matrix of Python integers, each times its denominator.
+
+        With coefficients, each times its coefficient and the common denominator.
+        """
+        owner, columns, numbers, pads, _ = self._scaled(rows, coefficients)
         matrix = np.zeros((len(rows), self.d + int(self.padded)), dtype=object)
         matrix[owner, columns] = numbers
         if self.padded:
-            matrix[:, self.d] = scales
-        return matrix * self.sides[list(rows)].astype(object)[:, None], scales.tolist()
+            matrix[:, self.d] = pads
+        return matrix
 
     def combination(self, rows: Sequence[int], coefficients: Sequence[int]) -> tuple[Any, int]:
         """The sum of rows times integers: one integer per column, and their denominator."""
-        owner, columns, numbers, scales = _entries(self.values[list(rows)])
-        common = lcm(*scales)
-        factors = np.array(coefficients, dtype=object) * (common // scales)
-        factors *= self.sides[list(rows)].astype(object)
+        _, columns, numbers, pads, common = self._scaled(rows, coefficients)
         total = np.zeros(self.d + int(self.padded), dtype=object)
-        np.add.at(total, columns, numbers * factors[owner])
+        np.add.at(total, columns, numbers)
         if self.padded:
-            total[self.d] = (factors * scales).sum()
+            total[self.d] = pads.sum()
         return total, common
+
+    def _scaled(
+        self, rows: Sequence[int], coefficients: Sequence[int] | None
+    ) -> tuple[Any, Any, Any, Any, int]:
+        """The entries of some rows as for `signed`, their pads, and the common denominator."""
+        owner, columns, numbers, scales = _entries(self.values[list(rows)])
+        common, factors = lcm(*scales), self.sides[list(rows)].astype(object)
+        if coefficients is not None:
+            factors *= np.array(coefficients, dtype=object) * (common // scales)
+        return owner, columns, numbers * factors[owner], scales * factors, common
 
     def scores(self, weights: Sequence[int], bias: int) -> Iterator[tuple[int, int]]:
         """``side·(w·x + b)`` of every row as an integer, and its denominator."""
         require(len(weights) == self.d, "the hyperplane has another number of columns")
         require(self.padded or bias == 0, "an offset where none is allowed")
         w = np.array(weights, dtype=object)
-        total = sum(map(abs, weights)) + abs(bias)
+        total = max(1, sum(map(abs, weights)) + abs(bias))
         for rows, part in self._chunks():
             if _largest(part, total) < 2**62:
                 whole, scales = part.astype(np.int64), np.ones(len(rows), dtype=np.int64)
@@ -124,12 +134,12 @@ def _ranges(part: Any) -> tuple[Any, Any]:
 
 
 def _largest(part: Any, factor: int) -> int:
-    """The largest absolute value times `factor`; 2^62 if some value is not an integer."""
+    """The largest absolute value, at least 1, times `factor`; 2^62 if one is not an integer."""
     values = part.data if sparse.issparse(part) else part
     kind = values.dtype.kind
     if kind == "O" or (kind == "f" and not np.array_equal(values, np.rint(values))):
         return 2**62
-    return max(int(values.max(initial=0)), -int(values.min(initial=0))) * factor
+    return max(1, int(values.max(initial=0)), -int(values.min(initial=0))) * factor
 
 
 def _entries(part: Any, used: Any = None) -> tuple[Any, Any, Any, Any]:

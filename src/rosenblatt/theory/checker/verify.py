@@ -215,7 +215,7 @@ def _check_combination(found: Combination, data: SignedRows) -> list[list[int]]:
     _check_rows(found, data)
     total, _ = data.combination(found.rows, found.coefficients)
     require(not total.any(), "the contradicting rows do not add up to zero")
-    matrix: list[list[int]] = data.signed(found.rows)[0].tolist()
+    matrix: list[list[int]] = data.signed(found.rows).tolist()
     return matrix
 
 

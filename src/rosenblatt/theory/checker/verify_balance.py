@@ -18,7 +18,7 @@ row bounds ‖F‖.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isqrt, lcm
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,10 @@ def check_balance(
 
     With `everyone`, that it then contains all rows of the data.
     """
-    matrix, scales = data.signed(found.rows)
+    B = data.signed(found.rows, found.coefficients)
     for r in replaced:
-        _check_replacement(r, matrix.shape[1])
-        matrix[:, r.column] = matrix[:, list(r.columns)] @ np.array(r.weights, dtype=object)
-    common = lcm(*scales)
-    factors = [c * (common // s) for c, s in zip(found.coefficients, scales, strict=True)]
-    B = matrix * np.array(factors, dtype=object)[:, None]
+        _check_replacement(r, B.shape[1])
+        B[:, r.column] = B[:, list(r.columns)] @ np.array(r.weights, dtype=object)
     top = np.abs(B).max(axis=0)
     if everyone:
         _check_unseen(np.flatnonzero(top == 0).tolist(), replaced, data)
@@ -55,7 +52,7 @@ def check_balance(
     require(max(map(abs, rest.tolist())) < 2**29, _FAILS)
     r = rest.astype(np.int64)
     M = _gram(_rounded(B, shifts).astype(np.float64)) - 2 * np.outer(r, r)
-    inexact = int(((B != 0) & (shifts < 0)).sum())
+    inexact = int(np.count_nonzero(B[:, shifts < 0]))
     require(_eigenvalues_above(M, (isqrt(inexact) + isqrt(k) + 2) ** 2 // 2 + 1), _FAILS)
 
 
