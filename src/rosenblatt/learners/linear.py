@@ -14,13 +14,7 @@ import numpy as np
 from rosenblatt.kernels import learn
 from rosenblatt.learners.examples import ONE, Examples
 from rosenblatt.learners.parts import ONE_RATE, Part, scored
-from rosenblatt.learners.problems import (
-    CountedByScores,
-    Problems,
-    differ,
-    groups_of,
-    rows_of_pairs,
-)  # fmt: skip
+from rosenblatt.learners.problems import CountedByScores, Problems, differ, groups_of, rows_of_pairs
 from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from rosenblatt.theory.search.approximate_gordan import balance
-from rosenblatt.theory.search.descent import _column_scaling, descend
+from rosenblatt.theory.search.descent import descend
 from tests.theory.rows import unit_rows
 
 
@@ -45,13 +45,3 @@ def test_the_tick_can_end_it():
 
     with pytest.raises(TimeoutError):
         descend(unit_rows(0, 40, 10), tick=stop)
-
-
-def test_columns_much_longer_than_others_count_for_less_in_a_step():
-    Z = sparse.random_array((400, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
-    even = _column_scaling(Z)
-    padded = _column_scaling(sparse.hstack([Z, np.ones((400, 1))], format="csr"))
-    assert (even > 0.5).all()
-    np.testing.assert_array_equal(padded[:50], 1.0)
-    assert padded[50] < 0.4
-    np.testing.assert_array_equal(_column_scaling(sparse.csr_array((3, 2))), 1.0)

@@ -33,7 +33,7 @@ from rosenblatt.theory.search.linear_program import propose
 from rosenblatt.theory.search.matrices import Floats, Indices, append_column, column_top
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# Numbers in the first working set of rows, at most. Sparse rows become a square block: so many.
+# Numbers in the first working set of dense rows, at most, and sparse rows in it.
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
 # Seconds of a least-squares solution, per row squared and column; a sparse block takes a quarter.
 _SECONDS = 1e-9

@@ -34,12 +34,6 @@ def shortest(
 
     With `free`, the last column is an offset and does not count as length; then the coefficients
     of the two classes have the same sum, up to a little. OutOfTimeError if none are found in time.
-
-    Examples
-    --------
-    >>> found, _ = shortest(np.array([[3.0, 1.0], [1.0, 3.0], [5.0, 5.0]]), False, 1e-6)
-    >>> (found / found.sum()).round(6).tolist()
-    [0.5, 0.5, 0.0]
     """
     size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
     Z = Z / size
@@ -84,8 +78,8 @@ def by_newton(
 ) -> tuple[Floats, Floats, float] | None:
     """Coefficients, separator and gap by Newton's method, for rows no longer than one.
 
-    The best that is found in time; None if it fails. The interval between the margin of w and the
-    length of ``Z'ξ`` narrows with ε until roundings widen it again.
+    Returns the best found in time, or None if the method fails. The interval between the margin of
+    w and the length of ``Z'ξ`` narrows with ε until roundings widen it again.
     """
     penalty = np.ones(Z.shape[1])
     if free:

@@ -32,7 +32,7 @@ def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: li
     signs = problem.y[rows].tolist()
     halves = {s: sum(c for c, t in zip(coefficients, signs, strict=True) if t == s) for s in signs}
     both = sum(halves.values())
-    # By class, each has the weight 1/2 in all, and there is no pad.
+    # For the geometric margin the coefficients of each class sum to 1/2, and there is no pad.
     shares = [
         Fraction(c, 2 * halves[s] if by_class else both)
         for c, s in zip(coefficients, signs, strict=True)

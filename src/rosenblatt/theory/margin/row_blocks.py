@@ -22,12 +22,7 @@ class RowBlock(NamedTuple):
 
 
 def row_block(part: Any) -> RowBlock:
-    """A block of dense rows as they are, of sparse ones without their empty columns.
-
-    >>> block = row_block(sparse.csr_array([[0.0, 3.0, 0.0], [0.0, 0.0, 2.0]]))
-    >>> block.values.tolist(), block.spread(np.array([1.0, 5.0])).tolist()
-    ([[3.0, 0.0], [0.0, 2.0]], [0.0, 1.0, 5.0])
-    """
+    """A block of dense rows as they are, of sparse ones without their empty columns."""
     if not sparse.issparse(part):
         return RowBlock(part, lambda v: v)
     columns, width = np.unique(part.indices), part.shape[1]

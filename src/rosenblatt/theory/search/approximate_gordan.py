@@ -13,9 +13,9 @@ contradiction is close by: ``1 - B(B'B)⁻¹r`` are its coefficients, all positi
 ``r'(B'B)⁻¹r < 1``. But where there are hundreds of columns, its numbers have thousands of digits;
 those of a balance have eight.
 
-Weights that hardly cancel yet are moved there: of all c with ``B'c = 0``, ``1 - B(B'B)⁻¹r`` is
-nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of them,
-with the Cholesky factor that proves B'B positive definite, then find it.
+Weights that do not cancel well enough are corrected: of all c with ``B'c = 0``, ``1 - B(B'B)⁻¹r``
+is nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of
+them, with the Cholesky factor that proves B'B positive definite, then find it.
 
 The test here is in floating point, with error bounds; that of the checker is in integers. If the
 Cholesky factorisation of H succeeds, ``LL' = H + E`` with ``|E| <= (k + 1)·u·|L||L|'``, entry by
@@ -39,12 +39,13 @@ from rosenblatt.theory.search.matrices import Floats
 # Beyond this, the Gram matrix takes too much memory.
 MOST_COLUMNS = 4096
 _UNIT = 2.0**-53
-# Conjugate gradient steps before B'B is computed, and how far they may move a weight.
-_LOOKS, _FAR = 3, 0.52
+# Conjugate gradient steps before B'B is computed, and the largest relative change of a weight that
+# they may call for.
+_FIRST_STEPS, _LARGEST_CHANGE = 3, 0.52
 # Rows that B'B is computed from: per column, and at least.
-_ENOUGH, _FEWEST = 1.75, 1024
+_ROWS_PER_COLUMN, _FEWEST_ROWS = 1.75, 1024
 # Corrections by the Cholesky factor, and the conjugate gradient steps of each.
-_MOVES, _STEPS = 3, 12
+_CORRECTIONS, _STEPS = 3, 12
 
 
 def round_weights(weights: Floats) -> Floats:
@@ -58,11 +59,7 @@ def _rounded(weights: Floats) -> Floats:
 
 
 def integer_weights(weights: Floats) -> list[int]:
-    """Rounded weights as proportional integers without a common factor.
-
-    >>> integer_weights(np.array([0.75, 0.5, 3.0]))
-    [3, 2, 12]
-    """
+    """Rounded weights as proportional integers without a common factor."""
     lowest = int(np.frexp(weights)[1].min())
     numbers = np.ldexp(weights, 24 - lowest).astype(np.int64)
     found: list[int] = (numbers // np.gcd.reduce(numbers)).tolist()
@@ -74,14 +71,6 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
 
     The rows Z have length one, about. They were scaled: the weights returned are those of
     ``Z / scale``. They leave room for the roundings of the checker.
-
-    Examples
-    --------
-    >>> corners = np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.9]])
-    >>> balance(corners, np.ones(3)).round(3)
-    array([0.998, 1.056, 0.939])
-    >>> balance(corners[:2], np.ones(2)) is None
-    True
     """
     found = np.zeros(len(weights))
     given = round_weights(weights * scale)
@@ -96,8 +85,10 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     if lengths.min() == 0:
         return None
     B = matrices.scale_columns(B, 1.0 / lengths)
-    tilt, rest = _tilt(B, B.T @ np.ones(m), _LOOKS, lambda tilt, _: bool(tilt.max() >= _FAR))
-    if not tilt.max() < _FAR:
+    tilt, rest = _conjugate_gradients(
+        B, B.T @ np.ones(m), _FIRST_STEPS, lambda tilt, _: bool(tilt.max() >= _LARGEST_CHANGE)
+    )
+    if not tilt.max() < _LARGEST_CHANGE:
         return None
     # The checker scales columns differently: their largest entry is one.
     longer = lengths / top
@@ -106,19 +97,19 @@ def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | No
     least = 1.25 * room * float((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
     # Leaving out rows only makes B'B smaller, and saves most of the time. Keep those that matter
     # most to their columns.
-    few = max(0, m - int(max(_ENOUGH * k, _FEWEST)))
+    few = max(0, m - int(max(_ROWS_PER_COLUMN * k, _FEWEST_ROWS)))
     held = np.argpartition(matrices.squared_lengths(B), few)[few:]
     part = B[held]
     factor = verified_factor(part, least / longer**2)
-    for _ in range(_MOVES if factor is not None else 0):
+    for _ in range(_CORRECTIONS if factor is not None else 0):
         assert factor is not None
-        tilt[held] += _tilt_by(factor, part, longer, rest, least)
+        tilt[held] += _correction(factor, part, longer, rest, least)
         found[rows] = _rounded(weights * (1.0 - tilt) * scale)
         change = found[rows] / scale / weights
         if change.min() <= 0:
             return None
         rest = B.T @ change
-        if _is_little(rest * longer, change, least, room):
+        if _is_balance(rest * longer, change, least, room):
             return found
     return None
 
@@ -132,7 +123,7 @@ def _room(B: Any, longest: float) -> float:
     return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * longest)
 
 
-def _is_little(left: Floats, change: Floats, least: float, room: float) -> bool:
+def _is_balance(left: Floats, change: Floats, least: float, room: float) -> bool:
     """Whether the changed rows of the checker's B, with the sum `left`, are a balance with room.
 
     The eigenvalues of B'B are above `least`.
@@ -145,24 +136,24 @@ def _is_little(left: Floats, change: Floats, least: float, room: float) -> bool:
     return low * low * least - 4.0 * size * size > needed
 
 
-def _tilt_by(factor: Factor, P: Any, longer: Floats, left: Floats, least: float) -> Floats:
-    """The change of weights that cancels nearly all that is left, by a factor of nearly P'P."""
+def _correction(factor: Factor, P: Any, longer: Floats, left: Floats, least: float) -> Floats:
+    """The relative change of weights that nearly cancels the residual `left`."""
     enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left * longer)))
 
     def done(_: Floats, left: Floats) -> bool:
         return bool(np.linalg.norm(left * longer) < enough)
 
-    return _tilt(P, left, _STEPS, done, factor.solve)[0]
+    return _conjugate_gradients(P, left, _STEPS, done, factor.solve)[0]
 
 
-def _tilt(
+def _conjugate_gradients(
     B: Any,
     left: Floats,
     steps: int,
     done: Callable[[Floats, Floats], bool],
     solve: Callable[[Floats], Floats] = lambda left: left,
 ) -> tuple[Floats, Floats]:
-    """Some ``Bp`` with p towards ``(B'B)⁻¹·left``, and ``left - B'Bp``.
+    """``Bp`` for an approximate solution p of ``B'Bp = left``, and the residual ``left - B'Bp``.
 
     By conjugate gradients until `done`; `solve` is a preconditioner, about ``(B'B)⁻¹``.
     """
@@ -199,14 +190,6 @@ def verified_factor(P: Any, floor: Floats) -> Factor | None:
     """A factor that proves ``H = P'P - diag(floor)`` to be positive definite, or None.
 
     No column of P may be longer than one, except by rounding.
-
-    Examples
-    --------
-    >>> P = np.array([[0.6, 0.0], [0.8, 0.6], [0.0, 0.8]])
-    >>> verified_factor(P, np.full(2, 0.5)).solve(np.full(2, 0.98)).round(6).tolist()
-    [1.0, 1.0]
-    >>> verified_factor(P, np.full(2, 0.6)) is None
-    True
     """
     m, k = P.shape
     H = matrices.gram(P)

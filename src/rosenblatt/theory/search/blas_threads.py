@@ -19,12 +19,7 @@ _MANY_COLUMNS, _MANY_SPARSE_COLUMNS, _NUMBERS = 900, 1200, 1 << 19
 def few_threads(n: int, width: int, is_sparse: bool = False) -> Iterator[None]:
     """Limit BLAS to one thread for work on n rows and `width` columns, if that is not slower.
 
-    Threads that wait for work keep other processors busy.
-
-    Examples
-    --------
-    >>> with few_threads(10_000, 100):
-    ...     pass
+    Waiting BLAS threads spin, and take processor time from others.
     """
     many = width >= (_MANY_SPARSE_COLUMNS if is_sparse else _MANY_COLUMNS)
     if many or n * width < _NUMBERS or not _ALONE.acquire(blocking=False):

@@ -4,8 +4,8 @@ Columns that are linear combinations of others (one-hot columns, which sum to th
 copies; totals) give null vectors of all rows, and no balance can be found until one column of each
 is left out. If a dependency holds up to rounding only (one-hot columns that were standardised), the
 rounding residuals replace that column: exact solving would treat them as a direction of its own, at
-a cost of minutes. And if some rows are in balance except for a few null vectors of theirs, one of
-these may have all other rows on one side: then the data are quasi-separable.
+a cost of minutes. And if some rows are in balance except for their null vectors, one of these may
+have all other rows on one side: then the data are quasi-separable.
 
 Doubles propose the vectors; integers decide what they are.
 """
@@ -95,7 +95,7 @@ def _null_vectors(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
 
 
 def _coefficients(shares: Floats, columns: Indices) -> dict[int, Fraction]:
-    """Simple fractions if all shares are close to such; the doubles themselves otherwise."""
+    """Simple fractions if all shares are close to some; the doubles themselves otherwise."""
     kept = np.flatnonzero(np.abs(shares) > _PRECISION)
     simple = {}
     for k in kept.tolist():
@@ -146,8 +146,8 @@ class Reduced:
         if residuals:
             new = np.column_stack([r.column for r in residuals.values()])
             both = [values.astype(np.float64), new]
-            thin = sparse.issparse(values)
-            values = sparse.csr_array(sparse.hstack(both)) if thin else np.hstack(both)
+            is_sparse = problem.is_sparse
+            values = sparse.csr_array(sparse.hstack(both)) if is_sparse else np.hstack(both)
         self.columns = [*kept.tolist(), *residuals, *([d] if padded else [])]
         self.problem = BinaryProblem(values, problem.y, padded, self.rounded)
 

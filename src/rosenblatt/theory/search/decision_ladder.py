@@ -73,7 +73,7 @@ def _by_thresholds(
 ) -> Decision | None:
     """Decide by a small set of rows, or else by the rows on the thresholds of weak columns.
 
-    Let v be the sum of the hyperplanes of such columns: no row is on its wrong side. If some u
+    Let v be the sum of the hyperplanes of these columns: it is a weak separator. If some u
     separates the rows that lie on v, then ``m·v + u`` separates all rows for m large enough. And if
     those rows contradict each other, so do all. The columns are constant there, and left out.
     """
@@ -95,13 +95,13 @@ def _by_thresholds(
     if len(sides) == 2 or (sides and not problem.padded):
         return None
     offset = [0] * (problem.width - 1) + [int(sum(sides))]
-    return Decision("separable", tuple(_beyond(problem, v, offset) if sides else v))
+    return Decision("separable", tuple(_lifted(problem, v, offset) if sides else v))
 
 
 def _of_all_rows(problem: BinaryProblem, v: list[int], rows: Indices, inner: Decision) -> Decision:
     """What a decision about the rows that lie on a weak separator v means for all rows."""
     if inner.weights is not None and inner.verdict == "separable":
-        return Decision("separable", tuple(_beyond(problem, v, inner.weights)))
+        return Decision("separable", tuple(_lifted(problem, v, inner.weights)))
     weak = Decision("quasi-separable", tuple(v))
     if inner.contradiction is not None:
         return replace(weak, contradiction=renumbered(inner.contradiction, rows))
@@ -111,7 +111,7 @@ def _of_all_rows(problem: BinaryProblem, v: list[int], rows: Indices, inner: Dec
     return Decision("undecided")
 
 
-def _beyond(problem: BinaryProblem, v: Sequence[int], u: Sequence[int]) -> list[int]:
+def _lifted(problem: BinaryProblem, v: Sequence[int], u: Sequence[int]) -> list[int]:
     """A multiple of v plus u that separates all rows, as u separates those on v."""
     bits = 1
     while True:
@@ -138,9 +138,7 @@ def _exactly(
 
 def _by_balance(problem: BinaryProblem, hint: Proposal) -> Decision | None:
     """Decide by rows in balance, even if they have null vectors."""
-    if hint.clear:
-        return None
-    if not hint.balanced and hint.weak is None:
+    if hint.clear or not (hint.balanced or hint.weak is not None):
         return None
     balance = combination(problem, hint.rows, integer_weights(hint.weights))
     if hint.balanced:

@@ -15,24 +15,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rosenblatt.theory.search.matrices import Floats, column_lengths
-from rosenblatt.theory.search.squared_hinge_newton import CLEAR, Descent, newton_step
+from rosenblatt.theory.search.matrices import Floats
+from rosenblatt.theory.search.squared_hinge_newton import CLEAR, Descent
 
 # The fewest and the most steps; in between, as many as read this many numbers.
 _FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
 _MEMORY = 10
-# Newton steps of a line search.
-_TRIES = 2
+# A line search ends where the slope has fallen to this share.
+_FLAT = 0.5
 # The relative change of the losses that a balance may need, as estimated along one direction: the
 # mean square, for few and for many columns, and the largest.
 _SHARE, _SHARES, _FAR = 0.008, 1.2, 0.85
 # The factor by which the gradient must fall before the test for a balance is tried again.
 _AGAIN = 0.25
-# Columns whose squared norm exceeds the mean by this factor are scaled down (the offset of sparse
-# rows).
-_LONG = 8.0
-# Up to this many columns Newton's method is faster, as it takes fewer steps.
-_NARROW = 32
 
 
 def descend(
@@ -47,35 +42,25 @@ def descend(
 
     The test is expensive and only tried where it may succeed. `tick` is called before each step; it
     may raise to stop. `steps` limits the steps, `numbers` the numbers that they read.
-
-    Examples
-    --------
-    >>> descend(np.array([[0.6, 0.8], [0.8, -0.6]])).outcome
-    'separated'
     """
     w = np.zeros(Z.shape[1]) if start is None else start
     deficits = 1.0 - Z @ w if w.any() else np.ones(Z.shape[0])
     losses = np.maximum(deficits, 0.0)
     gradient = -(Z.T @ losses)
-    narrow = 0 < Z.shape[1] <= _NARROW and not sparse.issparse(Z)
-    scaling = _column_scaling(Z) if sparse.issparse(Z) else np.ones(Z.shape[1])
-    memory = _Memory(scaling)
+    memory = _Memory()
     again, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
     for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
         tick()
-        if narrow and np.count_nonzero(losses) > Z.shape[1]:
-            direction = newton_step(Z, w, 1.0 - deficits)
-        else:
-            direction = memory.direction(gradient)
+        direction = memory.direction(gradient)
         slopes = Z @ direction
-        size = float(gradient @ (scaling * gradient))
+        size = float(gradient @ gradient)
         if size < again and _is_near(losses, slopes, share):
             found = balanced(losses)
             if found is not None:
                 return Descent("balanced", w, found)
             again = _AGAIN * size
-        length, deficits, losses = _line_search(deficits, losses, slopes)
+        length, deficits, losses = _line_search(deficits, slopes)
         step = length * direction
         w = w + step
         if deficits.max() < 1.0 - CLEAR:
@@ -83,12 +68,6 @@ def descend(
         last, gradient = gradient, -(Z.T @ losses)
         memory.add(step, gradient - last)
     return Descent("unsure", w, losses)
-
-
-def _column_scaling(Z: Any) -> Floats:
-    """A diagonal preconditioner: smaller for columns that are much longer than the others."""
-    sizes = column_lengths(Z) ** 2
-    return np.asarray(1.0 / np.maximum(sizes / max(_LONG * sizes.mean(), 1e-300), 1.0))
 
 
 def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
@@ -104,46 +83,33 @@ def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
     return bool(max(total * pulls.max(), total * pulls.min()) <= _FAR * size)
 
 
-def _line_search(deficits: Floats, losses: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
+def _line_search(deficits: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
     """The step length that nearly minimises the objective, and the deficits and losses there.
 
     A deficit is one minus the score, a loss its positive part. Newton's method on the derivative,
-    which is piecewise linear and rising; if that fails, a step that satisfies Wolfe's conditions.
+    which is piecewise linear and rising; bisection where that leaves the bracket.
     """
-    value, slope = float(losses @ losses), -float(losses @ slopes)
-    length, there, here = 0.0, deficits, losses
-    for _ in range(_TRIES):
-        curvature = float((slopes * (here > 0)) @ slopes)
-        if not curvature > 0:
-            break
-        length += float(here @ slopes) / curvature
-        there = deficits - length * slopes
-        here = np.maximum(there, 0.0)
-    if length > 0 and float(here @ here) < value + 2e-4 * length * slope:
-        return length, there, here
-    low, high, length = 0.0, np.inf, 1.0
+    losses = np.maximum(deficits, 0.0)
+    low, high, length = 0.0, np.inf, 0.0
+    pull = first = float(losses @ slopes)
     for _ in range(30):
-        here = np.maximum(deficits - length * slopes, 0.0)
-        rise = -float(here @ slopes)
-        if float(here @ here) > value + 2e-4 * length * slope or rise > 0.5 * abs(slope):
-            high = length
-        elif rise < 0.5 * slope:
-            low = length
-        else:
+        curvature = float((slopes * (losses > 0)) @ slopes)
+        length = length + pull / curvature if curvature > 0 else np.inf
+        if not low < length < high:
+            length = (low + high) / 2 if high < np.inf else max(2.0 * low, 1.0)
+        there = deficits - length * slopes
+        losses = np.maximum(there, 0.0)
+        pull = float(losses @ slopes)
+        if abs(pull) <= _FLAT * abs(first):
             break
-        length = 2.0 * low if high == np.inf else (low + high) / 2
-    there = deficits - length * slopes
-    return length, there, np.maximum(there, 0.0)
+        low, high = (length, high) if pull > 0 else (low, length)
+    return length, there, losses
 
 
 class _Memory:
-    """The last steps and the changes of the gradient: the limited memory of L-BFGS.
+    """The last steps and the changes of the gradient: the limited memory of L-BFGS."""
 
-    `scaling` is the inverse of the initial diagonal Hessian, up to a factor.
-    """
-
-    def __init__(self, scaling: Floats) -> None:
-        self.scaling = scaling
+    def __init__(self) -> None:
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
 
     def add(self, step: Floats, change: Floats) -> None:
@@ -155,14 +121,13 @@ class _Memory:
         """The quasi-Newton direction: the two loops of L-BFGS."""
         q = -gradient
         if not self.pairs:
-            q = self.scaling * q
             return q / max(float(np.linalg.norm(q)), 1e-300)
         shares = []
         for step, change, rho in reversed(self.pairs):
             shares.append(rho * float(step @ q))
             q = q - shares[-1] * change
         _, change, rho = self.pairs[-1]
-        q = self.scaling * q / (rho * float(change @ (self.scaling * change)))
+        q = q / (rho * float(change @ change))
         for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
             q = q + (share - rho * float(change @ q)) * step
         return q

@@ -114,9 +114,7 @@ def minimal(
 
 def short_separator(problem: BinaryProblem, v: Floats) -> list[int]:
     """Weights with few digits that separate every row, near a v that clearly does."""
-    scores = problem.scores(v) / problem.norms
-    few = min(64, problem.n)
-    rows = np.argpartition(scores, few - 1)[:few]
+    rows = problem.worst_rows(problem.scores(v), 64, np.ones(problem.n, dtype=bool))
     for bits in (1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 32, 40):
         rounded = np.ldexp(np.rint(np.ldexp(v, bits)), -bits)
         exact = problem.exact_weights(rounded)

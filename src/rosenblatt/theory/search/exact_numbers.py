@@ -14,11 +14,7 @@ from rosenblatt.theory.search.matrices import Floats
 
 
 def whole_rows(block: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
-    """Rows of numbers of any type as integers: each row times a positive factor, and these factors.
-
-    >>> whole_rows(np.array([[0.5, -3.0], [4.0, 8.0]]))
-    ([[1, -6], [4, 8]], [2, 1])
-    """
+    """Rows of numbers of any type as integers, each times a positive factor; and the factors."""
     ones = [1] * len(block)
     if block.dtype == object:
         factors = [math.lcm(*(q.denominator for q in row)) for row in block]

@@ -230,9 +230,8 @@ class _Pool:
         if len(rows) == 0:
             return None
         if any(v):
-            scores = self.problem.scores(self.problem.scaled_weights(v))[rows]
-            depth = scores / np.maximum(self.problem.norms[rows], 1e-300)
-            rows = rows[np.argsort(depth, kind="stable")[:32]]
+            scores = self.problem.scores(self.problem.scaled_weights(v))
+            rows = self.problem.worst_rows(scores, 32, wrong)
         else:
             rows = rows[:: max(1, len(rows) // 32)][:32]
         self.admit(rows)

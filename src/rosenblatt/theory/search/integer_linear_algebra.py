@@ -39,9 +39,6 @@ def pivots(
     """Numbers of rows and of columns on which the matrix is square and invertible.
 
     Their count is the rank modulo the prime: at most the true rank, and hardly ever less.
-
-    >>> pivots([[1, 2, 3], [2, 4, 6], [0, 1, 1]])
-    ([0, 2], [0, 1])
     """
     if not rows or not rows[0]:
         return [], []
@@ -150,9 +147,6 @@ def minimal_combination(
     Returns the numbers of the rows kept and their coefficients. While the kept rows have two
     independent relations, the combination moves along the second one until a coefficient is zero.
     At the end the relation is unique, so no proper subset of the rows has one.
-
-    >>> minimal_combination([[1], [-1], [2], [-2]], [1, 1, 1, 1])
-    ([2, 3], [1, 1])
     """
     kept, weights = list(range(len(rows))), list(coefficients)
     while True:

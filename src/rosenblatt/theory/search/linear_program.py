@@ -38,7 +38,7 @@ def propose(
     (default: all). With `quick`, Newton's method comes first where there are many columns.
     """
     held = np.empty(0, dtype=np.intp) if held is None else held
-    candidates = np.flatnonzero(outside) if outside is not None else np.arange(problem.n)
+    candidates = np.ones(problem.n, dtype=bool) if outside is None else outside.copy()
     batch = max(64, min(2 * problem.width, _LARGE_BATCH))
     working = _first_rows(problem, candidates, 2 * batch)
     while True:
@@ -53,24 +53,19 @@ def propose(
             wrong &= outside
         if not wrong.any():
             return Proposal(v, True, here.rows, here.weights)
-        wrong[working] = False
-        if not wrong.any():
+        candidates[working] = False
+        if not (wrong & candidates).any():
             return here
         # Add the rows with the worst scores, whether violated or not.
-        depth = scores / np.maximum(problem.norms, 1e-300)
-        depth[working] = np.inf
-        if outside is not None:
-            depth[~outside] = np.inf
-        fresh = np.argpartition(depth, min(batch, problem.n - 1))[:batch]
-        fresh = fresh[np.isfinite(depth[fresh])]
-        working = np.concatenate([working, fresh])
+        working = np.concatenate([working, problem.worst_rows(scores, batch, candidates)])
 
 
-def _first_rows(problem: BinaryProblem, candidates: Indices, count: int) -> Indices:
+def _first_rows(problem: BinaryProblem, candidates: Any, count: int) -> Indices:
     """Rows near the boundary between the classes, by a few batch perceptron steps on a sample."""
-    if len(candidates) <= count:
-        return candidates
-    sample = candidates[:: max(1, len(candidates) // 4096)][:8192]
+    rows = np.flatnonzero(candidates)
+    if len(rows) <= count:
+        return rows
+    sample = rows[:: max(1, len(rows) // 4096)][:8192]
     Z = problem.block(sample)
     norms = np.maximum(problem.norms[sample], 1e-300)
     v = Z.T @ (1.0 / norms)
@@ -79,10 +74,9 @@ def _first_rows(problem: BinaryProblem, candidates: Indices, count: int) -> Indi
         if not wrong.any():
             break
         v = v + Z[wrong].T @ (1.0 / norms[wrong])
-    depth = problem.scores(v)[candidates] / np.maximum(problem.norms[candidates], 1e-300)
-    worst: Indices = candidates[np.argpartition(np.abs(depth), count // 2)[: count // 2]]
-    rest: Indices = candidates[np.argpartition(depth, count // 2)[: count // 2]]
-    return np.union1d(worst, rest)
+    scores = problem.scores(v)
+    nearest = problem.worst_rows(np.abs(scores), count // 2, candidates)
+    return np.union1d(nearest, problem.worst_rows(scores, count // 2, candidates))
 
 
 def _solve(

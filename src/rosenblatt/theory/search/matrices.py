@@ -14,7 +14,7 @@ Indices = NDArray[np.intp]
 CHUNK = 1 << 16
 # Narrow rows are compared side by side until they are this wide.
 _WIDE = 128
-# From this density on, a Gram matrix is computed from dense blocks of so many numbers.
+# From this density on, a Gram matrix is computed from dense blocks; the numbers in a block.
 _FILLED, _BLOCK = 1 / 16, 1 << 22
 
 

@@ -155,6 +155,17 @@ class BinaryProblem:
         with np.errstate(all="ignore"):
             return (self.width + 8) * 2.0**-52 * size * self.norms + tiny
 
+    def worst_rows(self, scores: Floats, count: int, among: Any) -> Indices:
+        """Up to `count` rows with the lowest scores relative to their norms.
+
+        `among` marks the rows to choose from.
+        """
+        rows = np.flatnonzero(among)
+        if count >= len(rows):
+            return rows
+        depth = scores[rows] / np.maximum(self.norms[rows], 1e-300)
+        return np.asarray(rows[np.argpartition(depth, count)[:count]])
+
     def block(self, rows: Indices, signed: bool = True) -> Any:
         """Some rows in doubles with their pad, as a new dense array or CSR matrix."""
         part = self.approx[rows]

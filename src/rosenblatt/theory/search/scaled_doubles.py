@@ -17,7 +17,7 @@ from rosenblatt.theory.search.matrices import Floats
 
 Exponents = NDArray[np.int64]
 
-# Below every exponent there is: that of zero.
+# The exponent of zero: lower than any other.
 _NOTHING = -(10**9)
 
 

@@ -12,11 +12,11 @@ from scipy import sparse
 
 from rosenblatt.theory.checker.input_data import fraction
 from rosenblatt.theory.search.exact_numbers import clear_denominators
-from rosenblatt.theory.search.matrices import CHUNK, column_extremes
+from rosenblatt.theory.search.matrices import CHUNK, Indices, column_extremes
 from rosenblatt.theory.search.problem import BinaryProblem
 
 # Rows of each class that rule out most columns before all rows are read.
-_FEW = (1024, 1 << 14)
+_FEW = 1024
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,11 @@ def _varies(one: _Side, other: _Side, padded: bool) -> Any:
     return (one.low != same) | (one.high != same) | (other.low != same) | (other.high != same)
 
 
-def _candidates(values: Any, y: Any, padded: bool) -> Any:
+def _candidates(values: Any, y: Any, padded: bool) -> Indices:
     """The columns that the first rows of each class do not rule out."""
-    columns = np.arange(values.shape[1])
-    for few in _FEW:
-        rows = np.concatenate([np.flatnonzero(y == side)[:few] for side in (-1, 1)])
-        below, above = _sides(values[rows][:, columns], y[rows])
-        columns = columns[_is_apart(below, above, padded) | _is_apart(above, below, padded)]
-        if len(columns) == 0:
-            break
-    return columns
+    rows = np.concatenate([np.flatnonzero(y == side)[:_FEW] for side in (-1, 1)])
+    below, above = _sides(values[rows], y[rows])
+    return np.flatnonzero(_is_apart(below, above, padded) | _is_apart(above, below, padded))
 
 
 def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:

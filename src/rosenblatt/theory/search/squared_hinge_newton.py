@@ -10,10 +10,10 @@ small compared with its squared margin. If not, the losses ``ξ_i = max(0, 1 - z
 ``Σ ξ_i·z_i = p·w``, nearly zero: these rows contradict each other, and they are thinned out to as
 many as the rank, plus one.
 
-`reweighted_newton` goes on where a descent is unsure. If only a few of many rows are misclassified,
-the few rows close to the hyperplane hold them back: often too few to reach every column, so that
-their losses are not near a balance. With m = 32, then 1024, w becomes shorter, and more rows have a
-loss. At the minimum the pulls ``-φ'(z_i·w)`` cancel.
+`reweighted_newton` continues where a descent is unsure. If only a few of many rows are
+misclassified, the few rows close to the hyperplane hold them back: often too few to reach every
+column, so that their losses are not near a balance. With m = 32, then 1024, w becomes shorter, and
+more rows have a loss. At the minimum the pulls ``-φ'(z_i·w)`` cancel.
 """
 
 from __future__ import annotations
@@ -54,11 +54,6 @@ def newton_step(
     `penalty` is one number, or one per weight; `emphasis` is m. `ridge` is added to the Hessian,
     relative to its diagonal, where the rows may not determine a step. Fewer rows than columns with
     one common penalty lead to a system of the size of the rows.
-
-    Examples
-    --------
-    >>> newton_step(np.eye(2), np.zeros(2), np.zeros(2), penalty=3.0).tolist()
-    [0.25, 0.25]
     """
     near = scores < 1.0
     part, inner = Z[near], scores[near]
@@ -99,11 +94,11 @@ def advance(
         pulled = float(pulls(scores + t * slopes, emphasis) @ slopes)
         return float((penalty * (w + t * step)) @ step) - pulled
 
-    length = _least_along(derivative)
+    length = _line_minimum(derivative)
     return w + length * step, scores + length * slopes, length
 
 
-def _least_along(derivative: Callable[[float], float]) -> float:
+def _line_minimum(derivative: Callable[[float], float]) -> float:
     """Where in (0, 1] a function with a rising derivative is least, nearly."""
     if derivative(1.0) <= 1e-12 * abs(derivative(0.0)):
         return 1.0
@@ -207,14 +202,7 @@ def reweighted_newton(
     balanced: Callable[[Floats], Floats | None],
     tick: Callable[[], object] = lambda: None,
 ) -> Descent:
-    """Separate rows of length one, or find pulls near which the test `balanced` finds a balance.
-
-    Examples
-    --------
-    >>> square = np.array([[0.6, 0.8], [0.8, -0.6], [-0.6, -0.8]])
-    >>> reweighted_newton(square, np.zeros(2), lambda pulls: pulls).outcome
-    'balanced'
-    """
+    """Separate rows of length one, or find pulls near which the test `balanced` finds a balance."""
     scores = np.asarray(Z @ w)
     for emphasis in _EMPHASES:
         for _ in range(_STEPS):

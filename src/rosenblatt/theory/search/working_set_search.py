@@ -6,7 +6,6 @@ Most problems are decided here, in some tens of passes over the working set.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -55,14 +54,14 @@ def explore(
     if problem.n > 2 * count:
         working = working[:: problem.n // count]
     thorough = thorough and problem.width <= MOST_COLUMNS
-    hard, looked = False, not dependencies
+    hard, searched = False, not dependencies
     for _ in range(_ROUNDS):
         part = _WorkingSet(problem, working, clock)
         outcome, here = part.descend(v, _SHORT if thorough else MOST_STEPS)
         more = (thorough or problem.is_sparse) and len(working) < problem.n
         if outcome == "unsure" and (hard or not more):
-            better = None if looked else reduce_columns(problem, clock)
-            looked = True
+            better = None if searched else reduce_columns(problem, clock)
+            searched = True
             if better is not None:
                 return replace(here, reduced=better)
             if thorough:
@@ -82,23 +81,12 @@ def explore(
         wrong[working] = False
         if not wrong.any():
             break
-        working = np.concatenate([working, _hardest(problem, scores, working, wrong, count)])
+        others = np.ones(problem.n, dtype=bool)
+        others[working] = False
+        size = min(int(wrong.sum()), count) + count // 8
+        working = np.concatenate([working, problem.worst_rows(scores, size, others)])
         count, hard = 2 * count, True
     return here
-
-
-def _hardest(
-    problem: BinaryProblem, scores: Floats, working: Indices, wrong: Any, count: int
-) -> Indices:
-    """The rows with the worst scores: the wrong ones, and the next."""
-    depth = scores / np.maximum(problem.norms, 1e-300)
-    depth[working] = np.inf
-    size = min(int(wrong.sum()), count) + count // 8
-    if size < problem.n - len(working):
-        fresh = np.argpartition(depth, size)[:size]
-    else:
-        fresh = np.arange(problem.n)
-    return np.asarray(fresh[np.isfinite(depth[fresh])])
 
 
 class _WorkingSet:
