@@ -121,7 +121,7 @@ def test_a_file_with_one_bit_flipped_is_never_another_model(tmp_path):
     [
         ({"version": 7}, "format version 7"),
         ({"estimator": "KMeans"}, "'KMeans' is not an estimator"),
-        ({"classes": [0.5, 1.5]}, "not of the kind"),
+        ({"classes": [0.5, 1.5]}, "not of the type"),
         ({"feature_names": ["a"]}, "not as many feature names"),
         ({"multiclass": "all"}, "multiclass is 'all'"),
         ({"mean_square": {"value": 1.0, "size": 2}}, "size"),
