@@ -30,7 +30,7 @@ def test_products_of_rows_and_weights_are_kept(n):
     assert block.values.shape[1] <= (n if n >= 128 else 30 * n)
     assert_allclose(block.values @ block.values.T, (X @ X.T).toarray(), rtol=1e-8, atol=1e-8)
     v = np.random.default_rng(1).normal(size=block.values.shape[1])
-    w = block.spread(v)
+    w = block.expand(v)
     assert_allclose(X @ w, block.values @ v, rtol=1e-6, atol=1e-6)
 
 

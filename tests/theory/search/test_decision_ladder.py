@@ -13,7 +13,7 @@ from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.search import decision_ladder
 from rosenblatt.theory.search.clock import Clock, TooSlowError
 from rosenblatt.theory.search.decision import Decision
-from rosenblatt.theory.search.decision_ladder import _of_all_rows, decide
+from rosenblatt.theory.search.decision_ladder import _extend_to_all_rows, decide
 from rosenblatt.theory.search.problem import BinaryProblem
 from rosenblatt.theory.search.single_column_separators import column_separators
 
@@ -38,7 +38,7 @@ def test_a_separator_of_the_rows_on_the_threshold_is_lifted_to_one_of_all():
     y[~beyond] = np.where(X[~beyond, 0] > 1e-9, 1.0, -1.0)
     problem = BinaryProblem(X, y, True)
     u = Decision("separable", (10**9, 0, 0, 0, -1))
-    found = _of_all_rows(problem, [0, 0, 0, 1, 0], np.flatnonzero(~beyond), u)
+    found = _extend_to_all_rows(problem, [0, 0, 0, 1, 0], np.flatnonzero(~beyond), u)
     assert found.verdict == "separable"
     assert (problem.exact_signs(found.weights) > 0).all()
 
@@ -48,10 +48,10 @@ def test_a_contradiction_on_the_threshold_makes_a_quasi_separable_verdict_with_t
     X, beyond = with_weak_column(X, y, generator)
     problem, rows = BinaryProblem(X, y, True), np.flatnonzero(~beyond)
     inner = Decision("undecided", contradiction=Combination((0, 5), (-1, 1), (1, 1)))
-    found = _of_all_rows(problem, [0, 0, 0, 1, 0], rows, inner)
+    found = _extend_to_all_rows(problem, [0, 0, 0, 1, 0], rows, inner)
     assert found.verdict == "quasi-separable"
     assert found.contradiction.rows == tuple(rows[[0, 5]].tolist())
-    undecided = _of_all_rows(problem, [0, 0, 0, 1, 0], rows, Decision("undecided"))
+    undecided = _extend_to_all_rows(problem, [0, 0, 0, 1, 0], rows, Decision("undecided"))
     assert undecided.verdict == "undecided"
 
 
@@ -65,8 +65,8 @@ def test_rows_of_one_class_or_none_on_the_thresholds_are_separated_at_once(posit
     X = np.array([*positive, *negative], dtype=float)
     problem = BinaryProblem(X, np.array([1.0, 1.0, -1.0, -1.0]), True)
     columns = list(column_separators(problem))
-    with patch.object(decision_ladder, "_exactly", side_effect=TooSlowError):
-        found = decision_ladder._by_thresholds(problem, Clock(None), columns, None)
+    with patch.object(decision_ladder, "_decide_exactly", side_effect=TooSlowError):
+        found = decision_ladder._decide_by_thresholds(problem, Clock(None), columns, None)
     assert found.verdict == "separable"
     assert (problem.exact_signs(found.weights) > 0).all()
 

@@ -44,4 +44,4 @@ def test_the_tick_can_end_it():
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        descend(unit_rows(0, 40, 10), tick=stop)
+        descend(unit_rows(0, 40, 10), callback=stop)

@@ -29,7 +29,7 @@ def is_proven(problem, held, answer):
         return min(problem.exact_dots(answer.v, rest)[0]) > 0 and not any(
             problem.exact_dots(answer.v, held)[0]
         )
-    total = np.array(problem.integers(np.array(answer.rows))[0], dtype=object)
+    total = np.array(problem.integer_rows(np.array(answer.rows))[0], dtype=object)
     total = np.array(answer.coefficients, dtype=object) @ total
     free = [c for i, c in zip(answer.rows, answer.coefficients, strict=True) if i not in held]
     return not any(total) and min(free) > 0
@@ -38,7 +38,7 @@ def is_proven(problem, held, answer):
 def decided(problem, held, prefer=NOTHING):
     outside = np.ones(problem.n, dtype=bool)
     outside[held] = False
-    return simplex.decide_exactly(problem, Clock(None), prefer, held, outside)
+    return simplex.decide_by_simplex(problem, Clock(None), prefer, held, outside)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -72,6 +72,6 @@ def test_where_doubles_end_nothing_is_left_to_do(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(150, 20))
     problem = BinaryProblem(check_matrix(X), generator.choice([-1.0, 1.0], 150), True)
-    monkeypatch.setattr(simplex._Pool, "entering", None)
-    answer = simplex.decide_exactly(problem, Clock(None), NOTHING)
+    monkeypatch.setattr(simplex._ColumnPool, "entering", None)
+    answer = simplex.decide_by_simplex(problem, Clock(None), NOTHING)
     assert is_proven(problem, NOTHING, answer)

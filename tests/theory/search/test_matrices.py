@@ -51,7 +51,7 @@ def test_gram_matrices_of_many_sparse_rows_are_those_of_dense_ones(density):
 def test_sizes_and_scales_are_the_same(seed, wide):
     dense, thin = twins(seed, wide)
     n, d = dense.shape
-    for of in (matrices.squared_lengths, matrices.column_lengths, matrices.column_top):
+    for of in (matrices.squared_row_norms, matrices.column_norms, matrices.column_max_abs):
         np.testing.assert_array_equal(of(thin), of(dense))
     for scale, size in ((matrices.scale_rows, n), (matrices.scale_columns, d)):
         factors = numbers(seed, size)

@@ -95,7 +95,7 @@ def test_blocks_and_scales_are_the_same_for_sparse_and_dense_rows(X, padded, dat
         for layout in (np.asarray, sparse.csr_array)
     )
     np.testing.assert_array_equal(thin.column_exponent, dense.column_exponent)
-    np.testing.assert_array_equal(thin.column_top, dense.column_top)
+    np.testing.assert_array_equal(thin.column_max_abs, dense.column_max_abs)
     assert (thin.row_exponent is None) == (dense.row_exponent is None)
     rows = np.array(data.draw(st.lists(st.integers(0, len(X) - 1))), dtype=np.intp)
     np.testing.assert_array_equal(thin.block(rows).toarray(), dense.block(rows))

@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 
 from rosenblatt.theory.search.approximate_gordan import balance, verified_factor
 from rosenblatt.theory.search.descent import descend
-from rosenblatt.theory.search.matrices import squared_lengths
+from rosenblatt.theory.search.matrices import squared_row_norms
 
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.sampled_from([np.asarray, sparse.csr_array])
@@ -68,7 +68,7 @@ def test_sparse_rows_of_many_columns_come_to_a_balance():
     generator = np.random.default_rng(3)
     Z = sparse.random_array((4000, 520), density=0.04, rng=generator, format="csr")
     Z.data *= generator.choice([-1.0, 1.0], Z.nnz)
-    Z.data /= np.repeat(np.sqrt(squared_lengths(Z)), np.diff(Z.indptr))
+    Z.data /= np.repeat(np.sqrt(squared_row_norms(Z)), np.diff(Z.indptr))
     found = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert found.outcome == "balanced"
     assert np.linalg.norm(found.losses @ Z) < 1e-6 * found.losses.sum()
