@@ -70,7 +70,7 @@ def scaled_double(q: Fraction | int, exponent: int) -> float:
 def proportional_integers(doubles: Floats, exponents: Sequence[int]) -> list[int]:
     """Integers proportional to ``x * 2**-exponent`` of each double x, exactly.
 
-    >>> whole_numbers(np.array([0.75, -3.0]), [0, 1])
+    >>> proportional_integers(np.array([0.75, -3.0]), [0, 1])
     [1, -2]
     """
     parts = [x.as_integer_ratio() for x in doubles.tolist()]
