@@ -1,4 +1,4 @@
-"""Blocks of rows keep every product of two rows, and of rows with weights."""
+"""Row blocks preserve the inner products of rows with rows and with weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hashed(n, width, entries, seed=0):
 
 
 @pytest.mark.parametrize("n", [20, 200])
-def test_products_of_rows_and_weights_are_kept(n):
+def test_inner_products_are_preserved(n):
     X, _ = hashed(n, 5_000, 30)
     X = sparse.vstack([X[:-1], X[:1]]).tocsr()  # equal rows: their products are singular
     block = row_block(X)

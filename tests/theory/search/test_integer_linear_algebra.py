@@ -25,7 +25,7 @@ matrices = st.integers(1, 4).flatmap(
 
 
 @given(matrices)
-def test_pivots_span_a_square_invertible_part(rows):
+def test_pivots_select_an_invertible_submatrix_of_full_rank(rows):
     basis, columns = pivots(rows)
     part = np.array([[rows[i][j] for j in columns] for i in basis], dtype=float)
     assert len(basis) == len(columns) == np.linalg.matrix_rank(np.array(rows, dtype=float))
@@ -75,7 +75,7 @@ def test_an_orthogonal_vector_keeps_the_guess_where_it_can():
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
-def test_doubles_become_whole_numbers_in_the_same_ratio(row):
+def test_doubles_become_integers_in_the_same_ratio(row):
     (whole,), _ = integer_multiples(np.array([row]))
     ratios = {
         (k * x.as_integer_ratio()[1], x.as_integer_ratio()[0])
@@ -89,7 +89,7 @@ def test_doubles_become_whole_numbers_in_the_same_ratio(row):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_exact_simplex_answers_with_a_proof_from_nothing(seed):
+def test_exact_simplex_proves_its_answer_without_initial_rows(seed):
     generator = np.random.default_rng(seed)
     n, d = generator.integers(2, 30), generator.integers(1, 6)
     X = generator.integers(-2, 3, size=(n, d)) * generator.choice([1.0, 0.1])
@@ -103,7 +103,7 @@ def test_the_exact_simplex_answers_with_a_proof_from_nothing(seed):
         assert vanishes(problem.integer_rows(np.array(answer.rows))[0], answer.coefficients)
 
 
-def test_the_exact_simplex_heeds_the_clock():
+def test_exact_simplex_respects_the_time_limit():
     problem = BinaryProblem(check_matrix([[0.0], [1.0]]), np.array([1.0, -1.0]), True)
     with pytest.raises(OutOfTimeError):
         decide_by_simplex(problem, Clock(-1.0), np.empty(0, dtype=np.intp))
@@ -111,7 +111,7 @@ def test_the_exact_simplex_heeds_the_clock():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_exact_signs_are_those_of_whole_numbers(seed):
+def test_exact_signs_are_those_of_integer_scores(seed):
     generator = np.random.default_rng(seed)
     n, d = 20, int(generator.integers(1, 6))
     X = generator.integers(-2, 3, size=(n, d)) * 0.1 * 10.0 ** generator.integers(-200, 200)

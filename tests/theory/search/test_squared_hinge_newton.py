@@ -20,7 +20,7 @@ def test_few_rows_in_many_columns_are_separated(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_many_rows_contradict_each_other_in_as_few_as_the_columns_and_one(seed):
+def test_a_contradiction_has_one_row_more_than_columns(seed):
     Z = unit_rows(seed, 200, 40)
     for rows in (Z, sparse.csr_array(Z)):
         found = penalised_newton(rows)

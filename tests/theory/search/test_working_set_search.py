@@ -18,7 +18,7 @@ def problem(seed, n, d, noise, layout=np.asarray):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_a_separator_of_many_rows_clears_every_one(layout):
+def test_a_proposed_separator_gives_every_row_a_positive_score(layout):
     found = descent_proposal(problem(0, 5000, 5, 0.0, layout), Clock(None))
     assert found.separates
     assert not found.balanced
@@ -26,7 +26,7 @@ def test_a_separator_of_many_rows_clears_every_one(layout):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_noise_is_found_in_a_part_of_the_rows(layout):
+def test_inseparable_rows_are_found_in_a_working_set(layout):
     noisy = problem(1, 20_000, 5, 0.1, layout)
     found = descent_proposal(noisy, Clock(None))
     assert found.balanced
@@ -35,7 +35,7 @@ def test_noise_is_found_in_a_part_of_the_rows(layout):
     assert (found.weights > 0).all()
 
 
-def test_a_vertex_has_as_many_rows_as_columns_and_one_and_adds_up_to_nothing():
+def test_an_nnls_contradiction_sums_to_zero_and_has_one_row_more_than_weights():
     noisy = problem(2, 3000, 8, 0.1)
     found = nnls_contradiction(noisy, descent_proposal(noisy, Clock(None)))
     assert found is not None

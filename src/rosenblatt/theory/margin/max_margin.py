@@ -177,10 +177,10 @@ def enclose(
         support = rows[coefficients > 0]
         m = len(support)
         if upper - lower > rtol * upper and clock.has_time_for(_SECONDS * m * m * min(m, d)):
-            level = geometry.equal_margin_hyperplane(support)
-            margin = geometry.margin(*level)
+            equal_margin = geometry.equal_margin_hyperplane(support)
+            margin = geometry.margin(*equal_margin)
             if margin > lower:
-                lower, best = margin, level
+                lower, best = margin, equal_margin
         if upper - lower <= rtol * upper or upper <= 1e-12 * geometry.radius:
             break
         fresh = np.setdiff1d(

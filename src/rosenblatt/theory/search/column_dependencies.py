@@ -52,7 +52,7 @@ _MAX_BITS = 1000
 
 @dataclass(frozen=True)
 class NullVector:
-    """A vector orthogonal to some rows, up to rounding at least; nonzero at `dependent_column`."""
+    """A vector orthogonal to some rows, exactly or nearly; nonzero at `dependent_column`."""
 
     dependent_column: int
     vector: tuple[int, ...]
@@ -84,19 +84,19 @@ def _null_vectors(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
     H = gram(Z)
     floor = _RANK * float(np.median(H.diagonal()))
     factor, pivots, rank, _ = linalg.lapack.dpstrf(H, tol=floor)
-    basis, rest = pivots[:rank] - 1, pivots[rank:] - 1
+    basis, dependent = pivots[:rank] - 1, pivots[rank:] - 1
     shares = linalg.solve_triangular(factor[:rank, :rank], factor[:rank, rank:])
-    shares = shares * (scale[basis][:, None] / scale[rest])
-    missing = np.setdiff1d(np.flatnonzero(problem.column_max_abs), columns)
-    found = [_vector(int(j), {}, problem.width) for j in missing]
-    for k, dependent_column in enumerate(columns[rest].tolist()):
-        coefficients = _coefficients(shares[:, k], columns[basis])
-        found.append(_vector(dependent_column, coefficients, problem.width))
+    shares = shares * (scale[basis][:, None] / scale[dependent])
+    zero_columns = np.setdiff1d(np.flatnonzero(problem.column_max_abs), columns)
+    found = [_null_vector(int(j), {}, problem.width) for j in zero_columns]
+    for k, dependent_column in enumerate(columns[dependent].tolist()):
+        coefficients = _rational_coefficients(shares[:, k], columns[basis])
+        found.append(_null_vector(dependent_column, coefficients, problem.width))
     return found
 
 
-def _coefficients(shares: Floats, columns: Indices) -> dict[int, Fraction]:
-    """The shares of the columns: simple fractions if all are close to such, or the doubles."""
+def _rational_coefficients(shares: Floats, columns: Indices) -> dict[int, Fraction]:
+    """The shares of the columns: all as simple fractions if possible, or as doubles."""
     kept = np.flatnonzero(np.abs(shares) > _PRECISION)
     simple = {}
     for k in kept.tolist():
@@ -107,7 +107,7 @@ def _coefficients(shares: Floats, columns: Indices) -> dict[int, Fraction]:
     return simple
 
 
-def _vector(dependent_column: int, shares: dict[int, Fraction], width: int) -> NullVector:
+def _null_vector(dependent_column: int, shares: dict[int, Fraction], width: int) -> NullVector:
     """The null vector: 1 at the dependent column, minus the shares elsewhere, as integers."""
     vector = [-shares.get(j, Fraction(0)) for j in range(width)]
     vector[dependent_column] = Fraction(1)
@@ -124,8 +124,9 @@ def exact_null_space(problem: BinaryProblem, rows: Indices) -> list[NullVector]:
 
 
 def _tractable(problem: BinaryProblem, rows: Indices) -> bool:
-    known = problem.width <= MAX_COLUMNS and problem.row_exponent is None
-    return known and bool(problem.norms[rows].any())
+    """Whether the Gram matrix of the rows fits in memory, and they are neither scaled nor zero."""
+    has_gram = problem.width <= MAX_COLUMNS and problem.row_exponent is None
+    return has_gram and bool(problem.norms[rows].any())
 
 
 class ReducedProblem:

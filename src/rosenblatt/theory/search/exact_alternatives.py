@@ -68,14 +68,16 @@ def gordan_alternative(
     if proposal.separates:
         return short_separator(problem, proposal.v)
     nnls = nnls_contradiction(problem, proposal)
-    found = None if nnls is None else _confirm(problem, nnls.rows, nnls.weights, clock)
+    found = (
+        None if nnls is None else _confirm_contradiction(problem, nnls.rows, nnls.weights, clock)
+    )
     if found is not None:
         return found
     for newton_first in (True, False):
         proposal = lp_proposal(problem, clock, newton_first=newton_first)
         if proposal.separates:
             return short_separator(problem, proposal.v)
-        found = _confirm(problem, proposal.rows, proposal.weights, clock)
+        found = _confirm_contradiction(problem, proposal.rows, proposal.weights, clock)
         if found is not None:
             return found
     if any(v := problem.exact_weights(proposal.v)) and (problem.exact_signs(v) > 0).all():
@@ -87,7 +89,7 @@ def gordan_alternative(
     return minimal_contradiction(problem, rows, answer.coefficients, clock)
 
 
-def _confirm(
+def _confirm_contradiction(
     problem: BinaryProblem, rows: Indices, weights: Floats, clock: Clock
 ) -> Combination | None:
     """A minimal contradiction of the proposed rows, or None if exact arithmetic finds none."""
@@ -140,7 +142,7 @@ def _stiemke_alternative(
         if not outside.any():
             given = list(map(mul, weights, problem.integer_rows(rows)[1]))
             return combination(problem, rows, given)
-        answer = _widen(problem, clock, rows, weights, outside)
+        answer = _widen_span(problem, clock, rows, weights, outside)
         if isinstance(answer, list):
             return answer
         rows, weights = answer
@@ -165,33 +167,33 @@ def _outside_span(problem: BinaryProblem, rows: Indices, clock: Clock) -> NDArra
     return outside
 
 
-def _widen(
+def _widen_span(
     problem: BinaryProblem,
     clock: Clock,
     rows: Indices,
     weights: list[int],
     outside: NDArray[np.bool_],
 ) -> list[int] | tuple[Indices, list[int]]:
-    """A weak separator orthogonal to contradicting rows, or a contradiction that has more rows."""
+    """A weak separator orthogonal to `rows`, or a contradiction of these and further rows."""
     proposal = lp_proposal(problem, clock, rows, outside)
     v = _confirm_weak_separator(problem, rows, proposal, clock)
     if v is not None:
         return v
-    more = np.concatenate([rows, np.setdiff1d(proposal.rows, rows)])
+    wider = np.concatenate([rows, np.setdiff1d(proposal.rows, rows)])
     guess = np.zeros(problem.n)
     guess[proposal.rows] = proposal.weights
     known = np.array([float(Fraction(w, max(weights))) for w in weights])
-    for lift in (1.0, 1e2, 1e4, 1e-2):
-        total = guess[more] / max(guess.max(), 1e-300)
-        total[: len(rows)] += lift * known
-        matrix, _ = problem.integer_rows(more, problem.nonzero_columns(more))
+    for multiple in (1.0, 1e2, 1e4, 1e-2):
+        total = guess[wider] / max(guess.max(), 1e-300)
+        total[: len(rows)] += multiple * known
+        matrix, _ = problem.integer_rows(wider, problem.nonzero_columns(wider))
         found = positive_combination(matrix, total.tolist(), clock)
-        if found is not None and len(more) > len(rows):
-            return more, found
+        if found is not None and len(wider) > len(rows):
+            return wider, found
     answer = decide_by_simplex(problem, clock, proposal.rows, rows, outside)
     if answer.v is not None:
         return primitive(answer.v)
-    return _merge(problem, rows, weights, answer.rows, answer.coefficients)
+    return _add_contradictions(problem, rows, weights, answer.rows, answer.coefficients)
 
 
 def _confirm_weak_separator(
@@ -209,19 +211,19 @@ def _confirm_weak_separator(
     return None
 
 
-def _merge(
+def _add_contradictions(
     problem: BinaryProblem,
     rows: Indices,
     weights: list[int],
     found: list[int],
     coefficients: list[int],
 ) -> tuple[Indices, list[int]]:
-    """The sum of two contradictions: `found`, whose coefficients may be negative on `rows`, and a
-    multiple of that of `rows` that makes them positive.
-    """
+    """A contradiction with negative coefficients on `rows`, plus a multiple of that of `rows`."""
     total = dict(zip(found, coefficients, strict=True))
-    lift = 1 + max(abs(total.get(i, 0)) // w for i, w in zip(rows.tolist(), weights, strict=True))
+    multiple = 1 + max(
+        abs(total.get(i, 0)) // w for i, w in zip(rows.tolist(), weights, strict=True)
+    )
     for i, w in zip(rows.tolist(), weights, strict=True):
-        total[i] = total.get(i, 0) + lift * w
+        total[i] = total.get(i, 0) + multiple * w
     kept = np.array(list(total), dtype=np.intp)
     return kept, primitive([total[i] for i in kept.tolist()])

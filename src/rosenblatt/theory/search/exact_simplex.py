@@ -33,7 +33,7 @@ from rosenblatt.theory.search.problem import BinaryProblem
 
 # With fewer columns HiGHS is not called; the most matrix entries that it gets.
 _FEW_COLUMNS, _NUMBERS = 8, 1 << 21
-# The size of e, in bits; its perturbation has 40 bits.
+# The bits of the last entry of e; the perturbations have 40 bits.
 _UNIT_BITS = 256
 # Iterations without progress, per row of the basis, before Bland's rule is used.
 _STALLED = 4
