@@ -56,21 +56,21 @@ def test_scaling_the_rows_scales_the_geometric_margin():
         assert factor * one.lower <= other.upper * (1 + 1e-12)
 
 
-def test_inseparable_rows_have_no_positive_lower_end():
+def test_inseparable_rows_have_no_positive_lower_bound():
     X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0]
     for kind in ("augmented", "geometric"):
         found = max_margin(X, y, kind=kind)
         assert found.lower <= 0 <= found.upper <= 1e-6
 
 
-def test_the_margin_grows_when_rows_are_left_out():
+def test_the_margin_grows_when_rows_are_removed():
     X, y = separated(3, n=40)
     whole = max_margin(X, y)
     part = max_margin(X[:30], y[:30])
     assert part.upper >= whole.lower
 
 
-def test_bad_options_are_named():
+def test_errors_name_the_invalid_option():
     with pytest.raises(ValueError, match="kind"):
         max_margin([[0.0], [1.0]], [0, 1], kind="functional")
     with pytest.raises(ValueError, match="rtol"):

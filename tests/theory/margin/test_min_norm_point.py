@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from rosenblatt.theory.margin.max_margin import enclose
-from rosenblatt.theory.margin.min_norm_point import by_least_squares, by_newton, shortest
+from rosenblatt.theory.margin.min_norm_point import (
+    min_norm_by_newton,
+    min_norm_by_nnls,
+    min_norm_point,
+)
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.problem import BinaryProblem
 
@@ -16,13 +20,13 @@ class Steps(Clock):
         super().__init__(None)
         self.steps = steps
 
-    def allow(self, seconds):
+    def require(self, seconds):
         self.steps -= 1
         if self.steps < 0:
             raise OutOfTimeError
 
     @property
-    def passed(self):
+    def expired(self):
         return self.steps <= 0
 
 
@@ -33,46 +37,46 @@ def rows(seed, n, d):
     return Z / np.linalg.norm(Z, axis=1).max()
 
 
-def length(Z, weights):
+def hull_norm(Z, weights):
     return float(np.linalg.norm(weights @ Z) / weights.sum())
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_both_methods_find_the_same_point(seed):
     Z = rows(seed, 300, 12)
-    losses, w, gap = by_newton(Z, False, 1e-9)
+    losses, w, gap = min_norm_by_newton(Z, False, 1e-9)
     assert gap < 1e-6
     assert losses.min() >= 0
-    assert length(Z, losses) == pytest.approx(length(Z, by_least_squares(Z, False)), rel=1e-6)
-    assert (Z @ w).min() / np.linalg.norm(w) == pytest.approx(length(Z, losses), rel=1e-6)
+    assert hull_norm(Z, losses) == pytest.approx(hull_norm(Z, min_norm_by_nnls(Z, False)), rel=1e-6)
+    assert (Z @ w).min() / np.linalg.norm(w) == pytest.approx(hull_norm(Z, losses), rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [40, 400])
-def test_a_free_offset_does_not_count_as_length(n):
+def test_a_free_offset_is_not_part_of_the_norm(n):
     generator = np.random.default_rng(n)
     X = generator.normal(size=(n, 3)) + 50.0
     y = np.where(X @ np.ones(3) > 150.0, 1.0, -1.0)
     X = (X - X.mean(axis=0)) * 0.01
     Z = np.hstack([X, np.ones((n, 1))]) * y[:, None]
-    weights, _ = shortest(Z, True, 1e-8)
+    weights, _ = min_norm_point(Z, True, 1e-8)
     assert weights[y > 0].sum() == pytest.approx(weights[y < 0].sum(), rel=1e-3)
 
 
-def test_rows_around_the_origin_have_nothing_to_be_long():
+def test_rows_around_the_origin_have_a_point_of_norm_zero():
     Z = np.vstack([np.eye(3), -np.eye(3)] * 30)
-    weights, _ = shortest(Z, False, 1e-6)
-    assert length(Z, weights) < 1e-6
+    weights, _ = min_norm_point(Z, False, 1e-6)
+    assert hull_norm(Z, weights) < 1e-6
 
 
 def test_a_clock_stops_newtons_method_between_two_steps():
     Z, gaps = rows(0, 300, 12), []
     for steps in (15, 25, 60):
-        losses, w, gap = by_newton(Z, False, 1e-9, Steps(steps))
-        assert (Z @ w).min() / np.linalg.norm(w) <= length(Z, losses)
+        losses, w, gap = min_norm_by_newton(Z, False, 1e-9, Steps(steps))
+        assert (Z @ w).min() / np.linalg.norm(w) <= hull_norm(Z, losses)
         gaps.append(gap)
     assert gaps[0] > gaps[1] > gaps[2]
     with pytest.raises(OutOfTimeError):
-        shortest(Z, False, 1e-9, Steps(0))
+        min_norm_point(Z, False, 1e-9, Steps(0))
 
 
 @pytest.mark.parametrize("kind", ["augmented", "geometric"])

@@ -1,4 +1,4 @@
-"""Blocks of rows keep every product of two rows, and of rows with weights."""
+"""Row blocks preserve the inner products of rows with rows and with weights."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def hashed(n, width, entries, seed=0):
 
 
 @pytest.mark.parametrize("n", [20, 200])
-def test_products_of_rows_and_weights_are_kept(n):
+def test_inner_products_are_preserved(n):
     X, _ = hashed(n, 5_000, 30)
     X = sparse.vstack([X[:-1], X[:1]]).tocsr()  # equal rows: their products are singular
     block = row_block(X)
     assert block.values.shape[1] <= (n if n >= 128 else 30 * n)
     assert_allclose(block.values @ block.values.T, (X @ X.T).toarray(), rtol=1e-8, atol=1e-8)
     v = np.random.default_rng(1).normal(size=block.values.shape[1])
-    w = block.spread(v)
+    w = block.expand(v)
     assert_allclose(X @ w, block.values @ v, rtol=1e-6, atol=1e-6)
 
 

@@ -19,7 +19,7 @@ matrices = st.tuples(st.integers(2, 12), st.integers(1, 4)).flatmap(
 
 
 def weakly_separable(Z):
-    """Whether some v but zero has Zv >= 0, by linear programs: one for each end of each axis."""
+    """Whether some nonzero v has Zv >= 0, by two linear programs per coordinate."""
     for j in range(Z.shape[1]):
         for sign in (1.0, -1.0):
             bounds = [(-1.0, 1.0)] * Z.shape[1]
@@ -30,7 +30,7 @@ def weakly_separable(Z):
     return False
 
 
-def test_rows_of_a_balance_have_no_hyperplane_even_a_weak_one():
+def test_a_balance_has_no_weak_separator():
     balances = []
 
     @settings(max_examples=60, deadline=None)
@@ -50,7 +50,7 @@ def test_rows_of_a_balance_have_no_hyperplane_even_a_weak_one():
 
 @settings(max_examples=60, deadline=None)
 @given(matrices, st.integers(0, 2**32 - 1))
-def test_rows_that_a_hyperplane_holds_or_has_on_one_side_never_balance(Z, seed):
+def test_weakly_separable_rows_are_never_a_balance(Z, seed):
     generator = np.random.default_rng(seed)
     v = generator.integers(-3, 4, Z.shape[1])
     v[0] = v[0] or 1
@@ -58,7 +58,7 @@ def test_rows_that_a_hyperplane_holds_or_has_on_one_side_never_balance(Z, seed):
     assert balance(Z.astype(float), generator.integers(1, 9, len(Z)).astype(float)) is None
 
 
-def test_an_exact_contradiction_is_as_close_as_the_theorem_says():
+def test_the_projection_of_a_balance_is_an_exact_contradiction():
     Z = np.random.default_rng(0).normal(size=(60, 5))
     Z = np.vstack([Z, -Z + 0.01 * np.random.default_rng(1).normal(size=Z.shape)])
     assert balance(Z, np.ones(120)) is not None
@@ -69,7 +69,7 @@ def test_an_exact_contradiction_is_as_close_as_the_theorem_says():
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_weights_that_hardly_cancel_are_moved_until_they_do(kind, seed):
+def test_weights_with_a_large_residual_are_corrected_to_a_balance(kind, seed):
     generator = np.random.default_rng(seed)
     Z = unit_rows(seed, 400, 20)
     contradiction = descend(Z, balanced=lambda losses: balance(Z, losses)).losses
@@ -83,7 +83,7 @@ def test_weights_that_hardly_cancel_are_moved_until_they_do(kind, seed):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_columns_of_light_rows_alone_are_not_lost_among_many_heavy_rows(kind):
+def test_columns_used_only_by_rows_of_small_weight_are_not_lost(kind):
     heavy, light = unit_rows(0, 1400, 3), unit_rows(1, 200, 2)
     Z = np.zeros((3200, 5))
     Z[:2800, :3] = np.vstack([heavy, -heavy])
@@ -92,7 +92,7 @@ def test_columns_of_light_rows_alone_are_not_lost_among_many_heavy_rows(kind):
     assert balance(kind(Z), weights) is not None
 
 
-def test_the_checker_has_room_for_what_passes_narrowly():
+def test_the_checker_accepts_balances_that_pass_narrowly():
     generator = np.random.default_rng(0)
     for size in 10.0 ** np.arange(-7.0, -1.0):
         X = generator.normal(size=(300, 12))
@@ -104,14 +104,14 @@ def test_the_checker_has_room_for_what_passes_narrowly():
 
 
 @pytest.mark.parametrize("size", [1e-60, 1.0, 1e60])
-def test_the_length_of_rows_and_their_layout_do_not_matter(size):
+def test_the_norms_of_rows_and_their_layout_do_not_matter(size):
     Z = np.vstack([np.eye(3), -np.eye(3)]) * size
     assert balance(Z, np.ones(6)) is not None
     assert balance(sparse.csr_array(Z), np.ones(6)) is not None
     assert balance(Z[:5], np.ones(5)) is None
 
 
-def test_short_weights_have_24_bits_and_no_dust():
+def test_rounded_weights_have_24_bits_and_no_negligible_entries():
     weights = np.array([1.0, 1 / 3, 1e-9, 0.0])
     found = round_weights(weights)
     assert found[2] == found[3] == 0.0

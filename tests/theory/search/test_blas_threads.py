@@ -6,7 +6,7 @@ import numpy as np  # noqa: F401 (its BLAS is what is limited)
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from rosenblatt.theory.search.blas_threads import few_threads
+from rosenblatt.theory.search.blas_threads import limit_blas_threads
 
 
 def threads():
@@ -23,17 +23,17 @@ def two_threads():
         yield
 
 
-def test_blas_keeps_to_one_thread_inside_and_only_there():
-    with few_threads(10_000, 100):
+def test_blas_uses_one_thread_inside_the_context_only():
+    with limit_blas_threads(10_000, 100):
         assert threads() == {1}
-        with few_threads(10_000, 100):
+        with limit_blas_threads(10_000, 100):
             assert threads() == {1}
         assert threads() == {1}
     assert threads() == {2}
 
 
-def test_an_error_inside_changes_nothing():
-    with pytest.raises(RuntimeError), few_threads(10_000, 100):
+def test_the_thread_count_is_restored_after_an_error():
+    with pytest.raises(RuntimeError), limit_blas_threads(10_000, 100):
         raise RuntimeError
     assert threads() == {2}
 
@@ -42,22 +42,22 @@ def test_an_error_inside_changes_nothing():
     ("n", "width", "is_sparse"),
     [(10_000, 10, False), (10_000, 1001, False), (10_000, 2001, True)],
 )
-def test_small_tables_and_those_of_many_columns_are_left_alone(n, width, is_sparse):
-    with few_threads(n, width, is_sparse):
+def test_small_and_wide_matrices_keep_all_threads(n, width, is_sparse):
+    with limit_blas_threads(n, width, is_sparse):
         assert threads() == {2}
 
 
-def test_sparse_rows_count_as_many_columns_later():
-    with few_threads(10_000, 1001, is_sparse=True):
+def test_sparse_matrices_keep_one_thread_up_to_more_columns():
+    with limit_blas_threads(10_000, 1001, is_sparse=True):
         assert threads() == {1}
 
 
-def test_another_thread_inside_changes_nothing():
+def test_a_second_thread_does_not_change_the_limit():
     def enter():
-        with few_threads(10_000, 100):
+        with limit_blas_threads(10_000, 100):
             pass
 
-    with few_threads(10_000, 100):
+    with limit_blas_threads(10_000, 100):
         other = Thread(target=enter)
         other.start()
         other.join()
@@ -65,18 +65,18 @@ def test_another_thread_inside_changes_nothing():
     assert threads() == {2}
 
 
-def test_threads_that_overlap_leave_the_number_as_it_was():
+def test_overlapping_threads_restore_the_thread_count():
     inside, outside = Barrier(2), Barrier(2)
 
     def first():
-        with few_threads(10_000, 100):
+        with limit_blas_threads(10_000, 100):
             inside.wait()
             outside.wait()
 
     other = Thread(target=first)
     other.start()
     inside.wait()
-    with few_threads(10_000, 100):
+    with limit_blas_threads(10_000, 100):
         outside.wait()
         other.join()
     assert threads() == {2}

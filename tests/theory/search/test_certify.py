@@ -39,7 +39,7 @@ def test_iris_petals_have_the_margin_radius_and_bound_of_the_notes():
     assert verify(certificate, X[:100, 2:], y[:100])
 
 
-def test_several_classes_get_one_certificate_each_or_one_a_pair():
+def test_several_classes_get_one_certificate_per_class_or_pair():
     X, y = iris()
     rest = certify(X, y)
     assert [rest[k].verdict for k in range(3)] == ["separable", "inseparable", "inseparable"]
@@ -51,7 +51,7 @@ def test_several_classes_get_one_certificate_each_or_one_a_pair():
         assert CertificateSet.from_dict(parts.to_dict()).to_dict() == parts.to_dict()
 
 
-def test_rows_of_pairs_are_numbered_in_the_whole_data():
+def test_rows_of_pairs_have_the_row_indices_of_the_data():
     X, y = [[0.0], [9.0], [1.0], [9.0]], ["a", "b", "c", "c"]
     pair = certify(X, y, strategy="ovo")["b", "c"]
     assert pair.contradiction.rows == (1, 3)
@@ -155,7 +155,7 @@ def test_dropping_any_contradicting_row_makes_the_rest_of_them_separable():
         assert certify(X[rest], y[rest]).separable
 
 
-def test_a_time_limit_of_nothing_leaves_the_question_open():
+def test_a_time_limit_of_zero_is_undecided():
     generator = np.random.default_rng(3)
     X, y = generator.normal(size=(300, 20)), generator.integers(0, 2, 300)
     certificate = certify(X, y, time_limit=0.0)
@@ -165,7 +165,7 @@ def test_a_time_limit_of_nothing_leaves_the_question_open():
     assert not verify(certificate, X, y)
 
 
-def test_an_unknown_strategy_is_refused():
+def test_an_unknown_strategy_is_rejected():
     with pytest.raises(ValueError, match="strategy"):
         certify(*XOR, strategy="all")
 
@@ -207,7 +207,7 @@ def test_many_columns_of_noise_are_proven_by_a_balance(layout, tmp_path):
     assert "rows contradict each other" in certificate.report()
 
 
-def test_a_minimal_set_or_a_balance_is_given_as_asked():
+def test_minimal_selects_a_minimal_contradiction_or_a_balance():
     X, y = noisy(400, 70)
     minimal = certify(X, y, minimal=True)
     assert minimal.balance is None
@@ -229,7 +229,7 @@ def test_without_a_balance_a_minimal_set_is_the_proof():
     assert verify(certificate, X, [0, 1, 1, 0])
 
 
-def test_rows_that_touch_on_the_threshold_of_a_column_are_the_proof_whatever_is_asked():
+def test_touching_rows_on_the_threshold_are_the_proof_for_any_value_of_minimal():
     X, y = [[0, 0], [0, 1], [1, 1], [1, 1]], [0, 1, 1, 0]
     for minimal in (True, False, None):
         certificate = certify(X, y, minimal=minimal)
@@ -240,7 +240,7 @@ def test_rows_that_touch_on_the_threshold_of_a_column_are_the_proof_whatever_is_
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(4, 40), st.integers(1, 5), st.integers(1, 4))
-def test_both_kinds_of_proof_come_to_the_same_verdict(seed, n, d, top):
+def test_both_kinds_of_proof_have_the_same_verdict(seed, n, d, top):
     generator = np.random.default_rng(seed)
     X = generator.integers(-top, top + 1, size=(n, d))
     y = np.arange(n) % 2

@@ -7,19 +7,19 @@ import pytest
 from scipy import sparse
 
 from rosenblatt import certify
-from rosenblatt.theory.search.clock import ENDLESS, Clock, OutOfTimeError
+from rosenblatt.theory.search.clock import NO_LIMIT, Clock, OutOfTimeError
 from rosenblatt.theory.search.integer_linear_algebra import null_space, pivots, solve
 
 
-def test_work_that_would_not_end_in_time_is_not_begun():
-    Clock(60.0).allow(1.0)
+def test_steps_that_would_not_end_in_time_are_not_started():
+    Clock(60.0).require(1.0)
     with pytest.raises(OutOfTimeError):
-        Clock(1.0).allow(60.0)
-    ENDLESS.allow(1e9)
+        Clock(1.0).require(60.0)
+    NO_LIMIT.require(1e9)
 
 
 @pytest.mark.parametrize("work", [pivots, null_space, solve])
-def test_exact_algebra_asks_the_clock_first(work):
+def test_exact_linear_algebra_checks_the_time_limit_first(work):
     numbers = np.random.default_rng(0).integers(-(2**60), 2**60, (60, 60)).tolist()
     argument = {pivots: 2**61 - 1, null_space: 60, solve: [1] * 60}[work]
     start = time.perf_counter()

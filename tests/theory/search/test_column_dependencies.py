@@ -12,7 +12,7 @@ from rosenblatt import certify, verify
 from rosenblatt.theory.checker.certificate import Certificate, Replacement
 from rosenblatt.theory.checker.input_data import check_matrix
 from rosenblatt.theory.search.column_dependencies import (
-    null_space_of,
+    exact_null_space,
     reduce_columns,
     weak_separator,
 )
@@ -37,7 +37,7 @@ def one_hot(n, generator):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_columns_that_are_combinations_of_others_are_left_out(layout):
+def test_linearly_dependent_columns_are_removed(layout):
     X, y, generator = noisy(600, 6, 0)
     X = np.hstack([X, one_hot(600, generator), -2 * X[:, [2]], X[:, [1]] * 4])
     found = reduce_columns(problem(layout(X), y))
@@ -47,18 +47,18 @@ def test_columns_that_are_combinations_of_others_are_left_out(layout):
     assert len(found.columns) == X.shape[1] + 1 - 3
     rows = np.hstack([X, np.ones((600, 1))])
     for b in found.vectors:
-        assert b.vector[b.lead] != 0
-        assert b.lead < X.shape[1]
+        assert b.vector[b.dependent_column] != 0
+        assert b.dependent_column < X.shape[1]
         np.testing.assert_allclose(rows @ np.array(b.vector, dtype=float), 0.0, atol=1e-12)
 
 
-def test_independent_columns_stay():
+def test_independent_columns_are_kept():
     X, y, _ = noisy(500, 8, 1)
     assert reduce_columns(problem(X, y)) is None
 
 
 @pytest.mark.parametrize("standardised", [False, True])
-def test_the_residual_of_a_rounded_combination_replaces_it_and_vectors_find_back(standardised):
+def test_the_residual_of_a_rounded_combination_replaces_it_and_vectors_convert_back(standardised):
     X, y, _ = noisy(500, 5, 2)
     X = np.hstack([X, (X[:, [0]] / 3.0 + X[:, [1]] * 0.1)])
     if standardised:
@@ -79,7 +79,7 @@ def test_the_residual_of_a_rounded_combination_replaces_it_and_vectors_find_back
 
 @pytest.mark.parametrize("fifth", [0.1, 0.25])
 def test_weights_of_replaced_columns_score_rows_as_before(fifth):
-    # Sums of the first columns, one of them with roundings, and copies.
+    # A rounded sum of the first columns, and a copy.
     X, y, generator = noisy(300, 5, 2)
     X = np.round(X, 2)
     X = np.hstack([X, X[:, :3].sum(axis=1, keepdims=True) * fifth, 4 * X[:, [1]]])
@@ -91,42 +91,44 @@ def test_weights_of_replaced_columns_score_rows_as_before(fifth):
     inner = [[Fraction(x) for x in row] + [Fraction(1)] for row in found.problem.values.tolist()]
     weights = generator.integers(-(2**60), 2**60, len(found.columns)).tolist()
     here = [sum(map(mul, row, weights)) for row in inner]
-    there = [sum(map(mul, row, found.original(weights))) for row in rows]
+    there = [sum(map(mul, row, found.in_original_columns(weights))) for row in rows]
     factor = there[0] / here[0]
     assert factor > 0
     assert there == [factor * x for x in here]
 
 
-def test_roundings_are_a_column_as_good_as_any_other():
+def test_rounding_residuals_become_a_well_conditioned_column():
     X, y, _ = noisy(500, 5, 2)
     X = np.hstack([X, (X[:, [0]] / 3.0 + X[:, [1]] * 0.1)])
     found = reduce_columns(problem(X, y))
-    assert np.linalg.cond(found.problem.values / found.problem.column_top) < 1e6
+    assert np.linalg.cond(found.problem.values / found.problem.column_max_abs) < 1e6
 
 
-def test_rows_see_nothing_of_the_vectors_they_are_blind_to():
+def test_null_vectors_are_orthogonal_to_the_rows():
     X, y, _ = noisy(300, 5, 3)
     X[:, 4] = 2 * X[:, 3]
     X[200:, 4] += 1
     p = problem(X, y)
-    (b,) = null_space_of(p, np.arange(200))
+    (b,) = exact_null_space(p, np.arange(200))
     assert not any(p.exact_dots(b.vector, np.arange(200))[0])
     assert any(p.exact_dots(b.vector, np.arange(200, 300))[0])
-    assert null_space_of(p, np.arange(300)) == []
-    assert null_space_of(problem(np.zeros((4, 2)), [0, 1, 0, 1], padded=False), np.arange(4)) == []
+    assert exact_null_space(p, np.arange(300)) == []
+    assert (
+        exact_null_space(problem(np.zeros((4, 2)), [0, 1, 0, 1], padded=False), np.arange(4)) == []
+    )
 
 
-def test_two_vectors_may_separate_weakly_only_together():
+def test_two_null_vectors_may_separate_weakly_only_together():
     generator = np.random.default_rng(4)
     y = np.array([1, 0] * 100)
     a, b = generator.integers(-3, 4, (2, 200))
     a[a == 0] = 1
     a[:20] = b[:20] = 0
-    # a·u + b·v is never on the wrong side for u = v = 1 only.
+    # Only u = v = 1 makes a·u + b·v a weak separator.
     b = np.where(y == 1, np.maximum(b, -a), np.minimum(b, -a))
     X = np.column_stack([np.arange(200) < 20, a, b]).astype(int)
     p = problem(X, y, padded=False)
-    vectors = null_space_of(p, np.arange(20))
+    vectors = exact_null_space(p, np.arange(20))
     v = weak_separator(p, vectors)
     assert v is not None
     assert v[1] == v[2] > 0
@@ -147,7 +149,7 @@ def test_one_hot_columns_are_certified_by_a_balance_of_the_others(layout, scaled
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_total_with_roundings_does_not_keep_anyone_busy(layout):
+def test_a_rounded_total_column_is_decided_in_time(layout):
     X, y, _ = noisy(3000, 70, 6, 0.3)
     X = np.hstack([X, X[:, :3].sum(axis=1, keepdims=True) * 0.1])
     certificate = certify(layout(X), y, margin_rtol=None, time_limit=30)
@@ -156,7 +158,7 @@ def test_a_total_with_roundings_does_not_keep_anyone_busy(layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_weak_separator_among_many_columns_comes_with_rows_in_balance(layout):
+def test_a_weak_separator_in_many_columns_comes_with_a_balance(layout):
     X, y, generator = noisy(3000, 70, 7, 0.3)
     rare = (y == 1) & (generator.random(3000) < 0.02)
     X = np.hstack([X, X[:, [4]] + rare[:, None]])
@@ -169,7 +171,7 @@ def test_a_weak_separator_among_many_columns_comes_with_rows_in_balance(layout):
     assert "rows contradict each other" in certificate.report()
 
 
-def test_tampered_replacements_are_refused():
+def test_tampered_replacements_are_rejected():
     X, y, generator = noisy(2000, 66, 8, 0.3)
     X = np.hstack([X, X[:, [3]], one_hot(2000, generator)])
     certificate = certify(X, y, margin_rtol=None)
@@ -188,7 +190,7 @@ def test_tampered_replacements_are_refused():
         (Replacement(first.column, first.columns * 2, first.weights * 2), second),
     ):
         assert not verify(replace(certificate, replaced=wrong), X, y)
-    # Only the rows of the balance, not all rows, are blind to a column that is nearly a copy.
+    # A column that is a copy only in the rows of the balance has no null vector of all rows.
     odd = X.copy()
     odd[next(i for i in range(2000) if i not in certificate.balance.rows), 3] += 1.0
     other = certify(odd, y, margin_rtol=None)
@@ -198,7 +200,7 @@ def test_tampered_replacements_are_refused():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_copies_are_seen_to_be_copies_without_long_numbers(layout, monkeypatch):
+def test_copied_columns_are_verified_in_doubles(layout, monkeypatch):
     X, y, _ = noisy(400, 6, 9)
     X = np.hstack([X, -4 * X[:, [1]], X[:, [2]] / 8])
     p = problem(layout(X), y)
@@ -207,7 +209,7 @@ def test_copies_are_seen_to_be_copies_without_long_numbers(layout, monkeypatch):
     assert found is not None
     assert not found.rounded
     assert len(found.vectors) == 2
-    # One bit of one row is enough to be no copy.
+    # A column that differs in one bit of one row is not a copy.
     X[7, 7] = np.nextafter(X[7, 7], 1.0)
     monkeypatch.undo()
     (seen,) = reduce_columns(problem(layout(X), y)).residuals.values()

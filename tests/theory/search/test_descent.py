@@ -19,7 +19,7 @@ def test_fewer_rows_than_columns_are_separated(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_many_rows_in_few_columns_come_to_a_balance(seed):
+def test_many_rows_in_few_columns_reach_a_balance(seed):
     Z = unit_rows(seed, 200, 10)
     found = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert found.outcome == "balanced"
@@ -39,9 +39,9 @@ def test_a_good_start_is_kept():
     np.testing.assert_allclose(again.w, first.w, rtol=0.5, atol=0.5)
 
 
-def test_the_tick_can_end_it():
+def test_the_callback_can_stop_the_descent():
     def stop():
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        descend(unit_rows(0, 40, 10), tick=stop)
+        descend(unit_rows(0, 40, 10), callback=stop)

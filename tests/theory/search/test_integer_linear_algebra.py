@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from rosenblatt.theory.checker.input_data import check_matrix
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
-from rosenblatt.theory.search.exact_numbers import whole_rows
-from rosenblatt.theory.search.exact_simplex import decide_exactly
+from rosenblatt.theory.search.exact_numbers import integer_multiples
+from rosenblatt.theory.search.exact_simplex import decide_by_simplex
 from rosenblatt.theory.search.integer_linear_algebra import (
     minimal_combination,
     null_space,
@@ -25,7 +25,7 @@ matrices = st.integers(1, 4).flatmap(
 
 
 @given(matrices)
-def test_pivots_span_a_square_invertible_part(rows):
+def test_pivots_select_an_invertible_submatrix_of_full_rank(rows):
     basis, columns = pivots(rows)
     part = np.array([[rows[i][j] for j in columns] for i in basis], dtype=float)
     assert len(basis) == len(columns) == np.linalg.matrix_rank(np.array(rows, dtype=float))
@@ -75,8 +75,8 @@ def test_an_orthogonal_vector_keeps_the_guess_where_it_can():
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
-def test_doubles_become_whole_numbers_in_the_same_ratio(row):
-    (whole,), _ = whole_rows(np.array([row]))
+def test_doubles_become_integers_in_the_same_ratio(row):
+    (whole,), _ = integer_multiples(np.array([row]))
     ratios = {
         (k * x.as_integer_ratio()[1], x.as_integer_ratio()[0])
         for k, x in zip(whole, row, strict=True)
@@ -89,35 +89,35 @@ def test_doubles_become_whole_numbers_in_the_same_ratio(row):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_exact_simplex_answers_with_a_proof_from_nothing(seed):
+def test_exact_simplex_proves_its_answer_without_initial_rows(seed):
     generator = np.random.default_rng(seed)
     n, d = generator.integers(2, 30), generator.integers(1, 6)
     X = generator.integers(-2, 3, size=(n, d)) * generator.choice([1.0, 0.1])
     y = np.where(generator.random(n) < 0.5, 1.0, -1.0)
     problem = BinaryProblem(check_matrix(X), y, True)
-    answer = decide_exactly(problem, Clock(None), np.empty(0, dtype=np.intp))
+    answer = decide_by_simplex(problem, Clock(None), np.empty(0, dtype=np.intp))
     if answer.v is not None:
         assert (problem.exact_signs(answer.v) > 0).all()
     else:
         assert min(answer.coefficients) > 0
-        assert vanishes(problem.integers(np.array(answer.rows))[0], answer.coefficients)
+        assert vanishes(problem.integer_rows(np.array(answer.rows))[0], answer.coefficients)
 
 
-def test_the_exact_simplex_heeds_the_clock():
+def test_exact_simplex_respects_the_time_limit():
     problem = BinaryProblem(check_matrix([[0.0], [1.0]]), np.array([1.0, -1.0]), True)
     with pytest.raises(OutOfTimeError):
-        decide_exactly(problem, Clock(-1.0), np.empty(0, dtype=np.intp))
+        decide_by_simplex(problem, Clock(-1.0), np.empty(0, dtype=np.intp))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_exact_signs_are_those_of_whole_numbers(seed):
+def test_exact_signs_are_those_of_integer_scores(seed):
     generator = np.random.default_rng(seed)
     n, d = 20, int(generator.integers(1, 6))
     X = generator.integers(-2, 3, size=(n, d)) * 0.1 * 10.0 ** generator.integers(-200, 200)
     y = np.where(generator.random(n) < 0.5, 1.0, -1.0)
     problem = BinaryProblem(check_matrix(X), y, bool(generator.integers(2)))
     v = generator.integers(-3, 4, size=problem.width).tolist()
-    rows, _ = problem.integers(np.arange(n))
+    rows, _ = problem.integer_rows(np.arange(n))
     expected = np.sign([sum(a * b for a, b in zip(row, v, strict=True)) for row in rows])
     assert problem.exact_signs(v).tolist() == expected.tolist()

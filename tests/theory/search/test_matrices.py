@@ -1,4 +1,4 @@
-"""What is computed of sparse rows is what is computed of the same rows stored densely."""
+"""Functions of sparse matrices agree with those of the same matrices stored densely."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_gram_matrices_of_many_sparse_rows_are_those_of_dense_ones(density):
 
 @settings(deadline=None)
 @given(seeds, st.booleans())
-def test_sizes_and_scales_are_the_same(seed, wide):
+def test_norms_and_scaling_are_the_same(seed, wide):
     dense, thin = twins(seed, wide)
     n, d = dense.shape
-    for of in (matrices.squared_lengths, matrices.column_lengths, matrices.column_top):
+    for of in (matrices.squared_row_norms, matrices.column_norms, matrices.column_max_abs):
         np.testing.assert_array_equal(of(thin), of(dense))
     for scale, size in ((matrices.scale_rows, n), (matrices.scale_columns, d)):
         factors = numbers(seed, size)
@@ -79,7 +79,7 @@ def test_a_column_is_appended_and_indices_keep_their_type(seed, wide):
 
 @settings(deadline=None)
 @given(seeds)
-def test_rows_are_brought_to_one_length_alike(seed):
+def test_equilibration_is_the_same(seed):
     dense, thin = twins(seed)
     signs = np.where(numbers(seed, len(dense)) < 0, -1.0, 1.0)
     found = matrices.equilibrate(thin.copy(), signs)

@@ -54,7 +54,7 @@ sums = st.integers(1, 6).flatmap(
 
 
 def positive(rows):
-    """The rows with the sign +1 each, dense and sparse."""
+    """Problems in which all rows have the sign +1, dense and sparse."""
     X, y = np.array(rows), np.ones(len(rows))
     return [BinaryProblem(values, y, True) for values in (X, sparse.csr_array(X))]
 
@@ -71,7 +71,7 @@ def test_signs_are_those_of_exact_fractions(drawn):
 
 @settings(max_examples=200, deadline=None)
 @given(sums, st.integers(-1, 1))
-def test_sums_that_cancel_to_the_last_bit_are_told_from_those_that_do_not(drawn, nudge):
+def test_exact_zeros_are_distinguished_from_tiny_scores(drawn, nudge):
     rows, w, _ = drawn
     exact = sum((Fraction(x) * a for x, a in zip(rows[0], w, strict=True)), Fraction(0))
     weights = [*(a * exact.denominator for a in w), -exact.numerator + nudge]
@@ -95,7 +95,7 @@ def test_blocks_and_scales_are_the_same_for_sparse_and_dense_rows(X, padded, dat
         for layout in (np.asarray, sparse.csr_array)
     )
     np.testing.assert_array_equal(thin.column_exponent, dense.column_exponent)
-    np.testing.assert_array_equal(thin.column_top, dense.column_top)
+    np.testing.assert_array_equal(thin.column_max_abs, dense.column_max_abs)
     assert (thin.row_exponent is None) == (dense.row_exponent is None)
     rows = np.array(data.draw(st.lists(st.integers(0, len(X) - 1))), dtype=np.intp)
     np.testing.assert_array_equal(thin.block(rows).toarray(), dense.block(rows))

@@ -11,7 +11,7 @@ from rosenblatt.theory.search.squared_hinge_newton import reweighted_newton
 
 
 def sparse_rows(n, d, seed, flip=True):
-    """Rows of five numbers each, told apart by a hyperplane, but for one of them."""
+    """Rows of five entries on average and separable labels, one of them flipped if `flip`."""
     generator = np.random.default_rng(seed)
     X = sparse.random_array((n, d), density=5 / d, rng=generator, format="csr")
     scores = X @ generator.normal(size=d)
@@ -27,31 +27,31 @@ def signed(X, y):
     return sparse.csr_array(Z)
 
 
-def test_rows_that_a_descent_leaves_unsure_balance_once_wrong_rows_pull_harder():
+def test_reweighting_misclassified_rows_finds_a_balance_after_an_unsure_descent():
     Z = signed(*sparse_rows(12_000, 150, 1))
     unsure = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert unsure.outcome == "unsure"
-    found = reweighted_newton(Z, unsure.w, lambda pulls: balance(Z, pulls))
+    found = reweighted_newton(Z, unsure.w, lambda duals: balance(Z, duals))
     assert found.outcome == "balanced"
     assert np.count_nonzero(found.losses) > np.count_nonzero(unsure.losses)
 
 
-def test_rows_that_can_be_separated_are():
+def test_separable_rows_are_separated():
     Z = signed(*sparse_rows(3000, 100, 0, flip=False))
-    found = reweighted_newton(Z, np.zeros(101), lambda pulls: None)
+    found = reweighted_newton(Z, np.zeros(101), lambda duals: None)
     assert found.outcome == "separated"
     assert (Z @ found.w > 0).all()
 
 
-def test_steps_that_lead_nowhere_end():
+def test_newton_steps_without_progress_end():
     both = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    assert reweighted_newton(both, np.zeros(2), lambda pulls: None).outcome == "unsure"
+    assert reweighted_newton(both, np.zeros(2), lambda duals: None).outcome == "unsure"
 
 
-def test_pulls_cancel_in_columns_of_small_numbers_too():
+def test_columns_of_small_numbers_are_balanced_too():
     Z = np.random.default_rng(0).normal(size=(600, 8))
     Z[:, 7] *= 1e-7
-    found = reweighted_newton(Z, np.zeros(8), lambda pulls: None)
+    found = reweighted_newton(Z, np.zeros(8), lambda duals: None)
     assert found.outcome == "unsure"
     assert np.abs(found.losses @ Z / np.abs(Z).max(axis=0)).max() < 1e-6 * found.losses.sum()
 

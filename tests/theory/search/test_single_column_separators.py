@@ -25,7 +25,7 @@ def found(X, y, padded=True):
 
 @settings(max_examples=200, deadline=None)
 @given(matrices, st.booleans(), st.integers(0, 2**32 - 1))
-def test_sparse_rows_have_the_lone_columns_of_dense_ones(X, padded, seed):
+def test_sparse_and_dense_rows_have_the_same_single_column_separators(X, padded, seed):
     y = np.random.default_rng(seed).permutation(np.resize([1.0, -1.0], len(X)))
     dense = found(X, y, padded)
     assert found(sparse.csr_array(X), y, padded) == dense
@@ -35,7 +35,7 @@ def test_sparse_rows_have_the_lone_columns_of_dense_ones(X, padded, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_few_rows_rule_out_no_lone_column(seed):
+def test_the_sample_never_rules_out_a_separating_column(seed):
     generator = np.random.default_rng(seed)
     X = sparse.random_array((5000, 40), density=0.05, rng=generator, format="csr").toarray()
     y = np.where(generator.random(5000) < 0.5, 1.0, -1.0)

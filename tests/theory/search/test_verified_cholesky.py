@@ -8,14 +8,14 @@ from scipy import linalg, sparse
 
 from rosenblatt.theory.search.approximate_gordan import balance, verified_factor
 from rosenblatt.theory.search.descent import descend
-from rosenblatt.theory.search.matrices import squared_lengths
+from rosenblatt.theory.search.matrices import squared_row_norms
 
 seeds = st.integers(0, 2**32 - 1)
 layouts = st.sampled_from([np.asarray, sparse.csr_array])
 
 
 def halves(seed, rows, columns):
-    """Columns of length one, exactly: four entries of a half, up to sign."""
+    """Columns of norm exactly one: four entries of ±1/2."""
     generator = np.random.default_rng(seed)
     P = np.zeros((rows, columns))
     for j in range(columns):
@@ -23,7 +23,7 @@ def halves(seed, rows, columns):
     return P
 
 
-def test_what_is_proven_is_true():
+def test_a_verified_factor_implies_positive_definiteness():
     proven = []
 
     @settings(max_examples=80, deadline=None)
@@ -43,7 +43,7 @@ def test_what_is_proven_is_true():
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(5, 60), st.booleans(), layouts)
-def test_a_column_that_depends_on_others_is_never_overlooked(seed, k, twin, layout):
+def test_a_dependent_column_never_passes_as_positive_definite(seed, k, twin, layout):
     P = halves(seed, 2 * k + 8, k)
     if twin:
         P[:, -1] = -P[:, 0]
@@ -64,11 +64,11 @@ def test_factors_solve(layout):
     np.testing.assert_allclose(found.solve(right), linalg.solve(P.T @ P, right), atol=1e-9)
 
 
-def test_sparse_rows_of_many_columns_come_to_a_balance():
+def test_sparse_rows_of_many_columns_reach_a_balance():
     generator = np.random.default_rng(3)
     Z = sparse.random_array((4000, 520), density=0.04, rng=generator, format="csr")
     Z.data *= generator.choice([-1.0, 1.0], Z.nnz)
-    Z.data /= np.repeat(np.sqrt(squared_lengths(Z)), np.diff(Z.indptr))
+    Z.data /= np.repeat(np.sqrt(squared_row_norms(Z)), np.diff(Z.indptr))
     found = descend(Z, balanced=lambda losses: balance(Z, losses))
     assert found.outcome == "balanced"
     assert np.linalg.norm(found.losses @ Z) < 1e-6 * found.losses.sum()

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.working_set_search import explore, nnls_contradiction
+from rosenblatt.theory.search.working_set_search import descent_proposal, nnls_contradiction
 
 
 def problem(seed, n, d, noise, layout=np.asarray):
@@ -18,26 +18,26 @@ def problem(seed, n, d, noise, layout=np.asarray):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_a_separator_of_many_rows_clears_every_one(layout):
-    found = explore(problem(0, 5000, 5, 0.0, layout), Clock(None))
-    assert found.clear
+def test_a_proposed_separator_gives_every_row_a_positive_score(layout):
+    found = descent_proposal(problem(0, 5000, 5, 0.0, layout), Clock(None))
+    assert found.separates
     assert not found.balanced
     assert (problem(0, 5000, 5, 0.0).scores(found.v) > 0).all()
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
-def test_noise_is_found_in_a_part_of_the_rows(layout):
+def test_inseparable_rows_are_found_in_a_working_set(layout):
     noisy = problem(1, 20_000, 5, 0.1, layout)
-    found = explore(noisy, Clock(None))
+    found = descent_proposal(noisy, Clock(None))
     assert found.balanced
-    assert not found.clear
+    assert not found.separates
     assert len(found.rows) < 10_000
     assert (found.weights > 0).all()
 
 
-def test_a_vertex_has_as_many_rows_as_columns_and_one_and_adds_up_to_nothing():
+def test_an_nnls_contradiction_sums_to_zero_and_has_one_row_more_than_weights():
     noisy = problem(2, 3000, 8, 0.1)
-    found = nnls_contradiction(noisy, explore(noisy, Clock(None)))
+    found = nnls_contradiction(noisy, descent_proposal(noisy, Clock(None)))
     assert found is not None
     assert len(found.rows) == noisy.width + 1
     total = found.weights @ noisy.block(found.rows)
@@ -46,5 +46,5 @@ def test_a_vertex_has_as_many_rows_as_columns_and_one_and_adds_up_to_nothing():
 
 def test_rows_of_extreme_size_are_left_to_the_exact_methods():
     X = np.array([[1e-300, 1e300], [1e300, 1e-300], [1.0, 1.0], [2.0, 3.0]])
-    found = explore(BinaryProblem(X, np.array([1.0, -1.0, 1.0, -1.0]), True), Clock(None))
+    found = descent_proposal(BinaryProblem(X, np.array([1.0, -1.0, 1.0, -1.0]), True), Clock(None))
     assert not found.balanced

@@ -15,7 +15,7 @@ from rosenblatt.theory.checker.certificate import Combination
 from rosenblatt.theory.checker.report import Reported, counted
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.decision import renumbered
-from rosenblatt.theory.search.exact_alternatives import separate
+from rosenblatt.theory.search.exact_alternatives import gordan_alternative
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
@@ -95,7 +95,7 @@ def error_bracket(
     >>> bracket.lower, bracket.upper
     (1, 1)
     """
-    problem = BinaryProblem.of(X, y, fit_intercept)
+    problem = BinaryProblem.from_data(X, y, fit_intercept)
     search = _Search(problem, Clock(time_limit))
     try:
         search.remove_contradictions()
@@ -141,7 +141,7 @@ class _Search:
 
     def separate(self, rows: Indices) -> list[int] | Combination:
         """Exact weights for some rows, or rows among them that contradict each other."""
-        answer = separate(self.problem.part(rows), self.clock)
+        answer = gordan_alternative(self.problem.subset(rows), self.clock)
         return answer if isinstance(answer, list) else renumbered(answer, rows)
 
     def remove_contradictions(self) -> None:
@@ -197,7 +197,7 @@ class _Search:
                 v = v + generator.normal(size=problem.width) * np.abs(v).max() / 2
             best, fewest = v, problem.n + 1
             for step in range(_POCKET_STEPS):
-                self.clock.left()
+                self.clock.seconds_left()
                 wrong = problem.scores(v) <= 0
                 count = int(wrong.sum())
                 if count < fewest:

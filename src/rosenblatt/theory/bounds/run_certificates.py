@@ -16,9 +16,9 @@ from rosenblatt.theory.checker import input_data
 from rosenblatt.theory.checker.certificate import Certificate
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.report import Reported, counted
-from rosenblatt.theory.search.certify import assemble
-from rosenblatt.theory.search.clock import ENDLESS, Clock
-from rosenblatt.theory.search.exact_alternatives import minimal, settle
+from rosenblatt.theory.search.certify import build_certificate
+from rosenblatt.theory.search.clock import NO_LIMIT, Clock
+from rosenblatt.theory.search.exact_alternatives import minimal_contradiction, stiemke_decision
 from rosenblatt.theory.search.exact_numbers import clear_denominators, primitive
 from rosenblatt.theory.search.integer_linear_algebra import vanishes
 from rosenblatt.theory.search.problem import BinaryProblem
@@ -150,7 +150,7 @@ def run_certificate(
 
 def _separates(X: Any, y: Any, w: Any, bias: float, fit_intercept: bool) -> bool:
     """Whether every row is strictly on its side of the hyperplane, exactly."""
-    problem = BinaryProblem.of(X, y, fit_intercept)
+    problem = BinaryProblem.from_data(X, y, fit_intercept)
     exact = clear_denominators([Fraction(float(x)) for x in ([*w, bias] if fit_intercept else w)])
     return any(exact) and bool((problem.exact_signs(exact) > 0).all())
 
@@ -188,20 +188,22 @@ def cycle_certificate(
     >>> cycle_certificate([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0], [3, 3, 3, 3]).verdict
     'inseparable'
     """
-    problem = BinaryProblem.of(X, y, fit_intercept)
+    problem = BinaryProblem.from_data(X, y, fit_intercept)
     classes, codes = input_data.check_labels(y, problem.n)
     counts = np.asarray(row_updates)
     if counts.shape != (problem.n,) or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ValueError("row_updates must be one nonnegative integer per row")
     rows = np.flatnonzero(counts)
-    matrix, factors = problem.integers(rows)
+    matrix, factors = problem.integer_rows(rows)
     ratios = [Fraction(int(k), f) for k, f in zip(counts[rows], factors, strict=True)]
     weights = primitive(clear_denominators(ratios))
     if len(rows) == 0 or not vanishes(matrix, weights):
         raise ValueError("the updates do not add up to zero: this is not a cycle")
-    contradiction = minimal(problem, rows, weights, ENDLESS)
-    decision = settle(problem, Clock(time_limit), contradiction, list(column_separators(problem)))
-    return assemble(
+    contradiction = minimal_contradiction(problem, rows, weights, NO_LIMIT)
+    decision = stiemke_decision(
+        problem, Clock(time_limit), contradiction, list(column_separators(problem))
+    )
+    return build_certificate(
         problem,
         decision,
         np.arange(problem.n),

@@ -1,1 +1,1 @@
-"""The largest margin of two classes, enclosed by an interval with exact witnesses."""
+"""The largest margin of two classes: lower and upper bounds with exact witnesses."""

@@ -1,10 +1,10 @@
-"""The largest margin, from both sides.
+"""Lower and upper bounds of the largest margin.
 
-``γ* = min{‖Z'λ‖ : λ >= 0, Σλ = 1}``: the shortest vector in the convex hull of the rows. Every λ is
-an upper bound and every separator a lower one. The point is found on a working set of rows
-(`min_norm_point`); rows whose margin under its separator is too small are added until the two
-bounds meet. Doubles search; both ends of the interval are then computed exactly from the
-witnesses and rounded outwards (`rounded_bounds`).
+``γ* = min{‖Z'λ‖ : λ >= 0, Σλ = 1}``: the smallest norm in the convex hull of the rows. Every λ
+gives an upper bound and every separator a lower bound. The point of smallest norm is found on a
+working set of rows (`min_norm_point`), to which the rows of lowest margin are added until the
+bounds meet. This search is in doubles; both bounds are then computed exactly from their witnesses
+and rounded outwards (`rounded_bounds`).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 from scipy import linalg
 
 from rosenblatt.theory.checker.report import as_html, counted
-from rosenblatt.theory.margin.min_norm_point import shortest
-from rosenblatt.theory.margin.rounded_bounds import lower_end, upper_end
+from rosenblatt.theory.margin.min_norm_point import min_norm_point
+from rosenblatt.theory.margin.rounded_bounds import margin_lower_bound, margin_upper_bound
 from rosenblatt.theory.margin.row_blocks import row_block
-from rosenblatt.theory.search.blas_threads import few_threads
+from rosenblatt.theory.search.blas_threads import limit_blas_threads
 from rosenblatt.theory.search.clock import Clock, OutOfTimeError
 from rosenblatt.theory.search.exact_numbers import (
     clear_denominators,
     primitive,
+    proportional_integers,
     scaled_double,
-    whole_numbers,
 )
-from rosenblatt.theory.search.linear_program import propose
-from rosenblatt.theory.search.matrices import Floats, Indices, append_column, column_top
+from rosenblatt.theory.search.linear_program import lp_proposal
+from rosenblatt.theory.search.matrices import Floats, Indices, append_column, column_max_abs
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# Numbers in the first working set of dense rows, at most, and sparse rows in it.
+# The most entries of the first working set if dense, and its rows if sparse.
 _BLOCK, _SPARSE_ROWS = 20_000_000, 2000
-# Seconds of a least-squares solution, per row squared and column; a sparse block takes a quarter.
+# Seconds per row squared and column of a least-squares problem; a quarter of it if sparse.
 _SECONDS = 1e-9
 
 Hyperplane = tuple[Floats, float]
@@ -45,7 +45,7 @@ KINDS = ("augmented", "geometric")
 
 @dataclass(frozen=True, repr=False)
 class MarginInterval:
-    """An interval that holds the largest margin, with a witness for each end.
+    """An interval that contains the largest margin, with a witness for each end.
 
     Attributes
     ----------
@@ -115,14 +115,15 @@ def max_margin(
     Returns
     -------
     MarginInterval
-        Both ends are exact statements about their witnesses, rounded outwards. For classes that
-        no hyperplane separates, `lower` is not positive and `upper` is near zero.
+        Both ends are computed exactly from their witnesses and rounded outwards. For inseparable
+        classes, `lower` is not positive and `upper` is near zero.
 
     Notes
     -----
-    The dual problem is the shortest vector in a polytope: B. Mitchell, V. Demyanov, V. Malozemov
-    (1974); P. Wolfe (1976), Finding the nearest point in a polytope. Its solution by non-negative
-    least squares: C. Lawson, R. Hanson (1974), Solving Least Squares Problems, chapter 23.
+    The dual problem is the point of smallest norm in a polytope: B. Mitchell, V. Demyanov,
+    V. Malozemov (1974); P. Wolfe (1976), Finding the nearest point in a polytope. Its solution by
+    nonnegative least squares: C. Lawson, R. Hanson (1974), Solving Least Squares Problems,
+    chapter 23.
 
     Examples
     --------
@@ -138,31 +139,31 @@ def max_margin(
         raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
     if not rtol > 0:
         raise ValueError(f"rtol must be positive, got {rtol}")
-    problem = BinaryProblem.of(X, y, fit_intercept)
+    problem = BinaryProblem.from_data(X, y, fit_intercept)
     clock = Clock(time_limit)
     try:
-        v = propose(problem, clock).v
+        v = lp_proposal(problem, clock).v
     except OutOfTimeError:
         v = problem.combine(1.0 / np.maximum(problem.norms, 1e-300))
-    with few_threads(problem.n, problem.width, problem.is_sparse):
+    with limit_blas_threads(problem.n, problem.width, problem.is_sparse):
         return enclose(problem, kind, problem.exact_weights(v), rtol, clock)
 
 
 def enclose(
     problem: BinaryProblem, kind: str, start: list[int], rtol: float, clock: Clock
 ) -> MarginInterval:
-    """The interval for a problem; the search starts from exact weights."""
+    """The interval for a problem; the search starts from the exact weights `start`."""
     if not problem.padded:
         kind = "augmented"
     geometry = _Geometry(problem, kind)
-    best, d = geometry.doubles(start), geometry.X.shape[1]
+    best, d = geometry.from_exact(start), geometry.X.shape[1]
     lower = geometry.margin(*best)
-    few = max(64, min(4 * d, max(_BLOCK // d, _SPARSE_ROWS * problem.is_sparse)))
-    rows = geometry.nearest(*best, few)
+    initial_size = max(64, min(4 * d, max(_BLOCK // d, _SPARSE_ROWS * problem.is_sparse)))
+    rows = geometry.lowest_margin_rows(*best, initial_size)
     upper, best_rows, weights = np.inf, rows, np.ones(len(rows))
     for _ in range(200):
         try:
-            coefficients, separator = geometry.shortest(rows, rtol, clock)
+            coefficients, separator = geometry.min_norm_point(rows, rtol, clock)
         except OutOfTimeError:
             break
         hyperplane, length = geometry.combine(rows, coefficients)
@@ -175,65 +176,67 @@ def enclose(
             upper, best_rows, weights = length, rows, coefficients
         support = rows[coefficients > 0]
         m = len(support)
-        if upper - lower > rtol * upper and clock.has(_SECONDS * m * m * min(m, d)):
-            level = geometry.level(support)
-            margin = geometry.margin(*level)
+        if upper - lower > rtol * upper and clock.has_time_for(_SECONDS * m * m * min(m, d)):
+            equal_margin = geometry.equal_margin_hyperplane(support)
+            margin = geometry.margin(*equal_margin)
             if margin > lower:
-                lower, best = margin, level
+                lower, best = margin, equal_margin
         if upper - lower <= rtol * upper or upper <= 1e-12 * geometry.radius:
             break
-        fresh = np.setdiff1d(geometry.nearest(*hyperplane, max(64, few // 2, m)), rows)
-        if len(fresh) == 0 or clock.passed:
+        fresh = np.setdiff1d(
+            geometry.lowest_margin_rows(*hyperplane, max(64, initial_size // 2, m)), rows
+        )
+        if len(fresh) == 0 or clock.expired:
             break
         rows = np.concatenate([support, fresh])
-    return _certified(problem, kind, start, geometry.whole(*best), best_rows, weights)
+    return _certified_interval(problem, kind, start, geometry.to_exact(*best), best_rows, weights)
 
 
 class _Geometry:
-    """Rows and hyperplanes (w, b) in doubles, scaled by one common power of two.
+    """Rows and hyperplanes (w, b) in doubles, scaled by a common power of two.
 
     For the augmented margin the pad is a column of the rows and b is zero; for the geometric margin
-    b is the offset, which does not count as length.
+    b is the offset, which is not part of the norm (`free_offset`).
     """
 
     def __init__(self, problem: BinaryProblem, kind: str) -> None:
-        self.y, self.is_sparse, self.free = problem.y, problem.is_sparse, kind == "geometric"
-        with_pad = problem.padded and not self.free
+        self.y, self.is_sparse, self.free_offset = problem.y, problem.is_sparse, kind == "geometric"
+        with_pad = problem.padded and not self.free_offset
         self.exponent, self.X = 0, problem.approx
         if problem.row_exponent is not None:
             self.exponent, self.X = _common_scale(problem, 0 if with_pad else -900)
         if with_pad:
             pad = ldexp(1.0, -self.exponent) if self.exponent < 1000 else 0.0
             self.X = append_column(self.X, np.full(problem.n, pad))
-        self.radius = float(column_top(self.X).max(initial=0.0))
+        self.radius = float(column_max_abs(self.X).max(initial=0.0))
 
-    def doubles(self, exact: list[int]) -> Hyperplane:
-        """Exact weights as (w, b), the largest of w about one."""
+    def from_exact(self, exact: list[int]) -> Hyperplane:
+        """Exact weights as (w, b), scaled to a largest weight of about one."""
         inner = exact[: self.X.shape[1]]
         top = max((abs(x).bit_length() for x in inner), default=0)
         w = np.array([scaled_double(x, top) for x in inner])
         try:
-            b = scaled_double(exact[-1], top + self.exponent) if self.free else 0.0
+            b = scaled_double(exact[-1], top + self.exponent) if self.free_offset else 0.0
         except OverflowError:
             b = 0.0
         return w, b
 
-    def whole(self, w: Floats, b: float) -> list[int]:
-        """The inverse of `doubles`, exactly, up to a factor."""
-        if not self.free:
-            return whole_numbers(w, [0] * len(w))
-        return whole_numbers(np.append(w, b), [0] * len(w) + [-self.exponent])
+    def to_exact(self, w: Floats, b: float) -> list[int]:
+        """(w, b) as exact weights, up to a positive factor."""
+        if not self.free_offset:
+            return proportional_integers(w, [0] * len(w))
+        return proportional_integers(np.append(w, b), [0] * len(w) + [-self.exponent])
 
     def scores(self, w: Floats, b: float) -> Floats:
         """``y·(w·x + b)`` of every row."""
         return np.asarray((self.X @ w + b) * self.y)
 
     def margin(self, w: Floats, b: float) -> float:
-        """The least margin of any row."""
+        """The smallest margin of any row."""
         return float(self.scores(w, b).min()) / max(float(np.linalg.norm(w)), 1e-300)
 
-    def nearest(self, w: Floats, b: float, count: int) -> Indices:
-        """The rows of least margin, of both classes."""
+    def lowest_margin_rows(self, w: Floats, b: float, count: int) -> Indices:
+        """The rows of smallest margin, up to count/2 per class."""
         s = self.scores(w, b)
         found = []
         for side in (1, -1):
@@ -243,54 +246,51 @@ class _Geometry:
             found.append(rows)
         return np.concatenate(found)
 
-    def shortest(
+    def min_norm_point(
         self, rows: Indices, rtol: float, clock: Clock
     ) -> tuple[Floats, Hyperplane | None]:
-        """λ >= 0 whose combination of these rows is shortest, and the separator found with it."""
+        """λ >= 0 that minimises ‖Z'λ‖/Σλ over these rows, and the separator or None."""
         size = len(rows) * self.is_sparse
-        clock.allow(_SECONDS * size**2 * min(size, self.X.shape[1]) / 4)
-        y, (part, spread) = self.y[rows], row_block(self.X[rows])
-        if not self.free:
-            found, v = shortest(part * y[:, None], False, rtol, clock)
-            return found, None if v is None else (spread(v), 0.0)
+        clock.require(_SECONDS * size**2 * min(size, self.X.shape[1]) / 4)
+        y, (part, expand) = self.y[rows], row_block(self.X[rows])
+        if not self.free_offset:
+            found, v = min_norm_point(part * y[:, None], False, rtol, clock)
+            return found, None if v is None else (expand(v), 0.0)
         mean = part.mean(axis=0)
         part = part - mean
         pad = float(np.abs(part).max(initial=0.0)) or 1.0
         Z = append_column(part, np.full(len(rows), pad)) * y[:, None]
-        found, v = shortest(Z, True, rtol, clock)
-        found = _balanced(found, y)
-        return found, None if v is None else (spread(v[:-1]), float(v[-1] * pad - mean @ v[:-1]))
+        found, v = min_norm_point(Z, True, rtol, clock)
+        found = _normalise_per_class(found, y)
+        return found, None if v is None else (expand(v[:-1]), float(v[-1] * pad - mean @ v[:-1]))
 
     def combine(self, rows: Indices, weights: Floats) -> tuple[Hyperplane, float]:
-        """The hyperplane of a λ, and the length of its combination."""
-        pulls = weights * self.y[rows] / max(float(weights.sum()), 1e-300)
-        w = np.asarray(self.X[rows].T @ pulls)
+        """The hyperplane ``w = Z'λ/Σλ`` of dual weights λ, with the best offset, and its norm."""
+        signed_weights = weights * self.y[rows] / max(float(weights.sum()), 1e-300)
+        w = np.asarray(self.X[rows].T @ signed_weights)
         b = 0.0
-        if self.free:
+        if self.free_offset:
             s = self.scores(w, 0.0)
             b = float(s[self.y < 0].min() - s[self.y > 0].min()) / 2
         return (w, b), float(np.linalg.norm(w))
 
-    def level(self, rows: Indices) -> Hyperplane:
-        """The shortest weights under which all these rows have the same margin."""
-        y, (part, spread) = self.y[rows], row_block(self.X[rows])
-        if not self.free:
-            return spread(_lstsq(part * y[:, None], np.ones(len(rows)))), 0.0
+    def equal_margin_hyperplane(self, rows: Indices) -> Hyperplane:
+        """The hyperplane of smallest norm that gives all these rows the score one."""
+        y, (part, expand) = self.y[rows], row_block(self.X[rows])
+        if not self.free_offset:
+            return expand(_lstsq(part * y[:, None], np.ones(len(rows)))), 0.0
         v = _lstsq(part[1:] - part[0], y[1:] - y[0])
-        return spread(v), float(y[0] - part[0] @ v)
+        return expand(v), float(y[0] - part[0] @ v)
 
 
 def _lstsq(A: Floats, right: Floats) -> Floats:
-    """The shortest least-squares solution."""
+    """The least-squares solution of smallest norm."""
     found = linalg.lstsq(A, right, lapack_driver="gelsy", check_finite=False)
     return np.asarray(found[0] if found is not None else np.zeros(A.shape[1]))
 
 
 def _common_scale(problem: BinaryProblem, floor: int) -> tuple[int, Any]:
-    """All values times one power of two, ``2**-exponent``, that brings the largest to about one.
-
-    Returns the exponent, at least `floor`, and the scaled values.
-    """
+    """The exponent, at least `floor`, and the values times ``2**-exponent``, at most about one."""
     assert problem.row_exponent is not None
     X = problem.approx.copy()
     if problem.is_sparse:
@@ -304,8 +304,8 @@ def _common_scale(problem: BinaryProblem, floor: int) -> tuple[int, Any]:
     return top, X
 
 
-def _balanced(weights: Floats, y: Floats) -> Floats:
-    """Coefficients scaled so that each class has the sum one."""
+def _normalise_per_class(weights: Floats, y: Floats) -> Floats:
+    """Coefficients scaled to sum to one in each class."""
     out = weights.copy()
     for side in (1, -1):
         mine = y == side
@@ -314,7 +314,7 @@ def _balanced(weights: Floats, y: Floats) -> Floats:
     return out
 
 
-def _certified(
+def _certified_interval(
     problem: BinaryProblem,
     kind: str,
     start: list[int],
@@ -322,12 +322,12 @@ def _certified(
     rows: Indices,
     weights: Floats,
 ) -> MarginInterval:
-    """The interval that the witnesses prove in integers, with the better of two hyperplanes."""
+    """The interval computed exactly from its witnesses; the better of two hyperplanes is kept."""
     d = problem.d
     lower, plane = 0.0, [0] * problem.width
     for candidate in (start, found):
         size = sum(x * x for x in (candidate if kind == "augmented" else candidate[:d]))
-        end = lower_end(problem, candidate, size) if size else 0.0
+        end = margin_lower_bound(problem, candidate, size) if size else 0.0
         if size and (not any(plane) or end > lower):
             lower, plane = end, candidate
     kept = weights > 0
@@ -335,6 +335,6 @@ def _certified(
     rows = rows[kept][order]
     ratios = [Fraction(x) for x in weights[kept][order].tolist()]
     coefficients = primitive(clear_denominators(ratios))
-    upper, bias = upper_end(problem, kind, rows, coefficients), (*plane, 0)[d]
+    upper, bias = margin_upper_bound(problem, kind, rows, coefficients), (*plane, 0)[d]
     witness = tuple(rows.tolist()), tuple(coefficients)
     return MarginInterval(kind, lower, upper, tuple(plane[:d]), bias, *witness)

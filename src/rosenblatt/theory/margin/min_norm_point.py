@@ -1,12 +1,12 @@
-"""The point of least norm in the convex hull of some rows: λ >= 0 that minimises ‖Z'λ‖/Σλ.
+"""The point of smallest norm in the convex hull of some rows: λ >= 0 that minimises ‖Z'λ‖/Σλ.
 
-Few rows: non-negative least squares. Minimising ``‖Z'λ‖² + ρ²(Σλ - 1)²`` over λ >= 0 gives a
+Few rows: nonnegative least squares. Minimising ``‖Z'λ‖² + ρ²(Σλ - 1)²`` over λ >= 0 gives a
 multiple of that point, whatever ρ > 0 (C. Lawson, R. Hanson, 1974, Solving Least Squares
 Problems, chapter 23).
 
 Many rows: minimising ``ε‖w‖²/2 + Σ max(0, 1 - z_i·w)²/2`` gives losses ξ with ``Z'ξ = εw``, and w
-and ξ tend to the separator of largest margin and a multiple of λ as ε falls. Each ε takes a few
-steps of Newton's method (`squared_hinge_newton`); once the support rows are known, one.
+and ξ tend to the separator of largest margin and a multiple of λ as ε decreases. Each ε takes a few
+Newton steps (`squared_hinge_newton`), and only one once the support rows are known.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from rosenblatt.theory.search.clock import ENDLESS, Clock, OutOfTimeError
+from rosenblatt.theory.search.clock import NO_LIMIT, Clock, OutOfTimeError
 from rosenblatt.theory.search.matrices import Floats
-from rosenblatt.theory.search.squared_hinge_newton import advance, pulls
+from rosenblatt.theory.search.squared_hinge_newton import damped_newton_step, dual_variables
 
 # From this many rows on, Newton's method is faster.
 _MANY_ROWS = 128
 _STEPS = 60
-# Seconds of a Newton step per row, column and column again, about.
+# Seconds of a Newton step, per row and squared column, approximately.
 _SECONDS = 1e-10
-# The weight of the offset's square, if the offset is free.
-_FREE = 1e-8
+# The penalty of a free offset, relative to that of the weights.
+_OFFSET_PENALTY = 1e-8
 
 
-def shortest(
-    Z: Floats, free: bool, rtol: float, clock: Clock = ENDLESS
+def min_norm_point(
+    Z: Floats, free_offset: bool, rtol: float, clock: Clock = NO_LIMIT
 ) -> tuple[Floats, Floats | None]:
-    """The coefficients λ, up to a factor, and the separator if the method finds it as well.
+    """The coefficients λ, up to a factor, and the separator, or None if it was not computed.
 
-    With `free`, the last column is an offset and does not count as length; then the coefficients
-    of the two classes have the same sum, up to a little. OutOfTimeError if none are found in time.
+    With `free_offset`, the last column belongs to the offset and is not part of the norm; then the
+    coefficients of the two classes have nearly equal sums. Raises OutOfTimeError if none are found.
     """
     size = float(np.linalg.norm(Z, axis=1).max(initial=0.0)) or 1.0
     Z = Z / size
-    found = by_newton(Z, free, rtol, clock) if len(Z) >= _MANY_ROWS else None
+    found = min_norm_by_newton(Z, free_offset, rtol, clock) if len(Z) >= _MANY_ROWS else None
     if found is None:
-        clock.left()
-        return by_least_squares(Z, free), None
+        clock.seconds_left()
+        return min_norm_by_nnls(Z, free_offset), None
     losses, w, gap = found
     support = np.flatnonzero(losses)
     if gap > rtol and len(support) < 4 * _MANY_ROWS:
-        # The rest is rounding error, and these rows are few.
+        # The gap is due to rounding; there are few enough support rows for least squares.
         losses = np.zeros(len(Z))
-        losses[support] = by_least_squares(Z[support], free)
+        losses[support] = min_norm_by_nnls(Z[support], free_offset)
     return losses, w
 
 
-def by_least_squares(Z: Floats, free: bool) -> Floats:
-    """The coefficients by non-negative least squares, for rows no longer than one."""
-    if free:
+def min_norm_by_nnls(Z: Floats, free_offset: bool) -> Floats:
+    """The coefficients by nonnegative least squares, for rows of norm at most one."""
+    if free_offset:
         Z = Z.copy()
-        Z[:, -1] /= _FREE**0.5
+        Z[:, -1] /= _OFFSET_PENALTY**0.5
     if Z.shape[1] > Z.shape[0]:
         Z = np.asarray(np.linalg.qr(Z.T, mode="r")).T
     n, size = len(Z), float(np.linalg.norm(Z, axis=1).max(initial=0.0))
@@ -73,17 +73,17 @@ def by_least_squares(Z: Floats, free: bool) -> Floats:
     return np.asarray(weights) if weights.max() > 0 else np.ones(n)
 
 
-def by_newton(
-    Z: Floats, free: bool, rtol: float, clock: Clock = ENDLESS
+def min_norm_by_newton(
+    Z: Floats, free_offset: bool, rtol: float, clock: Clock = NO_LIMIT
 ) -> tuple[Floats, Floats, float] | None:
-    """Coefficients, separator and gap by Newton's method, for rows no longer than one.
+    """Coefficients ξ, separator w and relative gap by Newton's method, for norms of at most one.
 
-    Returns the best found in time, or None if the method fails. The interval between the margin of
-    w and the length of ``Z'ξ`` narrows with ε until roundings widen it again.
+    Returns the best found in time, or None if none were. The gap between the margin of w and the
+    norm of ``Z'ξ/Σξ`` decreases with ε until rounding errors dominate.
     """
     penalty = np.ones(Z.shape[1])
-    if free:
-        penalty[-1] = _FREE
+    if free_offset:
+        penalty[-1] = _OFFSET_PENALTY
     w, best, found = np.zeros(Z.shape[1]), np.inf, None
     for exponent in range(2, 16):
         try:
@@ -114,6 +114,6 @@ def _minimise(Z: Floats, w: Floats, penalty: Floats, clock: Clock) -> tuple[Floa
         if last is not None and np.array_equal(active, last):
             break
         last = active
-        clock.allow(_SECONDS * np.count_nonzero(active) * len(w) ** 2)
-        w, scores, _ = advance(Z, w, scores, penalty)
-    return w, pulls(scores)
+        clock.require(_SECONDS * np.count_nonzero(active) * len(w) ** 2)
+        w, scores, _ = damped_newton_step(Z, w, scores, penalty)
+    return w, dual_variables(scores)

@@ -1,4 +1,4 @@
-"""Margins and radii computed exactly from witnesses, then rounded outwards to doubles."""
+"""Bounds of margins and radii, computed exactly and rounded outwards to doubles."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from rosenblatt.theory.search.problem import BinaryProblem
 _FEW = 64
 
 
-def lower_end(problem: BinaryProblem, exact: list[int], size: int) -> float:
-    """min z·v/√size, rounded down; rows that may attain the minimum are computed exactly."""
+def margin_lower_bound(problem: BinaryProblem, exact: list[int], size: int) -> float:
+    """``min z_i·v/√size`` rounded down; rows that may attain the minimum are computed exactly."""
     v = problem.scaled_weights(exact)
-    s, slack = problem.scores(v), problem.slack(v)
+    s, error = problem.scores(v), problem.score_error(v)
     if problem.row_exponent is not None:
         candidates = np.arange(problem.n)
     else:
-        candidates = np.flatnonzero(s - slack <= (s + slack).min())
+        candidates = np.flatnonzero(s - error <= (s + error).min())
     least = min(map(Fraction, *problem.exact_dots(exact, candidates)))
-    end = root(least * least / size, up=least < 0)
+    end = rounded_sqrt(least * least / size, up=least < 0)
     return -end if least < 0 else end
 
 
-def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: list[int]) -> float:
-    """The length of the exact combination of the rows, rounded up."""
+def margin_upper_bound(
+    problem: BinaryProblem, kind: str, rows: Indices, coefficients: list[int]
+) -> float:
+    """The norm of the convex combination of the rows, rounded up."""
     by_class = kind == "geometric"
     signs = problem.y[rows].tolist()
     halves = {s: sum(c for c, t in zip(coefficients, signs, strict=True) if t == s) for s in signs}
@@ -40,11 +42,11 @@ def upper_end(problem: BinaryProblem, kind: str, rows: Indices, coefficients: li
     total, common = problem.exact_combination(rows, shares)
     if by_class and problem.padded:
         total.pop()
-    return root(Fraction(sum(x * x for x in total), common**2), up=True)
+    return rounded_sqrt(Fraction(sum(x * x for x in total), common**2), up=True)
 
 
-def root(square: Fraction, up: bool) -> float:
-    """The square root as a double, rounded up or down; OverflowError beyond their range."""
+def rounded_sqrt(square: Fraction, up: bool) -> float:
+    """The square root as a double, rounded up or down; raises OverflowError if it is too large."""
     if square == 0:
         return 0.0
     shift = max(0, 140 - square.numerator.bit_length() + square.denominator.bit_length())
@@ -54,23 +56,23 @@ def root(square: Fraction, up: bool) -> float:
     if up:
         end = near if Fraction(near) ** 2 >= square else nextafter(near, inf)
         if end == inf:
-            raise OverflowError("the square root is beyond the range of doubles")
+            raise OverflowError("the square root exceeds the range of doubles")
         return end
     return near if Fraction(near) ** 2 <= square else nextafter(near, 0.0)
 
 
-def radius_end(problem: BinaryProblem) -> float:
-    """The length of the longest row with its pad, too large by a few roundings at most."""
+def radius_upper_bound(problem: BinaryProblem) -> float:
+    """The largest norm of a row with its pad, rounded up by at most a few units of rounding."""
     rows = np.arange(problem.n)
     if problem.row_exponent is None:
-        slack = 1.0 + (problem.width + 8) * 2.0**-52
-        rows = np.flatnonzero(problem.norms * slack >= problem.norms.max())
+        error = 1.0 + (problem.width + 8) * 2.0**-52
+        rows = np.flatnonzero(problem.norms * error >= problem.norms.max())
         if len(rows) > _FEW:
-            return float(problem.norms.max()) * slack
-    return root(max(_square(problem, i) for i in rows.tolist()), up=True)
+            return float(problem.norms.max()) * error
+    return rounded_sqrt(max(_squared_norm(problem, i) for i in rows.tolist()), up=True)
 
 
-def _square(problem: BinaryProblem, i: int) -> Fraction:
+def _squared_norm(problem: BinaryProblem, i: int) -> Fraction:
     values = problem.values
     if problem.is_sparse:
         entries = values.data[values.indptr[i] : values.indptr[i + 1]].tolist()

@@ -1,1 +1,1 @@
-"""What finds proofs: floating point proposes, whole numbers confirm."""
+"""The search for proofs: floating point proposes, integers confirm."""

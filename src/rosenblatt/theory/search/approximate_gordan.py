@@ -1,28 +1,29 @@
-"""Balances: contradictions that need not add up to zero, and so need no exact solving.
+"""Balances: approximate Gordan certificates, which need no exact solution of a linear system.
 
 *Theorem.* Let b_i be positive multiples of the signed rows, B the matrix of the b_i and
 ``r = Σ b_i``. If ``B'B - rr'`` is positive definite, then no v but zero has ``b_i·v >= 0`` for
 every i.
 
-*Proof.* Numbers that are not negative have a sum of at least the root of the sum of their squares.
-So if no ``b_i·v`` is negative, ``(r·v)² = (Σ b_i·v)² >= Σ(b_i·v)² = ‖Bv‖²``, or
+*Proof.* The sum of nonnegative numbers is at least the square root of their sum of squares. So if
+no ``b_i·v`` is negative, ``(r·v)² = (Σ b_i·v)² >= Σ(b_i·v)² = ‖Bv‖²``, or
 ``v'(B'B - rr')v <= 0``; hence v = 0.
 
-So the rows are inseparable, even weakly, although they cancel only almost. An exact
-contradiction is close by: ``1 - B(B'B)⁻¹r`` are its coefficients, all positive as
-``r'(B'B)⁻¹r < 1``. But where there are hundreds of columns, its numbers have thousands of digits;
-those of a balance have eight.
+So the rows are inseparable, even weakly, although their sum is only approximately zero. There is an
+exact contradiction nearby, with the coefficients ``1 - B(B'B)⁻¹r``, all positive as
+``r'(B'B)⁻¹r < 1``. But with hundreds of columns its coefficients have thousands of digits; those of
+a balance have eight.
 
-Weights that do not cancel well enough are corrected: of all c with ``B'c = 0``, ``1 - B(B'B)⁻¹r``
-is nearest to ones. A few steps of conjugate gradients tell whether it will be positive; more of
-them, with the Cholesky factor that proves B'B positive definite, then find it.
+Weights whose sum r is not small enough are corrected: ``1 - B(B'B)⁻¹r`` is the projection of the
+vector of ones onto the null space of B'. A few steps of conjugate gradients estimate whether it is
+positive; further steps, preconditioned by the Cholesky factor that proves B'B positive definite,
+then compute it.
 
-The test here is in floating point, with error bounds; that of the checker is in integers. If the
-Cholesky factorisation of H succeeds, ``LL' = H + E`` with ``|E| <= (k + 1)·u·|L||L|'``, entry by
-entry, for k columns and the unit roundoff u, in whatever order sums are taken (N. Higham, 2002,
+The test here is in floating point, with error bounds; the checker tests in integers. If the
+Cholesky factorisation of H succeeds, ``LL' = H + E`` with ``|E| <= (k + 1)·u·|L||L|'`` entrywise,
+for k columns and the unit roundoff u, in any order of summation (N. Higham, 2002,
 Accuracy and Stability of Numerical Algorithms, theorem 10.3; S. Rump, 2006, Verification of
 positive definiteness). LL' has no negative eigenvalue, so those of H are at least ``-‖E‖``.
-Therefore something larger than ‖E‖, which the trace bounds, is subtracted from the diagonal first.
+Therefore an upper bound of ‖E‖, computed from the trace, is subtracted from the diagonal first.
 """
 
 from __future__ import annotations
@@ -36,20 +37,20 @@ from scipy import linalg, sparse
 from rosenblatt.theory.search import matrices
 from rosenblatt.theory.search.matrices import Floats
 
-# Beyond this, the Gram matrix takes too much memory.
-MOST_COLUMNS = 4096
+# With more columns, the Gram matrix takes too much memory.
+MAX_COLUMNS = 4096
 _UNIT = 2.0**-53
-# Conjugate gradient steps before B'B is computed, and the largest relative change of a weight that
-# they may call for.
-_FIRST_STEPS, _LARGEST_CHANGE = 3, 0.52
-# Rows that B'B is computed from: per column, and at least.
-_ROWS_PER_COLUMN, _FEWEST_ROWS = 1.75, 1024
-# Corrections by the Cholesky factor, and the conjugate gradient steps of each.
+# Conjugate gradient steps before B'B is computed; give up if they would reduce some weight by more
+# than this fraction.
+_FIRST_STEPS, _MAX_REDUCTION = 3, 0.52
+# Rows used for B'B: this many per column, and at least this many.
+_ROWS_PER_COLUMN, _MIN_ROWS = 1.75, 1024
+# Corrections of the weights, and conjugate gradient steps per correction.
 _CORRECTIONS, _STEPS = 3, 12
 
 
 def round_weights(weights: Floats) -> Floats:
-    """Weights rounded to 24 bits each; negligible ones to zero."""
+    """Weights rounded to 24 significant bits; negligible weights become zero."""
     return _rounded(np.where(weights >= 2.0**-20 * weights.max(initial=0.0), weights, 0.0))
 
 
@@ -59,7 +60,7 @@ def _rounded(weights: Floats) -> Floats:
 
 
 def integer_weights(weights: Floats) -> list[int]:
-    """Rounded weights as proportional integers without a common factor."""
+    """Weights of 24 significant bits as proportional integers without a common factor."""
     lowest = int(np.frexp(weights)[1].min())
     numbers = np.ldexp(weights, 24 - lowest).astype(np.int64)
     found: list[int] = (numbers // np.gcd.reduce(numbers)).tolist()
@@ -67,129 +68,137 @@ def integer_weights(weights: Floats) -> list[int]:
 
 
 def balance(Z: Any, weights: Floats, scale: Floats | float = 1.0) -> Floats | None:
-    """Rounded weights near the given ones that certainly are a balance, or None if not found.
+    """Weights near the given ones that are proven to be a balance, or None if none were found.
 
-    The rows Z have length one, about. They were scaled: the weights returned are those of
-    ``Z / scale``. They leave room for the roundings of the checker.
+    The rows of Z have norm one, approximately. The weights returned refer to the unscaled rows
+    ``Z / scale``, have 24 significant bits, and tolerate the rounding of the checker.
     """
     found = np.zeros(len(weights))
     given = round_weights(weights * scale)
     rows = np.flatnonzero(given)
     m, k = len(rows), Z.shape[1]
-    if not 0 < k < m or k > MOST_COLUMNS:
+    if not 0 < k < m or k > MAX_COLUMNS:
         return None
     scale = np.broadcast_to(scale, len(given))[rows]
     weights = given[rows] / scale
     B = matrices.scale_rows(Z[rows], weights)
-    top, lengths = matrices.column_top(B), matrices.column_lengths(B)
-    if lengths.min() == 0:
+    column_max, norms = matrices.column_max_abs(B), matrices.column_norms(B)
+    if norms.min() == 0:
         return None
-    B = matrices.scale_columns(B, 1.0 / lengths)
-    tilt, rest = _conjugate_gradients(
-        B, B.T @ np.ones(m), _FIRST_STEPS, lambda tilt, _: bool(tilt.max() >= _LARGEST_CHANGE)
+    B = matrices.scale_columns(B, 1.0 / norms)
+    # The correction multiplies each weight by one minus its `reduction`.
+    reduction, residual = _conjugate_gradients(
+        B, B.T @ np.ones(m), _FIRST_STEPS, lambda Bp, _: bool(Bp.max() >= _MAX_REDUCTION)
     )
-    if not tilt.max() < _LARGEST_CHANGE:
+    if not reduction.max() < _MAX_REDUCTION:
         return None
-    # The checker scales columns differently: their largest entry is one.
-    longer = lengths / top
-    room = _room(B, float(longer.max()))
-    # Larger corrections make the weights more uneven.
-    least = 1.25 * room * float((1.0 - tilt.min()) / (1.0 - tilt.max())) ** 8
-    # Leaving out rows only makes B'B smaller, and saves most of the time. Keep those that matter
-    # most to their columns.
-    few = max(0, m - int(max(_ROWS_PER_COLUMN * k, _FEWEST_ROWS)))
-    held = np.argpartition(matrices.squared_lengths(B), few)[few:]
-    part = B[held]
-    factor = verified_factor(part, least / longer**2)
+    # The checker scales columns differently: to a largest entry of one, not to norm one.
+    norm_to_max = norms / column_max
+    tolerance = _checker_tolerance(B, float(norm_to_max.max()))
+    # The more uneven the corrected weights, the larger the eigenvalues have to be.
+    spread = float((1.0 - reduction.min()) / (1.0 - reduction.max()))
+    min_eigenvalue = 1.25 * tolerance * spread**8
+    # Dropping rows can only decrease the eigenvalues of B'B, and saves most of the time. Keep the
+    # rows of largest norm.
+    dropped = max(0, m - int(max(_ROWS_PER_COLUMN * k, _MIN_ROWS)))
+    selected = np.argpartition(matrices.squared_row_norms(B), dropped)[dropped:]
+    part = B[selected]
+    factor = verified_factor(part, min_eigenvalue / norm_to_max**2)
     for _ in range(_CORRECTIONS if factor is not None else 0):
         assert factor is not None
-        tilt[held] += _correction(factor, part, longer, rest, least)
-        found[rows] = _rounded(weights * (1.0 - tilt) * scale)
-        change = found[rows] / scale / weights
-        if change.min() <= 0:
+        reduction[selected] += _correction(factor, part, norm_to_max, residual, min_eigenvalue)
+        found[rows] = _rounded(weights * (1.0 - reduction) * scale)
+        ratios = found[rows] / scale / weights
+        if ratios.min() <= 0:
             return None
-        rest = B.T @ change
-        if _is_balance(rest * longer, change, least, room):
+        residual = B.T @ ratios
+        if _is_balance(residual * norm_to_max, ratios, min_eigenvalue, tolerance):
             return found
     return None
 
 
-def _room(B: Any, longest: float) -> float:
-    """What the eigenvalues of the checker's B'B must exceed; `longest` is its longest column.
+def _checker_tolerance(B: Any, longest: float) -> float:
+    """A lower bound for the eigenvalues of B'B that makes the checker's rounding harmless.
 
-    The checker rounds the entries of B, and those of a Cholesky factor, to 24 bits.
+    The checker rounds the entries of B, and those of a Cholesky factor, to 24 bits. `longest` is
+    the largest norm of a column in its scaling.
     """
     numbers = B.nnz if sparse.issparse(B) else B.size
     return max(2.0**-38 * numbers, 2.0**-32 * B.shape[1] * longest)
 
 
-def _is_balance(left: Floats, change: Floats, least: float, room: float) -> bool:
-    """Whether the changed rows of the checker's B, with the sum `left`, are a balance with room.
+def _is_balance(residual: Floats, ratios: Floats, min_eigenvalue: float, tolerance: float) -> bool:
+    """Whether the rows of the checker's B times `ratios` are a balance despite its rounding.
 
-    The eigenvalues of B'B are above `least`.
+    `residual` is the sum of these rows; the eigenvalues of B'B exceed `min_eigenvalue`.
     """
-    k, m, low, high = len(left), len(change), float(change.min()), float(change.max())
-    # A bound for the rounding errors of k sums of m products of numbers up to one.
-    size = float(np.linalg.norm(left) + np.sqrt(k) * (m + 16) * _UNIT * m * high)
-    # Relative to their largest entries, columns are longer by up to high/low.
-    needed = high * high * room * max(1.0, high / low / 4)
-    return low * low * least - 4.0 * size * size > needed
+    k, m, low, high = len(residual), len(ratios), float(ratios.min()), float(ratios.max())
+    # The second term bounds the rounding errors of k sums of m products of numbers up to one.
+    size = float(np.linalg.norm(residual) + np.sqrt(k) * (m + 16) * _UNIT * m * high)
+    # The ratio of norm to largest entry of a column grows by a factor of up to high/low.
+    needed = high * high * tolerance * max(1.0, high / low / 4)
+    return low * low * min_eigenvalue - 4.0 * size * size > needed
 
 
-def _correction(factor: Factor, P: Any, longer: Floats, left: Floats, least: float) -> Floats:
-    """The relative change of weights that nearly cancels the residual `left`."""
-    enough = 0.2 * min(float(np.sqrt(least)), float(np.linalg.norm(left * longer)))
+def _correction(
+    factor: Factor, P: Any, norm_to_max: Floats, residual: Floats, min_eigenvalue: float
+) -> Floats:
+    """The relative reduction of the weights that makes the residual nearly zero."""
+    enough = 0.2 * min(
+        float(np.sqrt(min_eigenvalue)), float(np.linalg.norm(residual * norm_to_max))
+    )
 
-    def done(_: Floats, left: Floats) -> bool:
-        return bool(np.linalg.norm(left * longer) < enough)
+    def done(_: Floats, residual: Floats) -> bool:
+        return bool(np.linalg.norm(residual * norm_to_max) < enough)
 
-    return _conjugate_gradients(P, left, _STEPS, done, factor.solve)[0]
+    return _conjugate_gradients(P, residual, _STEPS, done, factor.solve)[0]
 
 
 def _conjugate_gradients(
     B: Any,
-    left: Floats,
+    residual: Floats,
     steps: int,
     done: Callable[[Floats, Floats], bool],
-    solve: Callable[[Floats], Floats] = lambda left: left,
+    solve: Callable[[Floats], Floats] = lambda residual: residual,
 ) -> tuple[Floats, Floats]:
-    """``Bp`` for an approximate solution p of ``B'Bp = left``, and the residual ``left - B'Bp``.
+    """``Bp`` for an approximate solution p of ``B'Bp = r``, and the residual ``r - B'Bp``.
 
-    By conjugate gradients until `done`; `solve` is a preconditioner, about ``(B'B)⁻¹``.
+    `residual` is r at first. The iteration stops when ``done(Bp, residual)``; `solve` applies a
+    preconditioner, an approximation of ``(B'B)⁻¹``.
     """
-    tilt = np.zeros(B.shape[0])
-    direction = near = solve(left)
-    size = float(left @ near)
+    Bp = np.zeros(B.shape[0])
+    direction = preconditioned = solve(residual)
+    size = float(residual @ preconditioned)
     for _ in range(steps):
         slopes = B @ direction
         curvature = float(slopes @ slopes)
         if not curvature > 0:
             break
-        tilt += (size / curvature) * slopes
-        left = left - (size / curvature) * (B.T @ slopes)
-        if done(tilt, left):
+        Bp += (size / curvature) * slopes
+        residual = residual - (size / curvature) * (B.T @ slopes)
+        if done(Bp, residual):
             break
-        near = solve(left)
-        last, size = size, float(left @ near)
-        direction = near + (size / last) * direction
-    return tilt, left
+        preconditioned = solve(residual)
+        last, size = size, float(residual @ preconditioned)
+        direction = preconditioned + (size / last) * direction
+    return Bp, residual
 
 
 class Factor(NamedTuple):
-    """The lower Cholesky factor of nearly H; what is above the diagonal is not defined."""
+    """The lower Cholesky factor of H, up to rounding; entries above the diagonal are undefined."""
 
     L: Floats
 
     def solve(self, right: Floats) -> Floats:
-        """About ``H⁻¹·right``."""
+        """``H⁻¹·right``, approximately."""
         inner = linalg.blas.dtrsv(self.L, right, lower=True)
         return np.asarray(linalg.blas.dtrsv(self.L, inner, lower=True, trans=True))
 
 
 def verified_factor(P: Any, floor: Floats) -> Factor | None:
-    """A factor that proves ``H = P'P - diag(floor)`` to be positive definite, or None.
+    """A Cholesky factor that proves ``P'P - diag(floor)`` positive definite, or None if it fails.
 
-    No column of P may be longer than one, except by rounding.
+    The columns of P have norms of at most one, up to rounding.
     """
     m, k = P.shape
     H = matrices.gram(P)

@@ -23,17 +23,17 @@ from rosenblatt.theory.checker.certificate import (
 from rosenblatt.theory.checker.fingerprint import fingerprint
 from rosenblatt.theory.checker.input_data import check_labels, check_matrix, label_name
 from rosenblatt.theory.margin.max_margin import KINDS, MarginInterval, enclose
-from rosenblatt.theory.margin.rounded_bounds import radius_end
-from rosenblatt.theory.search.blas_threads import few_threads
+from rosenblatt.theory.margin.rounded_bounds import radius_upper_bound
+from rosenblatt.theory.search.blas_threads import limit_blas_threads
 from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.column_dependencies import NullVector
 from rosenblatt.theory.search.decision import Decision, combination, renumbered
-from rosenblatt.theory.search.decision_ladder import decide, suggest
+from rosenblatt.theory.search.decision_ladder import decide, decide_in_doubles
 from rosenblatt.theory.search.matrices import Indices
 from rosenblatt.theory.search.problem import BinaryProblem
 
 STRATEGIES = ("ovr", "ovo")
-# A minimal set has up to two rows more than there are columns; longer lists are not readable.
+# A minimal contradiction has up to one row more than weights; more are not readable.
 READABLE_COLUMNS = 65
 
 
@@ -92,7 +92,7 @@ def certify(
     if minimal is None and values.shape[1] + int(fit_intercept) > READABLE_COLUMNS:
         minimal = False
     every = range(len(classes))
-    # Doubles only propose: where they overflow, integers decide.
+    # Doubles only propose, so overflow is harmless: integers decide.
     with ThreadPoolExecutor(1) as pool, np.errstate(all="ignore"):
         digest = pool.submit(fingerprint, values, classes, codes)
         call = _Call(
@@ -121,7 +121,7 @@ def _source(X: Any, y: Any) -> CertificateSource | None:
 
 
 class _Call(NamedTuple):
-    """The checked data and the options that the certificates of one call share."""
+    """The checked data and the options of one call, shared by its certificates."""
 
     values: Any
     classes: list[Any]
@@ -135,22 +135,22 @@ class _Call(NamedTuple):
     clock: Clock
 
     def certificate(self, negative: list[int], positive: list[int]) -> Certificate:
-        """The certificate of some classes against others."""
+        """The certificate of the positive against the negative classes, given by their codes."""
         side = np.zeros(len(self.classes))
         side[positive], side[negative] = 1.0, -1.0
         y = side[self.codes]
         rows = np.flatnonzero(y)
         values = self.values if len(rows) == len(y) else self.values[rows]
-        columns = _filled_columns(values)
+        columns = _nonempty_columns(values)
         values = values if len(columns) == values.shape[1] else values[:, columns]
         problem = BinaryProblem(values, y[rows], self.fit_intercept)
-        with few_threads(problem.n, problem.width, problem.is_sparse):
+        with limit_blas_threads(problem.n, problem.width, problem.is_sparse):
             if self.exact:
                 decision = decide(problem, self.clock, self.minimal)
             else:
-                decision = suggest(problem, self.clock)
+                decision = decide_in_doubles(problem, self.clock)
             intervals = _margins(problem, decision, self.margin_rtol, self.clock)
-        return assemble(
+        return build_certificate(
             problem,
             decision,
             rows,
@@ -166,10 +166,10 @@ class _Call(NamedTuple):
         )
 
 
-def _filled_columns(values: Any) -> Indices:
-    """The columns that are not empty, if the values are sparse; all columns if dense.
+def _nonempty_columns(values: Any) -> Indices:
+    """The columns with stored entries if the values are sparse (all if there are none), or all.
 
-    Empty columns change no decision, and hashed text has millions of them.
+    Empty columns do not change the decision, and hashed text has millions of them.
     """
     filled = np.unique(values.indices) if sparse.issparse(values) else np.empty(0, dtype=np.intp)
     return filled if len(filled) else np.arange(values.shape[1])
@@ -178,21 +178,21 @@ def _filled_columns(values: Any) -> Indices:
 def _margins(
     problem: BinaryProblem, decision: Decision, rtol: float | None, clock: Clock
 ) -> list[MarginInterval]:
-    """The augmented and the geometric margin of separable rows, if asked for and in time.
+    """The augmented and the geometric margin of separable data.
 
-    Empty if they are beyond the range of doubles.
+    Empty if `rtol` is None, if the time limit has passed, or if they overflow.
     """
-    if decision.verdict != "separable" or decision.weights is None or rtol is None or clock.passed:
+    if decision.verdict != "separable" or decision.weights is None or rtol is None or clock.expired:
         return []
     try:
-        # Without an offset the two are the same.
+        # Without an offset the two margins are equal.
         kinds = KINDS if problem.padded else KINDS[:1] * 2
         return [enclose(problem, kind, list(decision.weights), rtol, clock) for kind in kinds]
     except OverflowError:
         return []
 
 
-def assemble(
+def build_certificate(
     problem: BinaryProblem,
     decision: Decision,
     rows: Indices,
@@ -200,28 +200,30 @@ def assemble(
     intervals: Sequence[MarginInterval] = (),
     **data: Any,
 ) -> Certificate:
-    """A decision about a problem as a certificate.
+    """The certificate of a decision about a problem.
 
-    The problem consists of these `rows` and `columns` of the data; `data` holds the fields of the
-    certificate that describe the data.
+    `rows` and `columns` are the indices of the problem's rows and columns in the data; `data` holds
+    the fields of the certificate that describe the data.
     """
     d, padded, v = problem.d, problem.padded, decision.weights
-    # The column of ones follows all others.
-    numbers = [*columns.tolist(), data["n_columns"]]
+    # The column of ones follows all columns of the data.
+    data_columns = [*columns.tolist(), data["n_columns"]]
 
-    def in_data(found: Combination | None) -> Combination | None:
+    def in_data_rows(found: Combination | None) -> Combination | None:
         return None if found is None else renumbered(found, rows)
 
     def all_columns(weights: Sequence[int]) -> tuple[int, ...]:
-        spread = [0] * (numbers[-1] + 1)
-        for j, weight in zip(numbers, weights, strict=False):
-            spread[j] = weight
-        return tuple(spread[:-1])
+        full = [0] * (data_columns[-1] + 1)
+        for j, weight in zip(data_columns, weights, strict=False):
+            full[j] = weight
+        return tuple(full[:-1])
 
     def replacement(b: NullVector) -> Replacement:
         used = [j for j, x in enumerate(b.vector) if x]
         weights = tuple(b.vector[j] for j in used)
-        return Replacement(numbers[b.lead], tuple(numbers[j] for j in used), weights)
+        return Replacement(
+            data_columns[b.dependent_column], tuple(data_columns[j] for j in used), weights
+        )
 
     margins = []
     for m in intervals:
@@ -229,7 +231,7 @@ def assemble(
         weights = all_columns(m.weights)
         margins.append(Margin(m.lower, m.upper, weights, m.bias, renumbered(support, rows)))
     try:
-        radius = radius_end(problem)
+        radius = radius_upper_bound(problem)
     except OverflowError:
         radius = None
     bound = None
@@ -241,12 +243,12 @@ def assemble(
         fit_intercept=padded,
         weights=None if v is None else all_columns(v[:d]),
         bias=0 if v is None or not padded else v[d],
-        contradiction=in_data(decision.contradiction),
-        spanning=in_data(decision.spanning),
-        balance=in_data(decision.balance),
+        contradiction=in_data_rows(decision.contradiction),
+        spanning=in_data_rows(decision.spanning),
+        balance=in_data_rows(decision.balance),
         replaced=tuple(map(replacement, decision.null_vectors)),
         columns=tuple(
-            ColumnRule(numbers[c.column], c.direction, c.threshold) for c in decision.columns
+            ColumnRule(data_columns[c.column], c.direction, c.threshold) for c in decision.columns
         ),
         radius=radius,
         augmented=augmented,

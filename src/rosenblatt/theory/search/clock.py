@@ -4,61 +4,61 @@ from __future__ import annotations
 
 import time
 
-# Seconds of exact work that an impatient clock allows at a time.
-_PATIENCE = 1.0
+# Longer steps (in estimated seconds) are slow.
+_SLOW_SECONDS = 1.0
 
 
 class OutOfTimeError(Exception):
-    """The time limit has passed, or would pass before the next step is done."""
+    """The time limit has passed, or would pass during the next step."""
 
 
 class TooSlowError(Exception):
-    """The next step would take too long, and another way may be faster."""
+    """The next step is slow, and another method may be faster."""
 
 
 class Clock:
-    """Counts down a time limit in seconds; None has no end.
+    """A time limit in seconds, or None for no limit, and whether slow steps are allowed.
 
-    An impatient clock does not begin exact work that would take more than a second either. (The
-    time is estimated, not measured, so that every machine begins the same work.)
+    A step is slow if it is estimated to take more than a second. (The estimate does not depend on
+    the machine, so that all machines take the same steps.)
     """
 
     def __init__(self, limit: float | None) -> None:
         self.end = None if limit is None else time.monotonic() + limit
-        self.patient = True
+        self.slow_steps = True
 
-    def impatient(self) -> Clock:
-        """The same clock without patience."""
+    def without_slow_steps(self) -> Clock:
+        """The same time limit, without slow steps."""
         other = Clock(None)
-        other.end, other.patient = self.end, False
+        other.end, other.slow_steps = self.end, False
         return other
 
-    def left(self) -> float | None:
-        """Seconds left, or None; raises when there are none."""
-        if self.passed:
+    def seconds_left(self) -> float | None:
+        """Seconds left, or None without a limit; raises OutOfTimeError if the limit has passed."""
+        if self.expired:
             raise OutOfTimeError
         return None if self.end is None else self.end - time.monotonic()
 
     @property
-    def passed(self) -> bool:
-        """Whether the limit has passed."""
+    def expired(self) -> bool:
+        """Whether the time limit has passed."""
         return self.end is not None and self.end <= time.monotonic()
 
-    def has(self, seconds: float) -> bool:
-        """Whether uninterruptible work of about this many seconds would end in time."""
+    def has_time_for(self, seconds: float) -> bool:
+        """Whether an uninterruptible step of about this many seconds would end in time."""
         return self.end is None or time.monotonic() + seconds < self.end
 
-    def allow(self, seconds: float) -> None:
-        """Raise unless uninterruptible work of about this many seconds would end in time."""
-        if not self.has(seconds):
+    def require(self, seconds: float) -> None:
+        """Raise unless an uninterruptible step of about this many seconds may be started."""
+        if not self.has_time_for(seconds):
             raise OutOfTimeError
-        if seconds > _PATIENCE:
-            self.need_patience()
+        if seconds > _SLOW_SECONDS:
+            self.require_slow_steps()
 
-    def need_patience(self) -> None:
-        """Raise unless work of any length may be begun."""
-        if not self.patient:
+    def require_slow_steps(self) -> None:
+        """Raise TooSlowError unless slow steps are allowed."""
+        if not self.slow_steps:
             raise TooSlowError
 
 
-ENDLESS = Clock(None)
+NO_LIMIT = Clock(None)

@@ -1,4 +1,4 @@
-"""What the steps of the search hand to each other: proposals in doubles, decisions with proofs."""
+"""The results of the steps of the search: proposals in doubles, decisions with proofs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rosenblatt.theory.checker.certificate import Combination
-from rosenblatt.theory.search.column_dependencies import NullVector, Reduced
+from rosenblatt.theory.search.column_dependencies import NullVector, ReducedProblem
 from rosenblatt.theory.search.exact_numbers import primitive
 from rosenblatt.theory.search.matrices import Floats, Indices
 from rosenblatt.theory.search.problem import BinaryProblem
@@ -17,30 +17,31 @@ from rosenblatt.theory.search.single_column_separators import ColumnSeparator
 
 @dataclass(frozen=True)
 class Proposal:
-    """What doubles suggest: scaled weights `v`, and `rows` with positive dual `weights`.
+    """A result in doubles: scaled weights `v`, and `rows` with positive dual `weights`.
 
-    `clear` says that every row certainly has a positive score under v; otherwise the rows are a
-    contradiction, perhaps, and certainly a balance if `balanced`. If `weak` is given, they are a
-    balance except for their `null_vectors`, and these exact weights separate weakly. `reduced` is
-    the problem without columns that are combinations of others, to be solved instead.
+    If `separates`, every row has a score above its rounding error under v, so v is a separator. If
+    not, the rows may contain a contradiction; if `balanced`, they are a proven balance. If
+    `weak_separator` is given, they are a balance except for their `null_vectors`, and it is a weak
+    separator in exact weights. `reduced` is the problem without linearly dependent columns, to be
+    solved instead.
     """
 
     v: Floats
-    clear: bool
+    separates: bool
     rows: Indices
     weights: Floats
     balanced: bool = False
     null_vectors: tuple[NullVector, ...] = ()
-    weak: tuple[int, ...] | None = None
-    reduced: Reduced | None = None
+    weak_separator: tuple[int, ...] | None = None
+    reduced: ReducedProblem | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict and its proof, as in a certificate but numbered within the problem.
+    """A verdict and its proof, as in a certificate, but with row and column indices of the problem.
 
-    `weights` are exact, the offset last. `null_vectors` replace the column of their lead by their
-    combination of columns, one after the other, before the rows of `balance` are in balance.
+    `weights` are exact, the offset last. `null_vectors` belong to `balance`: its rows are a balance
+    after each vector, in turn, replaced its dependent column by its combination of columns.
     """
 
     verdict: str
@@ -53,7 +54,7 @@ class Decision:
 
 
 def combination(problem: BinaryProblem, rows: Indices, coefficients: Sequence[int]) -> Combination:
-    """Rows of a problem in rising order, with their sides and their coefficients."""
+    """Rows of a problem in ascending order, with their signs and coprime coefficients."""
     order = np.argsort(rows, kind="stable")
     weights = primitive([coefficients[k] for k in order.tolist()])
     rows = rows[order]
@@ -62,5 +63,5 @@ def combination(problem: BinaryProblem, rows: Indices, coefficients: Sequence[in
 
 
 def renumbered(found: Combination, rows: Indices) -> Combination:
-    """A combination of rows that are some `rows` of a larger problem, numbered there."""
+    """A combination with its row i replaced by `rows[i]`, the index in a larger problem."""
     return replace(found, rows=tuple(rows[list(found.rows)].tolist()))

@@ -1,9 +1,9 @@
-"""Separators and balances by a quasi-Newton descent: few steps of two passes over the rows each.
+"""Separators and balances by L-BFGS: each step takes two passes over the rows.
 
-Minimise ``Σ max(0, 1 - z_i·w)²/2`` by L-BFGS (D. Liu, J. Nocedal, 1989). If a hyperplane separates
-the rows, w soon does. If not, the losses ``ξ_i = max(0, 1 - z_i·w)`` pull against each other: the
-gradient ``-Σ ξ_i·z_i`` falls to zero, and long before it is zero the losses are a balance
-(:mod:`rosenblatt.theory.search.approximate_gordan`), which proves that nothing separates.
+Minimise the squared hinge loss ``Σ max(0, 1 - z_i·w)²/2`` by L-BFGS (D. Liu, J. Nocedal, 1989). If
+the rows are separable, w soon separates them. If not, the gradient ``-Σ ξ_i·z_i`` with the losses
+``ξ_i = max(0, 1 - z_i·w)`` tends to zero, and long before it is zero the losses are a balance
+(:mod:`rosenblatt.theory.search.approximate_gordan`), which proves that no hyperplane separates.
 """
 
 from __future__ import annotations
@@ -16,98 +16,99 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt.theory.search.matrices import Floats
-from rosenblatt.theory.search.squared_hinge_newton import CLEAR, Descent
+from rosenblatt.theory.search.squared_hinge_newton import MIN_SCORE, Descent
 
-# The fewest and the most steps; in between, as many as read this many numbers.
-_FEWEST, MOST_STEPS, _NUMBERS = 60, 800, 1 << 26
+# The fewest and the most steps; in between, as many as read this many matrix entries.
+_MIN_STEPS, MAX_STEPS, _NUMBERS = 60, 800, 1 << 26
 _MEMORY = 10
-# A line search ends where the slope has fallen to this share.
-_FLAT = 0.5
-# The relative change of the losses that a balance may need, as estimated along one direction: the
-# mean square, for few and for many columns, and the largest.
-_SHARE, _SHARES, _FAR = 0.008, 1.2, 0.85
-# The factor by which the gradient must fall before the test for a balance is tried again.
-_AGAIN = 0.25
+# A line search ends when the slope has fallen to this fraction.
+_SLOPE_RATIO = 0.5
+# Limits for the relative change that would turn the losses into a balance, estimated along one
+# direction: its mean square (for few columns; for many, times the columns) and its maximum.
+_MEAN_SQUARE, _COLUMNS_MEAN_SQUARE, _MAX_CHANGE = 0.008, 1.2, 0.85
+# The factor by which the squared gradient norm must fall before a balance is tested for again.
+_RETRY_RATIO = 0.25
 
 
 def descend(
     Z: Any,
     start: Floats | None = None,
     balanced: Callable[[Floats], Floats | None] = lambda losses: None,
-    tick: Callable[[], object] = lambda: None,
-    steps: int = MOST_STEPS,
+    callback: Callable[[], object] = lambda: None,
+    steps: int = MAX_STEPS,
     numbers: int = _NUMBERS,
 ) -> Descent:
-    """Separate rows of length one, or find losses near which the test `balanced` finds a balance.
+    """Separate rows of norm one, or find losses near which `balanced` finds a balance.
 
-    The test is expensive and only tried where it may succeed. `tick` is called before each step; it
-    may raise to stop. `steps` limits the steps, `numbers` the numbers that they read.
+    `balanced` is expensive and only called where it may succeed. `callback` is called before each
+    step and may raise to stop. `steps` limits the steps, `numbers` the matrix entries they read.
     """
     w = np.zeros(Z.shape[1]) if start is None else start
     deficits = 1.0 - Z @ w if w.any() else np.ones(Z.shape[0])
     losses = np.maximum(deficits, 0.0)
     gradient = -(Z.T @ losses)
-    memory = _Memory()
-    again, share = np.inf, min(_SHARE, _SHARES / max(Z.shape[1], 1))
+    memory = _LbfgsMemory()
+    retry_below = np.inf
+    mean_square = min(_MEAN_SQUARE, _COLUMNS_MEAN_SQUARE / max(Z.shape[1], 1))
     entries = Z.nnz if sparse.issparse(Z) else Z.size
-    for _ in range(min(max(_FEWEST, numbers // max(entries, 1)), steps)):
-        tick()
+    for _ in range(min(max(_MIN_STEPS, numbers // max(entries, 1)), steps)):
+        callback()
         direction = memory.direction(gradient)
         slopes = Z @ direction
         size = float(gradient @ gradient)
-        if size < again and _is_near(losses, slopes, share):
+        if size < retry_below and _may_be_near_balance(losses, slopes, mean_square):
             found = balanced(losses)
             if found is not None:
                 return Descent("balanced", w, found)
-            again = _AGAIN * size
+            retry_below = _RETRY_RATIO * size
         length, deficits, losses = _line_search(deficits, slopes)
         step = length * direction
         w = w + step
-        if deficits.max() < 1.0 - CLEAR:
+        if deficits.max() < 1.0 - MIN_SCORE:
             return Descent("separated", w, losses)
         last, gradient = gradient, -(Z.T @ losses)
         memory.add(step, gradient - last)
     return Descent("unsure", w, losses)
 
 
-def _is_near(losses: Floats, slopes: Floats, share: float) -> bool:
-    """Whether losses may be near a balance, judged along one direction v with slopes ``z_i·v``.
+def _may_be_near_balance(losses: Floats, slopes: Floats, mean_square: float) -> bool:
+    """Whether the losses may be near a balance, judged along a direction v with slopes ``z_i·v``.
 
-    To cancel along v, losses ξ_i have to become ``ξ_i·(1 - t_i)`` with t a multiple of
-    ``ξ_i·z_i·v``, at least.
+    The smallest relative change t with ``Σ ξ_i·(1 - t_i)·z_i·v = 0`` has t_i proportional to
+    ``ξ_i·z_i·v``.
     """
-    pulls = losses * slopes
-    size, total = float(pulls @ pulls), float(pulls.sum())
-    if not total * total <= share * size * np.count_nonzero(losses):
+    moments = losses * slopes
+    size, total = float(moments @ moments), float(moments.sum())
+    if not total * total <= mean_square * size * np.count_nonzero(losses):
         return False
-    return bool(max(total * pulls.max(), total * pulls.min()) <= _FAR * size)
+    return bool(max(total * moments.max(), total * moments.min()) <= _MAX_CHANGE * size)
 
 
 def _line_search(deficits: Floats, slopes: Floats) -> tuple[float, Floats, Floats]:
-    """The step length that nearly minimises the objective, and the deficits and losses there.
+    """The step length of an inexact line search, and the deficits and losses there.
 
-    A deficit is one minus the score, a loss its positive part. Newton's method on the derivative,
-    which is piecewise linear and rising; bisection where that leaves the bracket.
+    A deficit is one minus the score, a loss its positive part. Newton's method finds the root of
+    the derivative, which is piecewise linear and increasing; bisection where it leaves the bracket.
     """
     losses = np.maximum(deficits, 0.0)
     low, high, length = 0.0, np.inf, 0.0
-    pull = first = float(losses @ slopes)
+    slope = first = float(losses @ slopes)
     for _ in range(30):
         curvature = float((slopes * (losses > 0)) @ slopes)
-        length = length + pull / curvature if curvature > 0 else np.inf
+        length = length + slope / curvature if curvature > 0 else np.inf
         if not low < length < high:
             length = (low + high) / 2 if high < np.inf else max(2.0 * low, 1.0)
-        there = deficits - length * slopes
-        losses = np.maximum(there, 0.0)
-        pull = float(losses @ slopes)
-        if abs(pull) <= _FLAT * abs(first):
+        trial = deficits - length * slopes
+        losses = np.maximum(trial, 0.0)
+        slope = float(losses @ slopes)
+        if abs(slope) <= _SLOPE_RATIO * abs(first):
             break
-        low, high = (length, high) if pull > 0 else (low, length)
-    return length, there, losses
+        low, high = (length, high) if slope > 0 else (low, length)
+    return length, trial, losses
 
 
-class _Memory:
-    """The last steps and the changes of the gradient: the limited memory of L-BFGS."""
+class _LbfgsMemory:
+    """The last steps and gradient changes: the limited memory of L-BFGS."""
 
     def __init__(self) -> None:
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
@@ -118,7 +119,7 @@ class _Memory:
             self.pairs.append((step, change, 1.0 / curvature))
 
     def direction(self, gradient: Floats) -> Floats:
-        """The quasi-Newton direction: the two loops of L-BFGS."""
+        """The quasi-Newton direction, by the two-loop recursion of L-BFGS."""
         q = -gradient
         if not self.pairs:
             return q / max(float(np.linalg.norm(q)), 1e-300)

@@ -1,4 +1,4 @@
-"""Numbers as integers: doubles are integers times powers of two, fractions have denominators."""
+"""Doubles and fractions as integers times a common factor."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rosenblatt.theory.search.matrices import Floats
 
 
-def whole_rows(block: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
-    """Rows of numbers of any type as integers, each times a positive factor; and the factors."""
+def integer_multiples(block: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
+    """Rows of any numeric type times the integers that make them integral, and these factors."""
     ones = [1] * len(block)
     if block.dtype == object:
         factors = [math.lcm(*(q.denominator for q in row)) for row in block]
@@ -23,29 +23,29 @@ def whole_rows(block: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
         return block.tolist(), ones
     if float(np.abs(block).max()) < 2.0**53 and np.array_equal(block, np.rint(block)):
         return block.astype(np.int64).tolist(), ones
-    digits, exponent = odd_digits(block)
+    mantissas, exponent = odd_mantissas(block)
     lowest = np.minimum(exponent.min(axis=1), 0)
-    shift = np.where(digits != 0, exponent - lowest[:, None], 0)
+    shift = np.where(mantissas != 0, exponent - lowest[:, None], 0)
     rows = [
         [m << s for m, s in zip(ms, ss, strict=True)]
-        for ms, ss in zip(digits.tolist(), shift.tolist(), strict=True)
+        for ms, ss in zip(mantissas.tolist(), shift.tolist(), strict=True)
     ]
     return rows, [1 << -e for e in lowest.tolist()]
 
 
-def odd_digits(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Doubles as odd integers times powers of two; the exponent of zero is very high."""
+def odd_mantissas(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Doubles as odd integers times powers of two; zero has a very large exponent."""
     mantissa, exponent = np.frexp(values)
-    digits = np.ldexp(mantissa, 53).astype(np.int64)
+    mantissas = np.ldexp(mantissa, 53).astype(np.int64)
     # Move the trailing zeros of the 53 bits to the exponent.
-    low = digits & -digits
+    low = mantissas & -mantissas
     zeros = np.frexp(np.maximum(low, 1).astype(np.float64))[1].astype(np.int64) - 1
-    digits >>= zeros
-    return digits, np.where(digits != 0, exponent - 53 + zeros, np.iinfo(np.int32).max)
+    mantissas >>= zeros
+    return mantissas, np.where(mantissas != 0, exponent - 53 + zeros, np.iinfo(np.int32).max)
 
 
 def clear_denominators(row: Sequence[Fraction]) -> list[int]:
-    """Fractions times the least common multiple of their denominators."""
+    """Fractions times the least common multiple of their denominators, as integers."""
     common = math.lcm(*(q.denominator for q in row))
     return [q.numerator * (common // q.denominator) for q in row]
 
@@ -61,16 +61,16 @@ def primitive(numbers: Sequence[int]) -> list[int]:
 
 
 def scaled_double(q: Fraction | int, exponent: int) -> float:
-    """The double nearest to ``q * 2**-exponent``; the division of integers is rounded once."""
+    """The double nearest to ``q * 2**-exponent``: integer division rounds once."""
     if exponent >= 0:
         return q.numerator / (q.denominator << exponent)
     return (q.numerator << -exponent) / q.denominator
 
 
-def whole_numbers(doubles: Floats, exponents: Sequence[int]) -> list[int]:
-    """``x * 2**-exponent`` of each double, exactly, up to a positive factor common to all.
+def proportional_integers(doubles: Floats, exponents: Sequence[int]) -> list[int]:
+    """Integers proportional to ``x * 2**-exponent`` of each double x, exactly.
 
-    >>> whole_numbers(np.array([0.75, -3.0]), [0, 1])
+    >>> proportional_integers(np.array([0.75, -3.0]), [0, 1])
     [1, -2]
     """
     parts = [x.as_integer_ratio() for x in doubles.tolist()]

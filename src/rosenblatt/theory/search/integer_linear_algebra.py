@@ -1,7 +1,7 @@
 """Exact linear algebra on small integer matrices: ranks, null vectors, positive combinations.
 
-A prime field proposes pivots (what is independent modulo a prime is independent); the answer is
-solved for in integers by FLINT and checked in integers against every equation.
+Pivots are found modulo a prime (rows independent modulo a prime are independent); FLINT then solves
+in integers, and the solution is checked against every equation.
 """
 
 from __future__ import annotations
@@ -12,37 +12,39 @@ from typing import Any
 
 import flint
 
-from rosenblatt.theory.search.clock import ENDLESS, Clock
+from rosenblatt.theory.search.clock import NO_LIMIT, Clock
 from rosenblatt.theory.search.exact_numbers import primitive
 
 PRIMES = (2**61 - 1, 2**62 - 57, 2**63 - 25)
 
 Matrix = list[list[int]]
 
-# Seconds of FLINT per entry, pivot and bit, within a factor of about two.
+# Seconds that FLINT takes per entry, pivot and bit, to within a factor of about two.
 _SECONDS = 5e-10
 
 
-def _cost(rows: Matrix, bits: int) -> float:
-    """The estimated seconds to solve with these rows, whose entries have this many bits."""
+def _estimated_seconds(rows: Matrix, bits: int) -> float:
+    """Estimated seconds to solve a system with this matrix, whose entries have this many bits."""
     return _SECONDS * len(rows) * len(rows[0]) * min(len(rows), len(rows[0])) * bits
 
 
 def solving_seconds(rows: Matrix) -> float:
-    """The estimated seconds to solve with a matrix of integers."""
-    return _cost(rows, max((abs(x) for row in rows for x in row), default=0).bit_length() + 8)
+    """Estimated seconds to solve a system with an integer matrix."""
+    return _estimated_seconds(
+        rows, max((abs(x) for row in rows for x in row), default=0).bit_length() + 8
+    )
 
 
 def pivots(
-    rows: Matrix, prime: int = PRIMES[0], clock: Clock = ENDLESS
+    rows: Matrix, prime: int = PRIMES[0], clock: Clock = NO_LIMIT
 ) -> tuple[list[int], list[int]]:
-    """Numbers of rows and of columns on which the matrix is square and invertible.
+    """The indices of rows and columns that form an invertible submatrix of maximal size.
 
-    Their count is the rank modulo the prime: at most the true rank, and hardly ever less.
+    Its size is the rank modulo the prime, which is at most the true rank, and rarely less.
     """
     if not rows or not rows[0]:
         return [], []
-    clock.allow(_cost(rows, 8))
+    clock.require(_estimated_seconds(rows, 8))
     columns = _pivot_columns([[x % prime for x in row] for row in rows], prime)
     if not columns:
         return [], []
@@ -65,12 +67,12 @@ def _pivot_columns(rows: Matrix, prime: int) -> list[int]:
 
 
 def solve(
-    rows: Matrix, right: Sequence[int], clock: Clock = ENDLESS
+    rows: Matrix, right: Sequence[int], clock: Clock = NO_LIMIT
 ) -> tuple[list[int], int] | None:
-    """The solution x/q of a square integer system, q > 0, or None where it is singular."""
+    """Integers x and q > 0 for the solution x/q of a square system, or None if it is singular."""
     if not rows:
         return [], 1
-    clock.allow(solving_seconds(rows))
+    clock.require(solving_seconds(rows))
     try:
         x: Any = flint.fmpz_mat(rows).solve(flint.fmpz_mat([[b] for b in right]))
     except ZeroDivisionError:
@@ -80,18 +82,18 @@ def solve(
 
 
 def vanishes(rows: Matrix, coefficients: Sequence[int]) -> bool:
-    """Whether the combination of the rows with these coefficients is zero."""
+    """Whether the linear combination of the rows with these coefficients is zero."""
     if not rows:
         return True
     total = flint.fmpz_mat([list(coefficients)]) * flint.fmpz_mat(rows)
     return all(x == 0 for x in total.entries())
 
 
-def null_space(rows: Matrix, width: int, clock: Clock = ENDLESS) -> Matrix:
-    """A basis of the vectors orthogonal to all rows, in whole numbers, exactly."""
+def null_space(rows: Matrix, width: int, clock: Clock = NO_LIMIT) -> Matrix:
+    """A basis of the null space of the rows, in integers."""
     if not rows:
         return [[int(i == j) for j in range(width)] for i in range(width)]
-    clock.allow(2 * solving_seconds(rows))
+    clock.require(2 * solving_seconds(rows))
     basis, nullity = flint.fmpz_mat(rows).nullspace()
     columns = basis.transpose().tolist()[:nullity]
     return [primitive([int(x) for x in column]) for column in columns]
@@ -100,10 +102,10 @@ def null_space(rows: Matrix, width: int, clock: Clock = ENDLESS) -> Matrix:
 def _relation(
     rows: Matrix, choose: Callable[[list[int]], Sequence[int] | None], clock: Clock
 ) -> list[int] | None:
-    """Whole numbers c with Σ c_i·row_i = 0, up to a factor as chosen; None if that fails.
+    """A linear relation of the rows: integers c with Σ c_i·row_i = 0, or None if none is found.
 
-    `choose` gets the numbers of the rows outside a basis and returns their coefficients, or None to
-    give up; those of the basis follow exactly.
+    `choose` maps the indices of the rows outside a basis to their coefficients, up to a common
+    factor, or to None to give up; the coefficients of the basis are solved for.
     """
     for prime in PRIMES:
         basis, columns = pivots(rows, prime, clock)
@@ -125,9 +127,9 @@ def _relation(
 
 
 def positive_combination(
-    rows: Matrix, guess: Sequence[float], clock: Clock = ENDLESS
+    rows: Matrix, guess: Sequence[float], clock: Clock = NO_LIMIT
 ) -> list[int] | None:
-    """Positive whole numbers λ with Σ λ_i·row_i = 0, near the guess; None if that fails."""
+    """Positive integers λ near the guess with Σ λ_i·row_i = 0, or None if none are found."""
     top = max(guess)
 
     def choose(free: list[int]) -> list[int] | None:
@@ -140,22 +142,22 @@ def positive_combination(
 
 
 def minimal_combination(
-    rows: Matrix, coefficients: Sequence[int], clock: Clock = ENDLESS
+    rows: Matrix, coefficients: Sequence[int], clock: Clock = NO_LIMIT
 ) -> tuple[list[int], list[int]]:
-    """Reduce a positive combination that vanishes until every row of it is needed.
+    """Reduce a vanishing positive combination of rows to one with a minimal set of rows.
 
-    Returns the numbers of the rows kept and their coefficients. While the kept rows have two
-    independent relations, the combination moves along the second one until a coefficient is zero.
-    At the end the relation is unique, so no proper subset of the rows has one.
+    Returns the indices and coefficients of these rows. While the rows have two independent linear
+    relations, the combination moves along the second one until a coefficient is zero. In the end
+    the relation is unique, so no proper subset of the rows has one.
     """
     kept, weights = list(range(len(rows))), list(coefficients)
     while True:
-        relation = _relation([rows[i] for i in kept], _first_of_several, clock)
+        relation = _relation([rows[i] for i in kept], _one_of_several_free, clock)
         if relation is None:
             return kept, primitive(weights)
         if max(relation) <= 0:
             relation = [-x for x in relation]
-        # The row with the smallest ratio weights/relation reaches zero first.
+        # Ratio test: the coefficient with the smallest weights/relation reaches zero first.
         pairs = [(w, r) for w, r in zip(weights, relation, strict=True) if r > 0]
         p, q = min(pairs, key=lambda pair: flint.fmpq(*pair))
         weights = [q * w - p * r for w, r in zip(weights, relation, strict=True)]
@@ -163,17 +165,20 @@ def minimal_combination(
         weights = primitive([w for w in weights if w])
 
 
-def _first_of_several(free: list[int]) -> list[int] | None:
-    # The rank modulo a prime is at most the true rank: with one free row, there is one relation.
+def _one_of_several_free(free: list[int]) -> list[int] | None:
+    """1 for the first free row, 0 for the others; None if the relation is unique.
+
+    The rank modulo a prime is at most the true rank: with one free row, there is one relation.
+    """
     return [1] + [0] * (len(free) - 1) if len(free) > 1 else None
 
 
 def orthogonal_vector(
-    rows: Matrix, guess: Sequence[int], clock: Clock = ENDLESS
+    rows: Matrix, guess: Sequence[int], clock: Clock = NO_LIMIT
 ) -> list[int] | None:
-    """A vector of whole numbers orthogonal to every row, near the guess; None if that fails.
+    """An integer vector near the guess that is orthogonal to every row, or None if none is found.
 
-    The columns outside a basis keep the guessed weights; those of the basis follow exactly.
+    It is proportional to the guess in the columns outside a basis of the columns.
     """
     columns = [list(column) for column in zip(*rows, strict=True)]
     found = _relation(columns, lambda free: [guess[j] for j in free], clock)

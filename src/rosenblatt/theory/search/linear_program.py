@@ -1,9 +1,9 @@
-"""A linear program in doubles that proposes a separator or a contradiction; it proves nothing.
+"""A linear program in doubles that proposes a separator or a contradiction, without proof.
 
-Maximise t subject to ``z_i·v >= t`` for the rows, ``z_h·v = 0`` for the rows held to the
-hyperplane, and ``-1 <= v <= 1``. The program is solved on a working set, the rows that violate its
-solution most are added, and so on. If t > 0 holds on all rows, v separates; if t = 0 on the working
-set, the dual values λ >= 0, Σλ = 1 satisfy Σλ_i·z_i = 0: these rows contradict each other.
+Maximise t subject to ``z_i·v >= t`` for the inequality rows, ``z_h·v = 0`` for the equality rows,
+and ``-1 <= v <= 1``. The program is solved on a working set, to which the most violated rows are
+added (constraint generation). If v has positive scores on all inequality rows, it separates; if
+t = 0 on the working set, the dual variables λ >= 0, Σλ = 1 have Σλ_i·z_i = 0, a contradiction.
 """
 
 from __future__ import annotations
@@ -17,50 +17,52 @@ from rosenblatt.theory.search.clock import Clock
 from rosenblatt.theory.search.decision import Proposal
 from rosenblatt.theory.search.matrices import Floats, Indices, append_column, equilibrate
 from rosenblatt.theory.search.problem import BinaryProblem
-from rosenblatt.theory.search.squared_hinge_newton import fit
+from rosenblatt.theory.search.squared_hinge_newton import penalised_newton
 
 # From this many columns on, Newton's method is tried before the linear program.
 _MANY_COLUMNS = 32
-# Rows added at a time, at most.
+# The most rows added to the working set at a time.
 _LARGE_BATCH = 1536
 
 
-def propose(
+def lp_proposal(
     problem: BinaryProblem,
     clock: Clock,
-    held: Indices | None = None,
-    outside: Any = None,
-    quick: bool = True,
+    equality_rows: Indices | None = None,
+    inequality_mask: Any = None,
+    newton_first: bool = True,
 ) -> Proposal:
-    """Solve the linear program by adding rows.
+    """A separator or a contradiction by the linear program, with constraint generation.
 
-    `held` are rows kept on the hyperplane; `outside` marks the rows that need a positive score
-    (default: all). With `quick`, Newton's method comes first where there are many columns.
+    `equality_rows` are indices, none by default; `inequality_mask` marks the inequality rows, all
+    by default. With `newton_first`, Newton's method is tried first if there are many columns.
     """
-    held = np.empty(0, dtype=np.intp) if held is None else held
-    candidates = np.ones(problem.n, dtype=bool) if outside is None else outside.copy()
+    equality_rows = np.empty(0, dtype=np.intp) if equality_rows is None else equality_rows
+    candidates = (
+        np.ones(problem.n, dtype=bool) if inequality_mask is None else inequality_mask.copy()
+    )
     batch = max(64, min(2 * problem.width, _LARGE_BATCH))
-    working = _first_rows(problem, candidates, 2 * batch)
+    working = _initial_working_set(problem, candidates, 2 * batch)
     while True:
-        v, weights, contradicted = _solve(problem, working, held, clock, quick)
+        v, weights, contradicted = _solve(problem, working, equality_rows, clock, newton_first)
         support = weights > 1e-9 * weights.max(initial=0.0)
-        here = Proposal(v, False, working[support], weights[support])
+        proposal = Proposal(v, False, working[support], weights[support])
         if contradicted:
-            return here
-        scores, slack = problem.scores(v), problem.slack(v)
-        wrong = ~(scores > slack)
-        if outside is not None:
-            wrong &= outside
+            return proposal
+        scores, error = problem.scores(v), problem.score_error(v)
+        wrong = ~(scores > error)
+        if inequality_mask is not None:
+            wrong &= inequality_mask
         if not wrong.any():
-            return Proposal(v, True, here.rows, here.weights)
+            return Proposal(v, True, proposal.rows, proposal.weights)
         candidates[working] = False
         if not (wrong & candidates).any():
-            return here
-        # Add the rows with the worst scores, whether violated or not.
-        working = np.concatenate([working, problem.worst_rows(scores, batch, candidates)])
+            return proposal
+        # Add the rows with the lowest scores, whether violated or not.
+        working = np.concatenate([working, problem.lowest_score_rows(scores, batch, candidates)])
 
 
-def _first_rows(problem: BinaryProblem, candidates: Any, count: int) -> Indices:
+def _initial_working_set(problem: BinaryProblem, candidates: Any, count: int) -> Indices:
     """Rows near the boundary between the classes, by a few batch perceptron steps on a sample."""
     rows = np.flatnonzero(candidates)
     if len(rows) <= count:
@@ -75,56 +77,60 @@ def _first_rows(problem: BinaryProblem, candidates: Any, count: int) -> Indices:
             break
         v = v + Z[wrong].T @ (1.0 / norms[wrong])
     scores = problem.scores(v)
-    nearest = problem.worst_rows(np.abs(scores), count // 2, candidates)
-    return np.union1d(nearest, problem.worst_rows(scores, count // 2, candidates))
+    nearest = problem.lowest_score_rows(np.abs(scores), count // 2, candidates)
+    return np.union1d(nearest, problem.lowest_score_rows(scores, count // 2, candidates))
 
 
 def _solve(
-    problem: BinaryProblem, working: Indices, held: Indices, clock: Clock, quick: bool
+    problem: BinaryProblem,
+    working: Indices,
+    equality_rows: Indices,
+    clock: Clock,
+    newton_first: bool,
 ) -> tuple[Floats, Floats, bool]:
-    """Solve on some rows: v, the weights of the rows, and whether these are a contradiction."""
-    Z = problem.block(np.concatenate([working, held]))
+    """Solve on a working set: v, the dual weights of its rows, and whether they contradict."""
+    Z = problem.block(np.concatenate([working, equality_rows]))
     Z, columns, scale, rows_scale = equilibrate(Z)
-    if quick and Z.shape[1] >= _MANY_COLUMNS and len(held) == 0:
-        outcome, w, weights = fit(Z, clock.left)
+    if newton_first and Z.shape[1] >= _MANY_COLUMNS and len(equality_rows) == 0:
+        outcome, w, weights = penalised_newton(Z, clock.seconds_left)
         if outcome == "unsure":
-            # If rows contradict each other, they are most likely among these.
+            # A contradiction is most likely among the rows of large loss.
             hard = np.flatnonzero(weights > 1e-4 * weights.max())
-            w, t, duals = _program(Z[hard], len(hard), clock)
+            w, t, duals = _solve_program(Z[hard], len(hard), clock)
             outcome = "contradicted" if t <= 1e-9 else outcome
             weights = np.zeros(len(working))
             weights[hard] = duals
         if outcome != "unsure":
-            v = _spread(w * scale, columns, problem.width)
+            v = _expand(w * scale, columns, problem.width)
             return v, weights * rows_scale, outcome == "contradicted"
-    x, t, weights = _program(Z, len(working), clock)
-    v = _spread(x * scale, columns, problem.width)
+    x, t, weights = _solve_program(Z, len(working), clock)
+    v = _expand(x * scale, columns, problem.width)
     return v, weights * rows_scale[: len(working)], t <= 1e-9
 
 
-def _spread(part: Floats, columns: Indices, width: int) -> Floats:
-    """Weights of some columns as weights of all columns, scaled to a maximum of one."""
+def _expand(part: Floats, columns: Indices, width: int) -> Floats:
+    """Weights of some columns as weights of all columns, scaled to a largest weight of one."""
     v = np.zeros(width)
     v[columns] = part
     return v / max(float(np.abs(v).max()), 1e-300)
 
 
-def _program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
-    """The linear program: v, t and the dual values of the first m rows; the others are held."""
-    k, held = Z.shape[1], Z.shape[0] - m
+def _solve_program(Z: Any, m: int, clock: Clock) -> tuple[Floats, float, Floats]:
+    """Solve for v, t and the dual variables of the first m rows; the rest are equality rows."""
+    k, n_equalities = Z.shape[1], Z.shape[0] - m
     A = append_column(-Z[:m], np.ones(m))
-    E = append_column(Z[m:], np.zeros(held)) if held else None
+    E = append_column(Z[m:], np.zeros(n_equalities)) if n_equalities else None
     goal, bounds = np.append(np.zeros(k), -1.0), [(-1.0, 1.0)] * k + [(0.0, None)]
-    zeros, options = np.zeros(held) if held else None, solver_options(clock)
+    zeros, options = np.zeros(n_equalities) if n_equalities else None, solver_options(clock)
     result = linprog(goal, A, np.zeros(m), E, zeros, bounds, "highs-ds", options=options)
     if result.x is None:
-        clock.left()
+        clock.seconds_left()
         return np.zeros(k), 0.0, np.ones(m)
     return result.x[:-1], float(result.x[-1]), np.maximum(-result.ineqlin.marginals, 0.0)
 
 
 def solver_options(clock: Clock) -> dict[str, float]:
-    """The options of HiGHS: the smallest tolerances, and the time that is left."""
+    """The options of HiGHS: its smallest tolerances, and the time left."""
     options = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
-    left = clock.left()
+    left = clock.seconds_left()
     return options if left is None else options | {"time_limit": left}

@@ -1,11 +1,10 @@
 """One binary problem ``Zv > 0``: rows ``z_i = y_i·(x_i, 1)``, in doubles and exactly.
 
-The doubles propose; the exact values decide. A double is an integer times a power of two, so every
-row of doubles is a row of integers up to a positive factor; integers of any size and fractions are
-never converted to doubles.
+Doubles propose, exact values decide. A double is an integer times a power of two, so every row of
+doubles is a row of integers up to a positive factor. Exact integers and fractions are not rounded.
 
-Weights come in two forms. *Scaled* weights are doubles that go with the scaled doubles of the
-rows; *exact* weights are integers that go with the original values.
+Weights come in two forms. *Scaled* weights are doubles and apply to the scaled doubles of the rows;
+*exact* weights are integers and apply to the original values.
 """
 
 from __future__ import annotations
@@ -24,30 +23,30 @@ from scipy import sparse
 
 from rosenblatt.theory.checker.input_data import binary_signs, check_matrix
 from rosenblatt.theory.search.exact_numbers import (
-    odd_digits,
+    integer_multiples,
+    odd_mantissas,
+    proportional_integers,
     scaled_double,
-    whole_numbers,
-    whole_rows,
 )
 from rosenblatt.theory.search.matrices import (
     CHUNK,
     Floats,
     Indices,
     append_column,
-    column_top,
+    column_max_abs,
     scale_rows,
-    squared_lengths,
+    squared_row_norms,
 )
 from rosenblatt.theory.search.scaled_doubles import scale_doubles, scale_fractions
 
 Signs = NDArray[np.int8]
-# Columns and rows whose largest entry lies within these bounds need no scaling: their squares and
-# their products with weights of ordinary size stay within the range of doubles.
+# Columns and rows whose largest entry lies within these bounds need no scaling: their squares, and
+# products with weights of ordinary size, neither overflow nor underflow.
 _SMALL, _LARGE = 2.0**-200, 2.0**200
 
 
 class BinaryProblem:
-    """The rows of two classes.
+    """The rows of two classes, as signed rows z_i.
 
     Parameters
     ----------
@@ -56,16 +55,16 @@ class BinaryProblem:
     y : array of -1 and +1
         The class of each row.
     padded : bool
-        Whether the rows are followed by an implicit column of ones.
+        Whether an implicit column of ones (the pad, for the offset) follows the others.
     rounded : bool
-        Whether values are the nearest doubles of the exact ones.
+        Whether the values are exact ones rounded to doubles.
 
     Attributes
     ----------
     approx
-        The values in float64, without pad or sign, and scaled by powers of two where needed:
-        ``values * 2**-column_exponent * 2**-row_exponent`` to within a rounding. `row_exponent` is
-        None if nothing had to be scaled.
+        The values in float64, without pad and sign, scaled by powers of two if necessary:
+        ``values * 2**-column_exponent * 2**-row_exponent``, rounded. `row_exponent` is None if no
+        scaling is necessary.
     """
 
     def __init__(self, values: Any, y: Floats, padded: bool, rounded: bool = False) -> None:
@@ -76,40 +75,40 @@ class BinaryProblem:
         self.column_exponent = np.zeros(self.d, dtype=np.int64)
         self.row_exponent: NDArray[np.int64] | None = None
         if values.dtype == object:
-            self._take(scale_fractions(values, padded))
+            self._set_scaled(scale_fractions(values, padded))
             return
-        self._take((values.astype(np.float64, copy=False), self.column_exponent, None))
+        self._set_scaled((values.astype(np.float64, copy=False), self.column_exponent, None))
         if self._needs_scaling():
-            self._take(scale_doubles(self.approx, self.column_top, padded))
+            self._set_scaled(scale_doubles(self.approx, self.column_max_abs, padded))
 
     @classmethod
-    def of(cls, X: Any, y: Any, padded: bool) -> BinaryProblem:
-        """The problem of checked data; the second class in sorted order counts as +1."""
+    def from_data(cls, X: Any, y: Any, padded: bool) -> BinaryProblem:
+        """The problem of unchecked data X, y; the second class in sorted order is +1."""
         values = check_matrix(X)
         return cls(values, binary_signs(y, values.shape[0]), padded)
 
-    def _take(self, scaled: tuple[Any, Any, Any]) -> None:
+    def _set_scaled(self, scaled: tuple[Any, Any, Any]) -> None:
         self.approx, self.column_exponent, self.row_exponent = scaled
         with np.errstate(over="ignore", under="ignore"):
-            squares = squared_lengths(self.approx)
+            squares = squared_row_norms(self.approx)
             if self.padded:
-                squares = squares + self._pads() ** 2
+                squares = squares + self._pad_column() ** 2
             self.norms = np.sqrt(squares)
 
     def _needs_scaling(self) -> bool:
         if not np.isfinite(self.norms).all() or (self.norms < _SMALL).any():
             return True
-        top = self.column_top[self.column_top > 0]
+        top = self.column_max_abs[self.column_max_abs > 0]
         return bool(((top < _SMALL) | (top > _LARGE)).any())
 
-    def part(self, rows: Indices) -> BinaryProblem:
-        """Some of the rows as a problem of their own."""
+    def subset(self, rows: Indices) -> BinaryProblem:
+        """The problem with these rows only."""
         return BinaryProblem(self.values[rows], self.y[rows], self.padded, self.rounded)
 
     @cached_property
-    def column_top(self) -> Floats:
-        """The largest absolute value of each column, before any scaling; not for fractions."""
-        return column_top(self.approx)
+    def column_max_abs(self) -> Floats:
+        """The largest absolute value in each column, before scaling; not for fractions."""
+        return column_max_abs(self.approx)
 
     @cached_property
     def integral(self) -> bool:
@@ -124,8 +123,8 @@ class BinaryProblem:
             )
         return data.size == 0 or float(np.abs(data).max()) <= 2.0**53
 
-    def _pads(self) -> Any:
-        """The doubles of the column of ones: 1, or one number per row after scaling."""
+    def _pad_column(self) -> Any:
+        """The column of ones in doubles: 1, or one number per row if scaled."""
         return 1.0 if self.row_exponent is None else np.ldexp(1.0, -self.row_exponent)
 
     def scores(self, v: Floats) -> Floats:
@@ -133,50 +132,52 @@ class BinaryProblem:
         with np.errstate(all="ignore"):
             s = self.approx @ v[: self.d]
             if self.padded:
-                s += v[self.d] * self._pads()
+                s += v[self.d] * self._pad_column()
             s *= self.y
         return np.asarray(s)
 
     def combine(self, weights: Floats) -> Floats:
         """``Z'weights`` in doubles, in the scaled coordinates."""
-        pulls = weights * self.y
-        inner = np.asarray(self.approx.T @ pulls)
-        return np.append(inner, np.sum(pulls * self._pads())) if self.padded else inner
+        signed_weights = weights * self.y
+        inner = np.asarray(self.approx.T @ signed_weights)
+        return (
+            np.append(inner, np.sum(signed_weights * self._pad_column())) if self.padded else inner
+        )
 
-    def slack(self, v: Floats) -> Floats:
-        """A bound for the rounding error of each of `scores`.
+    def score_error(self, v: Floats) -> Floats:
+        """An upper bound for the rounding error of each of the `scores`.
 
-        A sum of m products is off by at most m·u·Σ|z_j||v_j| (u = 2^-53) in any order of adding,
-        and the doubles of z and v by another u each; Cauchy-Schwarz bounds the sum. Twice that is
-        taken, and what underflow can lose is added.
+        A sum of m products has an error of at most m·u·Σ|z_j||v_j| (u = 2^-53) in any order of
+        summation; rounding z and v to doubles adds u each. The Cauchy-Schwarz inequality bounds the
+        sum. The result is twice that bound, plus a bound for underflow.
         """
         size = float(np.linalg.norm(v))
         tiny = (self.width + 1) * 2.0**-1060 * (1.0 + size)
         with np.errstate(all="ignore"):
             return (self.width + 8) * 2.0**-52 * size * self.norms + tiny
 
-    def worst_rows(self, scores: Floats, count: int, among: Any) -> Indices:
+    def lowest_score_rows(self, scores: Floats, count: int, candidates: Any) -> Indices:
         """Up to `count` rows with the lowest scores relative to their norms.
 
-        `among` marks the rows to choose from.
+        `candidates` is a mask of the rows to choose from.
         """
-        rows = np.flatnonzero(among)
+        rows = np.flatnonzero(candidates)
         if count >= len(rows):
             return rows
-        depth = scores[rows] / np.maximum(self.norms[rows], 1e-300)
-        return np.asarray(rows[np.argpartition(depth, count)[:count]])
+        relative = scores[rows] / np.maximum(self.norms[rows], 1e-300)
+        return np.asarray(rows[np.argpartition(relative, count)[:count]])
 
     def block(self, rows: Indices, signed: bool = True) -> Any:
-        """Some rows in doubles with their pad, as a new dense array or CSR matrix."""
+        """Some rows in doubles with the pad, as a new dense array or CSR matrix."""
         part = self.approx[rows]
         if self.padded:
-            part = append_column(part, np.broadcast_to(self._pads(), self.n)[rows])
+            part = append_column(part, np.broadcast_to(self._pad_column(), self.n)[rows])
         return scale_rows(part, self.y[rows]) if signed else part
 
-    def integers(
+    def integer_rows(
         self, rows: Indices, columns: Indices | None = None
     ) -> tuple[list[list[int]], list[int]]:
-        """Some rows exactly, each times a positive integer; and these factors.
+        """Some rows in integers, each times a positive integer, and these factors.
 
         `columns` selects some of the `width` columns.
         """
@@ -185,26 +186,27 @@ class BinaryProblem:
         part = self.values[rows][:, inner]
         part = part.toarray() if self.is_sparse else part
         pads = np.ones((len(part), len(columns) - len(inner)), dtype=part.dtype)
-        whole, factors = whole_rows(np.hstack([part, pads]))
+        integers, factors = integer_multiples(np.hstack([part, pads]))
         signs = self.y[rows].tolist()
         return [
-            row if sign > 0 else [-x for x in row] for row, sign in zip(whole, signs, strict=True)
+            row if sign > 0 else [-x for x in row]
+            for row, sign in zip(integers, signs, strict=True)
         ], factors
 
     def exact_weights(self, v: Floats) -> list[int]:
-        """Scaled weights as exact ones, up to a positive factor."""
-        return whole_numbers(v, [*self.column_exponent.tolist(), 0][: self.width])
+        """Scaled weights converted to exact ones, up to a positive factor."""
+        return proportional_integers(v, [*self.column_exponent.tolist(), 0][: self.width])
 
     def scaled_weights(self, exact: Sequence[int]) -> Floats:
-        """Exact weights as scaled ones, times a power of two, each to the nearest double."""
+        """Exact weights converted to scaled ones, up to a power of two, each rounded to nearest."""
         exponents = [*self.column_exponent.tolist(), 0][: self.width]
         top = max(x.bit_length() + e for x, e in zip(exact, exponents, strict=True) if x)
         return np.array([scaled_double(x, top - e) for x, e in zip(exact, exponents, strict=True)])
 
     def exact_signs(self, exact: Sequence[int]) -> Signs:
-        """The sign of ``z_i·v`` for every row, exactly, for exact weights.
+        """The exact sign of ``z_i·v`` for every row, for exact weights.
 
-        Doubles decide where the score exceeds its error bound; integers decide the rest.
+        Doubles decide where the score exceeds its rounding error; integers decide the rest.
         """
         if not any(exact):
             return np.zeros(self.n, dtype=np.int8)
@@ -212,58 +214,60 @@ class BinaryProblem:
             v = np.array([float(x) for x in exact])
             return np.sign(self.scores(v)).astype(np.int8)
         v = self.scaled_weights(exact)
-        s, slack = self.scores(v), self.slack(v)
+        s, error = self.scores(v), self.score_error(v)
         signs = np.zeros(self.n, dtype=np.int8)
-        signs[s > slack] = 1
-        signs[s < -slack] = -1
-        close = np.flatnonzero(signs == 0)
-        few = CHUNK if self.is_sparse else max(1, min(CHUNK, 4_000_000 // self.width))
-        for start in range(0, len(close), few):
-            signs[close[start : start + few]] = self.signs(exact, close[start : start + few])
+        signs[s > error] = 1
+        signs[s < -error] = -1
+        undecided = np.flatnonzero(signs == 0)
+        chunk = CHUNK if self.is_sparse else max(1, min(CHUNK, 4_000_000 // self.width))
+        for start in range(0, len(undecided), chunk):
+            signs[undecided[start : start + chunk]] = self.exact_row_signs(
+                exact, undecided[start : start + chunk]
+            )
         return signs
 
-    def signs(self, exact: Sequence[int], rows: Indices) -> Signs:
-        """The sign of ``z_i·v`` for some rows, exactly."""
+    def exact_row_signs(self, exact: Sequence[int], rows: Indices) -> Signs:
+        """The exact sign of ``z_i·v`` for some rows, in integers."""
         dots, _ = self.exact_dots(exact, rows)
         return np.array([(x > 0) - (x < 0) for x in dots], dtype=np.int8)
 
     def is_weak_separator(self, exact: Sequence[int]) -> bool:
-        """Whether no row is on the wrong side, and some row is not on the hyperplane, exactly."""
+        """Whether all scores are nonnegative and some score is positive, exactly."""
         signs = self.exact_signs(exact)
         return bool((signs >= 0).all() and (signs > 0).any())
 
     def exact_dots(self, exact: Sequence[int], rows: Indices) -> tuple[list[int], list[int]]:
-        """``z_i·v`` for some rows in integers, each times a positive integer; and these factors."""
+        """``z_i·v`` for some rows in integers, each times a positive integer, and these factors."""
         if self.values.dtype == object:
-            matrix, factors = self.integers(rows)
+            matrix, factors = self.integer_rows(rows)
             return [sum(map(mul, row, exact)) for row in matrix], factors
         used = np.array([x != 0 for x in exact[: self.d]])
-        columns, numbers, ends, factors = self._entries(rows, used)
+        columns, numbers, pointer, factors = self._entries(rows, used)
         products = list(map(mul, numbers, [exact[j] for j in columns]))
         offset = exact[self.d] if self.padded else 0
         signs = self.y[rows].astype(int).tolist()
         return [
             (sum(products[a:b]) + factor * offset) * sign
-            for a, b, factor, sign in zip(ends, ends[1:], factors, signs, strict=False)
+            for a, b, factor, sign in zip(pointer, pointer[1:], factors, signs, strict=False)
         ], factors
 
     def exact_combination(
         self, rows: Indices, coefficients: Sequence[Fraction]
     ) -> tuple[list[int], int]:
-        """``Σ c_i z_i`` exactly: the columns that are not empty, the pad last; over an integer."""
+        """``Σ c_i z_i`` exactly: numerators of the nonempty columns, the pad last; denominator."""
         if self.is_sparse:
-            columns, numbers, ends, factors = self._entries(rows, np.ones(self.d, dtype=bool))
+            columns, numbers, pointer, factors = self._entries(rows, np.ones(self.d, dtype=bool))
         else:
-            matrix, factors = self.integers(rows)
-        shares = [c / f for c, f in zip(coefficients, factors, strict=True)]
-        common = lcm(*(share.denominator for share in shares))
-        whole = [share.numerator * (common // share.denominator) for share in shares]
+            matrix, factors = self.integer_rows(rows)
+        ratios = [c / f for c, f in zip(coefficients, factors, strict=True)]
+        common = lcm(*(share.denominator for share in ratios))
+        integers = [share.numerator * (common // share.denominator) for share in ratios]
         if not self.is_sparse:
-            total = flint.fmpz_mat([whole]) * flint.fmpz_mat(matrix)
+            total = flint.fmpz_mat([integers]) * flint.fmpz_mat(matrix)
             return [int(x) for x in total.entries()], common
-        signed = list(map(mul, whole, self.y[rows].astype(int).tolist()))
+        signed = list(map(mul, integers, self.y[rows].astype(int).tolist()))
         sums: dict[int, int] = {}
-        for factor, a, b in zip(signed, ends, ends[1:], strict=False):
+        for factor, a, b in zip(signed, pointer, pointer[1:], strict=False):
             for j, x in zip(columns[a:b], numbers[a:b], strict=True):
                 sums[j] = sums.get(j, 0) + factor * x
         pads = [sum(map(mul, signed, factors))] if self.padded else []
@@ -272,39 +276,39 @@ class BinaryProblem:
     def _entries(
         self, rows: Indices, used: Any
     ) -> tuple[list[int], list[int], list[int], list[int]]:
-        """The entries of some rows in the `used` columns, exactly; not for fractions.
+        """The entries of some rows in the `used` columns as integers, in CSR form.
 
-        Their columns, their values times a positive factor per row, where each row begins and
-        ends, and the factors.
+        Returns the column indices, the entries times a positive integer per row, the row pointer,
+        and these factors. The values must not be fractions.
         """
         part = sparse.csr_array(self.values[rows])
         kept = used[part.indices]
-        owner = np.repeat(np.arange(len(rows)), np.diff(part.indptr))[kept]
+        row_of = np.repeat(np.arange(len(rows)), np.diff(part.indptr))[kept]
         numbers, factors = part.data[kept].tolist(), [1] * len(rows)
         if part.dtype.kind == "f":
-            digits, exponent = odd_digits(part.data[kept])
+            mantissas, exponent = odd_mantissas(part.data[kept])
             lowest = np.zeros(len(rows), dtype=np.int64)
-            np.minimum.at(lowest, owner, exponent)
-            shift = np.where(digits != 0, exponent - lowest[owner], 0)
-            numbers = [m << s for m, s in zip(digits.tolist(), shift.tolist(), strict=True)]
+            np.minimum.at(lowest, row_of, exponent)
+            shift = np.where(mantissas != 0, exponent - lowest[row_of], 0)
+            numbers = [m << s for m, s in zip(mantissas.tolist(), shift.tolist(), strict=True)]
             factors = [1 << -e for e in lowest.tolist()]
-        ends = [0, *np.cumsum(np.bincount(owner, minlength=len(rows))).tolist()]
-        return part.indices[kept].tolist(), numbers, ends, factors
+        pointer = [0, *np.cumsum(np.bincount(row_of, minlength=len(rows))).tolist()]
+        return part.indices[kept].tolist(), numbers, pointer, factors
 
     def doubles_are_exact(self, exact: Sequence[int]) -> bool:
-        """Whether the signs of `scores` are exact."""
+        """Whether `scores` have exact signs for these weights."""
         if self.row_exponent is not None:
             return False
         if self.integral and sum(map(abs, exact)) * float(self.norms.max()) < 2.0**53:
             return True
-        # x·(±2^k) + θ has one rounding, which keeps the sign.
+        # x·(±2^k) + θ is rounded once, which preserves the sign.
         terms = [x for x in exact[: self.d] if x]
-        held = self.integral or self.values.dtype.kind == "f"
-        one = len(terms) <= 1 and all(abs(x) & (abs(x) - 1) == 0 for x in terms)
-        return held and one and all(abs(x) < 2**53 for x in exact)
+        representable = self.integral or self.values.dtype.kind == "f"
+        single_power = len(terms) <= 1 and all(abs(x) & (abs(x) - 1) == 0 for x in terms)
+        return representable and single_power and all(abs(x) < 2**53 for x in exact)
 
-    def active_columns(self, rows: Indices) -> Indices:
-        """The columns that are not zero in all of these rows, if sparse; all if dense."""
+    def nonzero_columns(self, rows: Indices) -> Indices:
+        """The columns that are nonzero in some of these rows if sparse; all columns if dense."""
         if not self.is_sparse:
             return np.arange(self.width)
         part = self.values[rows]

@@ -1,4 +1,4 @@
-"""Columns that separate the classes alone, strictly or weakly: found in one pass, exactly."""
+"""Single columns that separate the classes, strictly or weakly: found exactly, in one pass."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from rosenblatt.theory.search.exact_numbers import clear_denominators
 from rosenblatt.theory.search.matrices import CHUNK, Indices, column_extremes
 from rosenblatt.theory.search.problem import BinaryProblem
 
-# Rows of each class that rule out most columns before all rows are read.
-_FEW = 1024
+# Rows per class that rule out most columns before all rows are read.
+_SAMPLE_ROWS = 1024
 
 
 @dataclass(frozen=True)
 class ColumnSeparator:
-    """Column `column`, times `direction`, is above a threshold for one class, below for the other.
-
-    If `strict`, no row lies on the threshold itself.
+    """A rule on one column: ``direction * (x - threshold)`` is nonnegative for the class +1 and
+    nonpositive for the class -1; positive and negative if `strict`.
     """
 
     column: int
@@ -32,7 +31,7 @@ class ColumnSeparator:
     strict: bool
 
     def exact_weights(self, width: int, padded: bool) -> list[int]:
-        """The hyperplane of this rule in whole numbers."""
+        """The hyperplane of this rule, in integers."""
         scale, offset = clear_denominators([Fraction(1), -self.threshold])
         weights = [0] * width
         weights[self.column] = self.direction * scale
@@ -42,16 +41,16 @@ class ColumnSeparator:
 
 
 def column_separators(problem: BinaryProblem) -> Iterator[ColumnSeparator]:
-    """The columns that separate the classes alone, at least weakly."""
+    """The single columns that separate the classes, strictly or weakly."""
     values, y, padded = problem.values, problem.y, problem.padded
     columns = _candidates(values, y, padded)
     if len(columns) == 0:
         return
-    sides = _sides(values if len(columns) == values.shape[1] else values[:, columns], y)
-    varies = _varies(*sides, padded)
+    ranges = _class_ranges(values if len(columns) == values.shape[1] else values[:, columns], y)
+    varies = _varies(*ranges, padded)
     for direction in (1, -1):
-        below, above = sides[::direction]
-        for j in np.flatnonzero(_is_apart(below, above, padded) & varies).tolist():
+        below, above = ranges[::direction]
+        for j in np.flatnonzero(_has_threshold(below, above, padded) & varies).tolist():
             lower, upper = fraction(below.high[j]), fraction(above.low[j])
             column = int(columns[j])
             if not padded:
@@ -62,33 +61,35 @@ def column_separators(problem: BinaryProblem) -> Iterator[ColumnSeparator]:
                 yield ColumnSeparator(column, direction, lower, False)
 
 
-class _Side(NamedTuple):
+class _ClassRange(NamedTuple):
     """The minimum and the maximum of each column over the rows of one class."""
 
     low: Any
     high: Any
 
 
-def _is_apart(below: _Side, above: _Side, padded: bool) -> Any:
-    """Which columns have a threshold between two classes (zero if there is no offset)."""
+def _has_threshold(below: _ClassRange, above: _ClassRange, padded: bool) -> Any:
+    """A mask of the columns with a threshold between two classes (zero if there is no offset)."""
     return above.low >= below.high if padded else (above.low >= 0) & (below.high <= 0)
 
 
-def _varies(one: _Side, other: _Side, padded: bool) -> Any:
-    """Which columns are not constant (not zero if there is no offset)."""
+def _varies(one: _ClassRange, other: _ClassRange, padded: bool) -> Any:
+    """A mask of the columns that are not constant (not zero, if there is no offset)."""
     same = one.low if padded else 0
     return (one.low != same) | (one.high != same) | (other.low != same) | (other.high != same)
 
 
 def _candidates(values: Any, y: Any, padded: bool) -> Indices:
     """The columns that the first rows of each class do not rule out."""
-    rows = np.concatenate([np.flatnonzero(y == side)[:_FEW] for side in (-1, 1)])
-    below, above = _sides(values[rows], y[rows])
-    return np.flatnonzero(_is_apart(below, above, padded) | _is_apart(above, below, padded))
+    rows = np.concatenate([np.flatnonzero(y == side)[:_SAMPLE_ROWS] for side in (-1, 1)])
+    below, above = _class_ranges(values[rows], y[rows])
+    return np.flatnonzero(
+        _has_threshold(below, above, padded) | _has_threshold(above, below, padded)
+    )
 
 
 def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
-    """The fraction of smallest denominator strictly between two numbers.
+    """The fraction of smallest denominator strictly between two fractions.
 
     >>> simplest_between(Fraction(19, 10), Fraction(3))
     Fraction(2, 1)
@@ -110,18 +111,18 @@ def simplest_between(lower: Fraction, upper: Fraction) -> Fraction:
     return whole + 1 / simplest_between(1 / (upper - whole), 1 / (lower - whole))
 
 
-def _sides(values: Any, y: Any) -> tuple[_Side, _Side]:
-    """The ranges of each column among the rows of -1 and of +1."""
-    below, above = (_side(values, np.flatnonzero(y == side)) for side in (-1, 1))
+def _class_ranges(values: Any, y: Any) -> tuple[_ClassRange, _ClassRange]:
+    """The range of each column in the class -1 and in the class +1."""
+    below, above = (_class_range(values, np.flatnonzero(y == side)) for side in (-1, 1))
     return below, above
 
 
-def _side(values: Any, rows: Any) -> _Side:
+def _class_range(values: Any, rows: Any) -> _ClassRange:
     if sparse.issparse(values):
         part = values[rows]
-        return _Side(part.min(axis=0).toarray().ravel(), part.max(axis=0).toarray().ravel())
+        return _ClassRange(part.min(axis=0).toarray().ravel(), part.max(axis=0).toarray().ravel())
     low = high = values[rows[0]]
     for start in range(0, len(rows), CHUNK):
         lowest, highest = column_extremes(values[rows[start : start + CHUNK]])
         low, high = np.minimum(low, lowest), np.maximum(high, highest)
-    return _Side(low, high)
+    return _ClassRange(low, high)

@@ -1,19 +1,19 @@
-"""Newton's method on the squared hinge loss, and what it finds in many columns.
+"""Newton's method for the squared hinge loss, to separate rows or find contradictions.
 
 The objective is ``Σ p_j·w_j²/2 + Σ φ(z_i·w)`` with
 ``φ(s) = max(0, 1 - s)²/2 + (m - 1)·max(0, -s)²/2``: a penalty p, which may be zero, and the squared
-hinge loss, in which misclassified rows have m times the curvature. It is piecewise quadratic, and
-Newton's method ends after finitely many steps (O. Mangasarian, 2002; S. Keerthi, D. DeCoste, 2005).
+hinge loss, with m times the curvature for misclassified rows (m is the `emphasis`). It is piecewise
+quadratic, so Newton's method with a line search terminates (O. Mangasarian, 2002; S. Keerthi,
+D. DeCoste, 2005).
 
-`fit` lowers the penalty step by step. If some hyperplane separates the rows, w does so once p is
-small compared with its squared margin. If not, the losses ``ξ_i = max(0, 1 - z_i·w)`` satisfy
-``Σ ξ_i·z_i = p·w``, nearly zero: these rows contradict each other, and they are thinned out to as
-many as the rank, plus one.
+`penalised_newton` decreases the penalty. If the rows are separable, w separates them once p is
+small compared with the squared margin. If not, the losses ``ξ_i = max(0, 1 - z_i·w)`` have
+``Σ ξ_i·z_i = p·w``, nearly zero: a contradiction, which is reduced to rank + 1 rows (Carathéodory).
 
-`reweighted_newton` continues where a descent is unsure. If only a few of many rows are
-misclassified, the few rows close to the hyperplane hold them back: often too few to reach every
-column, so that their losses are not near a balance. With m = 32, then 1024, w becomes shorter, and
-more rows have a loss. At the minimum the pulls ``-φ'(z_i·w)`` cancel.
+`reweighted_newton` continues where a descent ended as unsure. If only a few of many rows are
+misclassified, few rows have a positive loss, often too few to span all columns, so that the losses
+are not near a balance. With m = 32, then 1024, w becomes shorter and more rows have a loss. At the
+minimum the dual variables ``-φ'(z_i·w)`` have ``Z'λ = 0``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from scipy import linalg, sparse
 from rosenblatt.theory.search.matrices import Floats, gram, scale_rows
 
 STEPS = 100
-# A separator must clear every row by this much; the scale is that of scores around one.
-CLEAR = 1e-3
-# The weights of misclassified rows, one after the other; the Newton steps for each.
+# A separator must give every row a score above this; typical scores are about one.
+MIN_SCORE = 1e-3
+# The weights m of misclassified rows, in turn, and the Newton steps for each.
 _EMPHASES = (32.0, 1024.0)
 _STEPS = 40
 _RIDGE = 1e-13
 
 
-def pulls(scores: Floats, emphasis: float = 1.0) -> Floats:
-    """``-φ'(s)`` of each score; without emphasis, the hinge loss itself."""
+def dual_variables(scores: Floats, emphasis: float = 1.0) -> Floats:
+    """``-φ'(s)`` for each score; without emphasis this is the hinge loss."""
     losses = np.maximum(0.0, 1.0 - scores)
     return losses if emphasis == 1.0 else losses + (emphasis - 1.0) * np.maximum(0.0, -scores)
 
@@ -49,19 +49,19 @@ def newton_step(
     emphasis: float = 1.0,
     ridge: float = 0.0,
 ) -> Floats:
-    """The step from w, with scores Zw, to the minimum of the quadratic piece that w is on.
+    """The Newton step from w, with scores Zw: to the minimum of the quadratic piece at w.
 
-    `penalty` is one number, or one per weight; `emphasis` is m. `ridge` is added to the Hessian,
-    relative to its diagonal, where the rows may not determine a step. Fewer rows than columns with
-    one common penalty lead to a system of the size of the rows.
+    `penalty` is one number, or one per weight; `emphasis` is m. `ridge`, relative to the diagonal
+    of the Hessian, is added where it may be singular. If there are fewer active rows than columns
+    and one common penalty, the system is solved in the dual, of the size of the rows.
     """
-    near = scores < 1.0
-    part, inner = Z[near], scores[near]
+    active = scores < 1.0
+    part, inner = Z[active], scores[active]
     if emphasis == 1.0 and isinstance(penalty, float) and penalty > 0 and part.shape[0] < len(w):
         K = gram(part.T)
         K[np.diag_indices_from(K)] += penalty
         return np.asarray(part.T @ _solve(K, np.ones(len(K)))) - w
-    right = part.T @ pulls(inner, emphasis) - penalty * w
+    right = part.T @ dual_variables(inner, emphasis) - penalty * w
     if emphasis != 1.0:
         part = scale_rows(part, np.sqrt(np.where(inner < 0, emphasis, 1.0)))
     H = gram(part)
@@ -78,7 +78,7 @@ def _solve(H: Floats, right: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(H, right, rcond=None)[0])
 
 
-def advance(
+def damped_newton_step(
     Z: Any,
     w: Floats,
     scores: Floats,
@@ -86,20 +86,20 @@ def advance(
     emphasis: float = 1.0,
     ridge: float = 0.0,
 ) -> tuple[Floats, Floats, float]:
-    """Take one Newton step, as far as the objective falls: the new w, its scores, and how far."""
+    """Take a Newton step with a line search: the new w, its scores, and the step length."""
     step = newton_step(Z, w, scores, penalty, emphasis, ridge)
     slopes = np.asarray(Z @ step)
 
     def derivative(t: float) -> float:
-        pulled = float(pulls(scores + t * slopes, emphasis) @ slopes)
-        return float((penalty * (w + t * step)) @ step) - pulled
+        loss_slope = float(dual_variables(scores + t * slopes, emphasis) @ slopes)
+        return float((penalty * (w + t * step)) @ step) - loss_slope
 
     length = _line_minimum(derivative)
     return w + length * step, scores + length * slopes, length
 
 
 def _line_minimum(derivative: Callable[[float], float]) -> float:
-    """Where in (0, 1] a function with a rising derivative is least, nearly."""
+    """The step length in (0, 1] that minimises a convex function, by bisection."""
     if derivative(1.0) <= 1e-12 * abs(derivative(0.0)):
         return 1.0
     low, high = 0.0, 1.0
@@ -110,11 +110,11 @@ def _line_minimum(derivative: Callable[[float], float]) -> float:
 
 
 class Descent(NamedTuple):
-    """How a descent ended.
+    """The result of a descent: w, and dual weights in `losses`.
 
-    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the weights are in balance;
-    ``"contradicted"``: they are on few rows and Z'λ is almost zero; or ``"unsure"``: they are the
-    losses at w.
+    `outcome` is ``"separated"``: ``Zw > 0``; ``"balanced"``: the weights λ are a balance;
+    ``"contradicted"``: few of them are positive and Z'λ is nearly zero; or ``"unsure"``: they are
+    the losses at w.
     """
 
     outcome: str
@@ -122,22 +122,22 @@ class Descent(NamedTuple):
     losses: Floats
 
 
-def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Descent:
-    """Separate rows of length one, or find rows among them that contradict each other.
+def penalised_newton(Z: Any, callback: Callable[[], object] = lambda: None) -> Descent:
+    """Separate rows of norm one, or find a contradiction, up to rounding.
 
-    `tick` is called before each step; it may raise to stop.
+    `callback` is called before each step and may raise to stop.
     """
     w, scores, penalty = np.zeros(Z.shape[1]), np.zeros(Z.shape[0]), 1e-4
     last = np.inf
     for _ in range(STEPS):
-        tick()
-        w, scores, _ = advance(Z, w, scores, penalty)
-        if scores.min() > CLEAR:
+        callback()
+        w, scores, _ = damped_newton_step(Z, w, scores, penalty)
+        if scores.min() > MIN_SCORE:
             return Descent("separated", w, np.zeros(len(scores)))
-        losses = pulls(scores)
+        losses = dual_variables(scores)
         total = float(losses.sum())
         if float(np.linalg.norm(Z.T @ losses)) <= 1e-8 * total:
-            found = _thin_out(Z, losses / total)
+            found = _caratheodory_reduction(Z, losses / total)
             if found is None:
                 return Descent("unsure", w, losses)
             return Descent("contradicted", w, found)
@@ -147,14 +147,14 @@ def fit(Z: Any, tick: Callable[[], object] = lambda: None) -> Descent:
                 break
             penalty, value = penalty * 1e-2, np.inf
         last = value
-    return Descent("unsure", w, pulls(scores))
+    return Descent("unsure", w, dual_variables(scores))
 
 
-def _thin_out(Z: Any, weights: Floats) -> Floats | None:
-    """Reduce a combination that almost vanishes to independent rows and one more.
+def _caratheodory_reduction(Z: Any, weights: Floats) -> Floats | None:
+    """Reduce a nearly vanishing positive combination to a basis of the rows and one more row.
 
-    Each surplus row is expanded in the basis; its weight moves to the basis until it is zero, or
-    until the weight of a basic row is: then the two change places.
+    Each surplus row is expanded in the basis, and its weight is moved to the basis until it is
+    zero, or until the weight of a basic row is zero: then this row leaves the basis for it.
     """
     rows = np.flatnonzero(weights > 1e-7 * weights.max())
     part = Z[rows].toarray() if sparse.issparse(Z) else Z[rows]
@@ -166,15 +166,15 @@ def _thin_out(Z: Any, weights: Floats) -> Floats | None:
     basis, surplus = order[:rank], order[rank:]
     tableau = linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]).T
     tableau = tableau * weight[basis] / weight[surplus][:, None]
-    basis = _exchange(basis.copy(), surplus, tableau, weight)
+    basis = _exchange_steps(basis.copy(), surplus, tableau, weight)
     found = np.zeros(len(weights))
     found[rows[basis]] = np.maximum(-tableau[-1], 0.0)
     found[rows[surplus[-1]]] = 1.0
     return found / found.sum()
 
 
-def _exchange(basis: Any, surplus: Any, tableau: Floats, weight: Floats) -> Any:
-    """Exchange steps until one surplus row and its expansion in the basis are left: its basis."""
+def _exchange_steps(basis: Any, surplus: Any, tableau: Floats, weight: Floats) -> Any:
+    """Pivot, in place, until one surplus row remains; returns its basis."""
     for k in range(len(surplus) - 1):
         j, row = surplus[k], tableau[k]
         falling = np.flatnonzero(row < -1e-11)
@@ -200,26 +200,26 @@ def reweighted_newton(
     Z: Any,
     w: Floats,
     balanced: Callable[[Floats], Floats | None],
-    tick: Callable[[], object] = lambda: None,
+    callback: Callable[[], object] = lambda: None,
 ) -> Descent:
-    """Separate rows of length one, or find pulls near which the test `balanced` finds a balance."""
+    """Separate rows of norm one, or find dual variables near which `balanced` finds a balance."""
     scores = np.asarray(Z @ w)
     for emphasis in _EMPHASES:
         for _ in range(_STEPS):
-            tick()
+            callback()
             before = _pieces(scores)
-            w, scores, length = advance(Z, w, scores, emphasis=emphasis, ridge=_RIDGE)
-            reached = pulls(scores, emphasis)
-            if scores.min() > CLEAR:
-                return Descent("separated", w, reached)
-            found = balanced(reached)
+            w, scores, length = damped_newton_step(Z, w, scores, emphasis=emphasis, ridge=_RIDGE)
+            duals = dual_variables(scores, emphasis)
+            if scores.min() > MIN_SCORE:
+                return Descent("separated", w, duals)
+            found = balanced(duals)
             if found is not None:
                 return Descent("balanced", w, found)
             if length == 1.0 and np.array_equal(_pieces(scores), before):
                 break
-    return Descent("unsure", w, reached)
+    return Descent("unsure", w, duals)
 
 
 def _pieces(scores: Floats) -> Any:
-    """The piece of φ that each score is on; a full Newton step within one piece is the last."""
+    """The quadratic piece of φ at each score; a full Newton step that stays on it is the last."""
     return (scores < 1.0).astype(np.int8) + (scores < 0.0)
