@@ -4,6 +4,7 @@
 # make test-lowest   the tests on the oldest dependencies that pyproject.toml allows
 # make test-gpu   the tests that need a CUDA device; without one they are skipped
 # make check  lint, types, import order
+# make pins   raise the pinned versions of the linters and the type checker to the newest
 # make docs   build the documentation into docs/_build/html
 # make release-check   build the archives, install the wheel into an empty environment, and use it there
 # make bench  print the speed ratios against the peers
@@ -13,7 +14,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-gpu test-random test-lowest check docs release-check bench house clean
+.PHONY: demo test test-gpu test-random test-lowest check pins docs release-check bench house clean
 
 demo: .venv/core
 	$(BIN)/rosenblatt demo
@@ -39,6 +40,11 @@ check: .venv/dev
 	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+pins: .venv/dev
+	$(PIP) --upgrade ruff mypy import-linter
+	$(BIN)/python -c "$$PINS"
+	$(MAKE) check
 
 docs: .venv/dev
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
@@ -75,6 +81,15 @@ clean:
 		-r .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
+
+define PINS
+import pathlib, re
+from importlib.metadata import version
+file = pathlib.Path("pyproject.toml")
+pinned = re.compile(r'"(ruff|mypy|import-linter)==[^"]+"')
+file.write_text(pinned.sub(lambda tool: f'"{tool[1]}=={version(tool[1])}"', file.read_text()))
+endef
+export PINS
 
 define LOWEST
 import tomllib

@@ -81,7 +81,7 @@ def write_predictions(
     model: Model,
     source: Source,
     out: str | os.PathLike[str],
-    options: OutputOptions = OutputOptions(),  # noqa: B008 - immutable
+    options: OutputOptions = OutputOptions(),
     to: str | None = None,
 ) -> int:
     """Write the rows of a source with the columns ``predicted`` and ``score``.
