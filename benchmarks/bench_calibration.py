@@ -25,8 +25,8 @@ from sklearn.svm import LinearSVC
 
 from common import data_folder, machine
 from rosenblatt import data, train
-from rosenblatt.estimators.evaluation import evaluate_labels
-from rosenblatt.estimators.measures import Reliability
+from rosenblatt.jobs.evaluate import evaluate_labels
+from rosenblatt.jobs.measures import Reliability
 
 Rows = tuple[list[str], list[str]]
 

@@ -37,7 +37,7 @@ from common import data_folder, machine
 from rosenblatt import data
 from rosenblatt.cluster import learner, tasks
 from rosenblatt.cluster.run import ShardWarning
-from rosenblatt.estimators.evaluation import evaluate
+from rosenblatt.jobs.evaluate import evaluate
 
 SHARDS = (1, 4, 16, 64)
 

@@ -30,7 +30,7 @@ from sklearn.linear_model import SGDClassifier
 
 from common import best_of, data_folder, machine
 from rosenblatt import data, train
-from rosenblatt.estimators.scoring import OutputOptions, write_predictions
+from rosenblatt.jobs.predict import OutputOptions, write_predictions
 
 
 def read(part: str) -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ from rich.table import Table
 from bench_text import prepare
 from common import data_folder, machine
 from rosenblatt import data, load, train
-from rosenblatt.estimators.evaluation import evaluate
+from rosenblatt.jobs.evaluate import evaluate
 from rosenblatt.models.compress import compress
 
 SIZES = (2e6, 1e6, 500e3, 200e3, 100e3)

@@ -40,7 +40,7 @@ EPOCHS, BITS = 5, 22
 OURS = """
 from rosenblatt import data
 import rosenblatt
-from rosenblatt.estimators.evaluation import evaluate
+from rosenblatt.jobs.evaluate import evaluate
 began = perf_counter()
 model = rosenblatt.train(train, label="label", epochs=epochs)
 inside = perf_counter() - began
@@ -60,7 +60,7 @@ with redirect_stdout(io.StringIO()) as said:
 inside = j.loads(said.getvalue())["seconds"]
 if judge:
     from rosenblatt import data, load
-    from rosenblatt.estimators.evaluation import evaluate
+    from rosenblatt.jobs.evaluate import evaluate
     model = load(out)
     source = data.open(test, features=model.features, classes=model.classes)
     accuracy = evaluate(model, source).accuracy

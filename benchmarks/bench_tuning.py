@@ -20,7 +20,7 @@ from rich.table import Table
 from bench_text import table_of
 from common import data_folder, machine
 from rosenblatt import data, train
-from rosenblatt.estimators.evaluation import evaluate
+from rosenblatt.jobs.evaluate import evaluate
 from rosenblatt.kernels.text import words
 
 FASTTEXT = """

@@ -15,8 +15,9 @@ _NAMES = {
     "estimators": (
         "ALMA", "AROW", "NAROW", "ROMMA", "SCW", "ConfidenceWeighted", "HashedNgrams",
         "KernelPerceptron", "NormalHerd", "OneByOne", "OnlineGradient", "PassiveAggressive",
-        "Perceptron", "SecondOrderPerceptron", "find_lift", "fit_many", "learn_online", "train",
+        "Perceptron", "SecondOrderPerceptron", "find_lift", "fit_many", "learn_online",
     ),
+    "jobs.train": ("train",),
     "models": ("Model",),
     "persistence": ("load", "save"),
     "theory": ("certify", "error_bracket", "max_margin", "mistake_bound", "risk_report", "verify"),

@@ -14,8 +14,8 @@ from rosenblatt import data, train
 from rosenblatt.cli import app
 from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards, predict_on_shards
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.estimators.evaluation import evaluate
-from rosenblatt.estimators.scoring import write_predictions
+from rosenblatt.jobs.evaluate import evaluate
+from rosenblatt.jobs.predict import write_predictions
 from rosenblatt.models.files import read_model
 
 from .reviews import write_reviews

@@ -19,8 +19,8 @@ from rosenblatt.cluster.engines import Task, local_engine
 from rosenblatt.cluster.run import ShardWarning
 from rosenblatt.data import open as open_data
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators._process import Stopped
-from rosenblatt.estimators.evaluation import evaluate
+from rosenblatt.jobs.evaluate import evaluate
+from rosenblatt.process import Stopped
 
 from .reviews import same_bits, write_reviews
 

@@ -11,7 +11,7 @@ import pytest
 from rosenblatt import data, train
 from rosenblatt.data.convert import convert
 from rosenblatt.errors import DataError
-from rosenblatt.estimators.scoring import write_predictions
+from rosenblatt.jobs.predict import write_predictions
 
 READ = {"a.parquet": pyarrow.parquet.read_table, "a.arrow": pyarrow.feather.read_table}
 

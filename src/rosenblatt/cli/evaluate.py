@@ -39,9 +39,9 @@ def evaluate(
     """
     o.disable_blas_threads()
     from rosenblatt.cli.results import show_evaluation, show_label_evaluation
-    from rosenblatt.estimators.evaluation import evaluate as evaluate_model
-    from rosenblatt.estimators.evaluation import evaluate_labels
     from rosenblatt.files import check_output
+    from rosenblatt.jobs.evaluate import evaluate as evaluate_model
+    from rosenblatt.jobs.evaluate import evaluate_labels
     from rosenblatt.models.files import read_model
 
     o.model_first(model, files)

@@ -83,8 +83,8 @@ def predict(
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
     o.disable_blas_threads()
-    from rosenblatt.estimators.scoring import STDOUT, OutputOptions
     from rosenblatt.files import check_output
+    from rosenblatt.jobs.predict import STDOUT, OutputOptions
     from rosenblatt.models.files import read_model
 
     if json and to not in (None, "jsonl"):
@@ -120,7 +120,7 @@ def predict(
 def _jobs(files: list[str], out: str, to: str | None) -> list[tuple[list[str], str]]:
     """Pairs of input files and output: all files to one output, or one output per file."""
     from rosenblatt.data.files import expand_paths
-    from rosenblatt.estimators.scoring import STDOUT, output_beside
+    from rosenblatt.jobs.predict import STDOUT, output_beside
 
     paths = expand_paths(files)
     if out == STDOUT or not (out.endswith(os.sep) or Path(out).is_dir()):
@@ -143,7 +143,7 @@ def _predict_all(
     """Predict the files of each job, in parallel; yields a line to print per job, in order."""
     from rosenblatt import data
     from rosenblatt.data.parallel import in_order
-    from rosenblatt.estimators.scoring import STDOUT, write_nothing, write_predictions
+    from rosenblatt.jobs.predict import STDOUT, write_nothing, write_predictions
 
     def run(job: tuple[list[str], str]) -> str:
         inputs, target = job

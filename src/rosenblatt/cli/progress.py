@@ -26,8 +26,8 @@ from rosenblatt.kernels import jit
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
-    from rosenblatt.estimators.file_run import FileRun
-    from rosenblatt.estimators.tuning import Trial
+    from rosenblatt.jobs.run import FileRun
+    from rosenblatt.jobs.tune import Trial
     from rosenblatt.models.model import Model
 
 # By how a line begins; on terminals only.
@@ -189,7 +189,7 @@ class ProgressPrinter:
 def _trial_line(trial: Trial) -> str:
     """A trial in at most 80 characters.
 
-    >>> from rosenblatt.estimators.tuning import Choice, Trial
+    >>> from rosenblatt.jobs.tune import Choice, Trial
     >>> from rosenblatt.kernels.text import Ngrams
     >>> _trial_line(Trial(Choice(Ngrams()), 2500, 0.0925, 4, 0.3))
     '    9.25 %      2,500  words 1-2 2^22, threshold 2, padding 0.1'

@@ -16,7 +16,7 @@ from rosenblatt.errors import listed
 if TYPE_CHECKING:
     from rosenblatt.data import Source
     from rosenblatt.data.report import ColumnReport
-    from rosenblatt.estimators.evaluation import Evaluation, LabelEvaluation
+    from rosenblatt.jobs.evaluate import Evaluation, LabelEvaluation
     from rosenblatt.kernels.text import Ngrams
     from rosenblatt.models.model import Model
 

@@ -151,9 +151,9 @@ def train(
     """
     o.disable_blas_threads()
     from rosenblatt.cli.progress import ProgressPrinter
-    from rosenblatt.estimators._process import Stopped
-    from rosenblatt.estimators.file_options import Reading
-    from rosenblatt.estimators.files import train as run
+    from rosenblatt.jobs.options import Reading
+    from rosenblatt.jobs.train import train as run
+    from rosenblatt.process import Stopped
 
     model_file = out or Path(o.stem(files[0]) + ".model")
     display = ProgressPrinter(quiet=quiet, json=json)

@@ -17,7 +17,7 @@ from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.data.source import MOST_CLASSES, TOO_MANY
 from rosenblatt.errors import DataError, listed
-from rosenblatt.estimators.file_rows import rarity_of_model
+from rosenblatt.jobs.rows import rarity_of_model
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.rates import SAMPLE, Rarity, packed_frequencies, rarity_by

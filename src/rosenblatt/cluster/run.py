@@ -17,9 +17,9 @@ from rosenblatt.cluster.manifest import Manifest
 from rosenblatt.cluster.shards import Reading
 from rosenblatt.cluster.tasks import Leaf
 from rosenblatt.data import Features
-from rosenblatt.estimators.file_rows import is_held_out
-from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.held_out import HeldOut
+from rosenblatt.jobs.held_out import HeldOut
+from rosenblatt.jobs.rows import is_held_out
+from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.linear import ONE_RATE
 from rosenblatt.learners.problems import n_problems

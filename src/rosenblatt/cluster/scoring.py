@@ -22,9 +22,9 @@ from rosenblatt.cluster.shards import Reading, file_line_numbers
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
-from rosenblatt.estimators.evaluation import Evaluation, evaluate
-from rosenblatt.estimators.scoring import STDOUT, OutputOptions, write_predictions
 from rosenblatt.files import atomic_write
+from rosenblatt.jobs.evaluate import Evaluation, evaluate
+from rosenblatt.jobs.predict import STDOUT, OutputOptions, write_predictions
 from rosenblatt.models.files import model_from
 from rosenblatt.models.model import Model
 from rosenblatt.training.mixing import tree_sum
@@ -101,7 +101,7 @@ def predict_on_shards(
     out : str
         A file, or a folder if it ends in a slash or is one.
     wanted, to
-        As for :func:`rosenblatt.estimators.scoring.write_predictions`.
+        As for :func:`rosenblatt.jobs.predict.write_predictions`.
 
     Returns
     -------

@@ -12,7 +12,7 @@ import numpy as np
 from rosenblatt.cluster.engines import Broadcast
 from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.shards import Reading, ShardRows, hashed_rows
-from rosenblatt.estimators.file_rows import is_held_out
+from rosenblatt.jobs.rows import is_held_out
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear

@@ -20,12 +20,12 @@ from rosenblatt.data.open import names_in_options
 from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators._process import interrupts
-from rosenblatt.estimators.checkpoint import Checkpoint
-from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
 from rosenblatt.files import remove_leftovers, temporary_folder
+from rosenblatt.jobs.checkpoint import Checkpoint
+from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
 from rosenblatt.models.model import Model
+from rosenblatt.process import interrupts
 from rosenblatt.training import run as run_epochs
 
 _MULTILABEL = "workers learn one label per row, and here a row may have several; leave workers out"

@@ -1,4 +1,4 @@
-"""The scikit-learn estimators, and training from files; imported lazily."""
+"""The scikit-learn estimators; imported lazily."""
 
 from rosenblatt._lazy import lazily
 
@@ -7,7 +7,6 @@ _NAMES = {
         "ALMA", "AROW", "NAROW", "ROMMA", "SCW", "ConfidenceWeighted", "NormalHerd",
         "OnlineGradient", "PassiveAggressive", "SecondOrderPerceptron",
     ),
-    "files": ("train",),
     "hashed_ngrams": ("HashedNgrams",),
     "kernel_perceptron": ("KernelPerceptron",),
     "lift": ("Attempt", "Lift", "find_lift"),

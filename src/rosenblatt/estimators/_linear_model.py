@@ -15,7 +15,6 @@ from rosenblatt import rules
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import checked_data
-from rosenblatt.estimators._process import threads_of
 from rosenblatt.estimators._units import MeanSquare, multiclass_of, padding_of, threshold_of
 from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners.examples import Examples
@@ -23,6 +22,7 @@ from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.weights import State, Weights
+from rosenblatt.process import threads_of
 from rosenblatt.training import Plan
 
 

@@ -18,7 +18,6 @@ from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._input import FLOATS, checked_data, refuse_bad_numbers
 from rosenblatt.estimators._linear_model import LinearModel
-from rosenblatt.estimators._process import threads_of, uninterrupted
 from rosenblatt.estimators._targets import (
     Targets,
     arrivals,
@@ -32,6 +31,7 @@ from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
+from rosenblatt.process import threads_of, uninterrupted
 from rosenblatt.training import Drawn, Plan, Progress
 
 _CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches

@@ -16,10 +16,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.cells import string_buffers
-from rosenblatt.estimators._process import threads_of
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import Ngrams, Rows, hash_ngrams
 from rosenblatt.kernels.weighting import WEIGHTINGS
+from rosenblatt.process import threads_of
 
 _BYTES_PER_THREAD = 1 << 18  # with fewer, a second thread costs more than it gains
 

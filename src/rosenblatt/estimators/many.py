@@ -21,10 +21,10 @@ from rosenblatt.cycles import CycleFinder
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._linear_training import Run
-from rosenblatt.estimators._process import threads_of
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.protocol import UNLIMITED, Array
+from rosenblatt.process import threads_of
 from rosenblatt.training import Drawn
 
 _CACHED_ORDERS = 64

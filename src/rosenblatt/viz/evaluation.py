@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.estimators.evaluation import Evaluation
-from rosenblatt.estimators.measures import area, curves
+from rosenblatt.jobs.evaluate import Evaluation
+from rosenblatt.jobs.measures import area, curves
 from rosenblatt.viz.style import LINES, PALETTE, POSITIVE, SOFT
 
 _FAINT = "#C8C8C8"  # for classes without a colour of their own

@@ -14,10 +14,10 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+import rosenblatt.jobs.evaluate as evaluation
 from rosenblatt import data, train
-from rosenblatt.estimators import evaluation
-from rosenblatt.estimators.evaluation import Evaluation, evaluate
-from rosenblatt.estimators.measures import area
+from rosenblatt.jobs.evaluate import Evaluation, evaluate
+from rosenblatt.jobs.measures import area
 from rosenblatt.viz.evaluation import class_curves, draw_evaluation
 
 

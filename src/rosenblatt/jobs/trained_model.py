@@ -14,15 +14,15 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators._process import Stopped
 from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models.model import Model
+from rosenblatt.process import Stopped
 
 if TYPE_CHECKING:
-    from rosenblatt.estimators.checkpoint import Checkpoint
-    from rosenblatt.estimators.file_run import FileRun
+    from rosenblatt.jobs.checkpoint import Checkpoint
+    from rosenblatt.jobs.run import FileRun
 
 _WORDS = 25  # strongest features per class that a model names
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import rosenblatt.jobs.tune as tuning
 from rosenblatt import load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.estimators import tuning
-from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
+from rosenblatt.jobs.tune import Choice, Trial, parse_seconds
 from rosenblatt.kernels.text import Ngrams
 
 

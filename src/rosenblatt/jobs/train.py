@@ -10,22 +10,22 @@ from typing import Any
 
 from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators._process import interrupts, threads_of
-from rosenblatt.estimators.checkpoint import Checkpoint
-from rosenblatt.estimators.file_options import (
+from rosenblatt.files import remove_leftovers
+from rosenblatt.jobs.checkpoint import Checkpoint
+from rosenblatt.jobs.options import (
     Reading,
     check_settings,
     check_several_labels,
     check_tuning,
     checked_class_weights,
 )
-from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import check_model_path, finished, stopped
-from rosenblatt.estimators.tuning import Choice, Trial, parse_seconds
-from rosenblatt.estimators.tuning import tune as choose
-from rosenblatt.files import remove_leftovers
+from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
+from rosenblatt.jobs.tune import Choice, Trial, parse_seconds
+from rosenblatt.jobs.tune import tune as choose
 from rosenblatt.models.files import read_model
 from rosenblatt.models.model import Model
+from rosenblatt.process import interrupts, threads_of
 from rosenblatt.training import run as run_epochs
 
 
@@ -168,7 +168,7 @@ def train(
     report : callable, optional
         Called with the :class:`FileRun` after every step.
     report_trial : callable, optional
-        Called with every :class:`rosenblatt.estimators.tuning.Trial` of `tune`.
+        Called with every :class:`rosenblatt.jobs.tune.Trial` of `tune`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data import Source
-from rosenblatt.estimators.measures import Reliability, mean_area
+from rosenblatt.jobs.measures import Reliability, mean_area
 from rosenblatt.models.model import Model, labelled
 
 RANKS = (1, 3, 5)

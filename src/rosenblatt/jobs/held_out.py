@@ -10,11 +10,11 @@ import numpy as np
 
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError, listed, shown
-from rosenblatt.estimators.measures import curves
+from rosenblatt.jobs.measures import curves
 from rosenblatt.models.calibration import Calibration
 
 if TYPE_CHECKING:
-    from rosenblatt.estimators.file_run import FileRun
+    from rosenblatt.jobs.run import FileRun
 
 _MOST_SCORES = 1 << 20  # to fit to
 METRICS = ("precision", "recall", "f1")

@@ -21,7 +21,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from rosenblatt.cli import main
-import rosenblatt.estimators.files as files
+import rosenblatt.jobs.train as files
 
 train = files.train
 

@@ -23,10 +23,10 @@ from rosenblatt.data import Features
 from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.estimators.file_rows import known_classes
-from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.held_out import HeldOut
 from rosenblatt.files import acquire_lock, remove_leftovers
+from rosenblatt.jobs.held_out import HeldOut
+from rosenblatt.jobs.rows import known_classes
+from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rosenblatt.data import Batch, Source
 from rosenblatt.errors import DataError, OptionError
-from rosenblatt.estimators.file_run import FileRun, Settings
+from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.kernels import jit
 from rosenblatt.kernels.text import Ngrams, Rows
 from rosenblatt.training import run as run_epochs

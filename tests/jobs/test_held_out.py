@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rosenblatt import load, train
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators.held_out import Target, best_threshold
+from rosenblatt.jobs.held_out import Target, best_threshold
 
 
 def frame(n=1500, share=0.5, seed=0, names=("neg", "pos")):

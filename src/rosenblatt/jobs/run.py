@@ -13,9 +13,9 @@ import numpy as np
 from rosenblatt.data import Source
 from rosenblatt.data.features import Features
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_rows import FileRows, known_classes, rarity_of_model
-from rosenblatt.estimators.held_out import HeldOut
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.jobs.held_out import HeldOut
+from rosenblatt.jobs.rows import FileRows, known_classes, rarity_of_model
+from rosenblatt.jobs.trained_model import trained_model
 from rosenblatt.learners.linear import ONE_RATE, Linear
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State

@@ -13,8 +13,8 @@ from rosenblatt.data.files import STDIN
 from rosenblatt.data.labels import joined_label
 from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.errors import OptionError
-from rosenblatt.estimators.file_run import Settings
-from rosenblatt.estimators.held_out import Target
+from rosenblatt.jobs.held_out import Target
+from rosenblatt.jobs.run import Settings
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models.calibration import METHODS
 from rosenblatt.models.model import Model

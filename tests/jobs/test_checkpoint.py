@@ -18,9 +18,9 @@ from rosenblatt import data, load, train, training
 from rosenblatt.data import write_cache
 from rosenblatt.data.files import fingerprint
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.estimators.checkpoint import Checkpoint
-from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.jobs.checkpoint import Checkpoint
+from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.trained_model import trained_model
 
 BLOCK = 1 << 13
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from rosenblatt import KernelPerceptron, Perceptron, data, load, train
 from rosenblatt.cli import app
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.estimators.evaluation import evaluate_labels
+from rosenblatt.jobs.evaluate import evaluate_labels
 
 LABELS = ["big", "blue", "green", "red"]
 

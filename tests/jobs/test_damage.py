@@ -11,9 +11,9 @@ import pytest
 from rosenblatt import data, tensorfile, train, training
 from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.estimators.checkpoint import Checkpoint
-from rosenblatt.estimators.file_run import FileRun, Settings
-from rosenblatt.estimators.trained_model import trained_model
+from rosenblatt.jobs.checkpoint import Checkpoint
+from rosenblatt.jobs.run import FileRun, Settings
+from rosenblatt.jobs.trained_model import trained_model
 
 SETTINGS = Settings(max_epochs=3, memory=1 << 12)
 

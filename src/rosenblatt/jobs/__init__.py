@@ -1,0 +1,1 @@
+"""What the commands do, in Python: train, tune, predict and evaluate on files of any size."""
