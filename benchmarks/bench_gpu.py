@@ -24,7 +24,7 @@ import numpy as np
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron, Perceptron, fit_many
-from rosenblatt.files import atomic_write
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
 from rosenblatt.gpu.problem_table import ModelSettings

@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 
 from common import machine, mnist
 from rosenblatt import KernelPerceptron
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.estimators._kernel_functions import kernel_of
-from rosenblatt.files import atomic_write
 from rosenblatt.learners.votes import scores_by
 
 RESULTS = Path(__file__).parent / "results" / "mnist_1999.json"

@@ -26,10 +26,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rosenblatt import KernelPerceptron, Perceptron, data, load, save, tensorfile, train
+from rosenblatt import KernelPerceptron, Perceptron, data, load, save, train
 from rosenblatt.data import write_cache
 from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.models import tensorfile
 
 FORMATS = ("tsv", "tsv.gz", "csv", "jsonl", "jsonl.gz", "svm", "txt", "parquet", "arrow", "cache")
 PROGRAM = """

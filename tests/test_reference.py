@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt import examples, reference
+from rosenblatt import reference, teaching_sets
 
-MOVIES = examples.load("movies")
-UNIGRAMS, BIGRAMS = examples.load("not-good"), examples.load("not-good-bigrams")
+MOVIES = teaching_sets.load("movies")
+UNIGRAMS, BIGRAMS = teaching_sets.load("not-good"), teaching_sets.load("not-good-bigrams")
 
 
 def test_movie_reviews_take_the_steps_of_the_notes():
@@ -37,7 +37,7 @@ def test_not_good_is_never_learned_from_single_words_and_always_from_pairs(mista
 
 def test_iris_is_separated_after_four_mistakes():
     """THEORY.md: petal length and width, padded with 1, file order."""
-    iris = examples.load("iris")
+    iris = teaching_sets.load("iris")
     steps = list(reference.online(iris.X, iris.y))
     assert sum(s.mistake for s in steps) == 4
     assert steps[-1].epoch == 3

@@ -18,13 +18,12 @@ _NAMES = {
         "Perceptron", "SecondOrderPerceptron", "find_lift", "fit_many", "learn_online",
     ),
     "jobs.train": ("train",),
-    "models": ("Model",),
-    "persistence": ("load", "save"),
+    "models": ("Model", "load", "save"),
     "theory": ("certify", "error_bracket", "max_margin", "mistake_bound", "risk_report", "verify"),
     "tracing": ("trace",),
 }  # fmt: skip
 _MODULES = (
-    "cluster", "data", "examples", "lab", "reference", "theory", "tracing", "viz",
+    "cluster", "data", "lab", "reference", "teaching_sets", "theory", "tracing", "viz",
 )  # fmt: skip
 _HOME: dict[str, str | None] = {
     name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names

@@ -1,4 +1,4 @@
-"""The errors of the package: what was expected, what was found, and where."""
+"""The errors of the package, and how messages spell counts, values and names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 _LONGEST = 500
+
+
+def noun(count: int, one: str, many: str | None = None) -> str:
+    """Singular or plural of a noun, by its count.
+
+    >>> noun(1, "class", "classes"), noun(2, "row")
+    ('class', 'rows')
+    """
+    return one if count == 1 else many or f"{one}s"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "epoch"), counted(25_000, "bad row"), counted(0, "class", "classes")
+    ('1 epoch', '25,000 bad rows', '0 classes')
+    """
+    return f"{count:,} {noun(count, one, many)}"
 
 
 def shown(value: Any, most: int = 60) -> str:

@@ -16,7 +16,7 @@ from rosenblatt.cluster.scoring import Scoring, evaluate_on_shards, predict_on_s
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.jobs.evaluate import evaluate
 from rosenblatt.jobs.predict import write_predictions
-from rosenblatt.models.files import read_model
+from rosenblatt.models.model_file import read_model
 
 from .reviews import write_reviews
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import PolynomialFeatures
 
-from rosenblatt import Perceptron, certify, examples, find_lift, verify
+from rosenblatt import Perceptron, certify, find_lift, teaching_sets, verify
 
 
 def xor():
-    example = examples.load("xor")
+    example = teaching_sets.load("xor")
     return np.array(example.X), np.array(example.y)
 
 
@@ -31,18 +31,18 @@ def test_xor_needs_pairwise_products():
 
 
 def test_not_good_and_not_bad_need_pairs_of_words():
-    notes = examples.load("not-good")
+    notes = teaching_sets.load("not-good")
     lift = find_lift(list(notes.row_names), notes.y)
     assert lift.found.name == "words and pairs"
     assert lift.found.size == 5
     assert [a.size for a in lift.attempts] == [3, 5]
-    by_hand = certify(examples.load("not-good-bigrams").X, notes.y)
+    by_hand = certify(teaching_sets.load("not-good-bigrams").X, notes.y)
     assert lift.found.mistake_bound == by_hand.mistake_bound
     assert lift.found.margin == pytest.approx(by_hand.augmented.lower, rel=1e-9)
 
 
 def test_separable_data_need_no_map():
-    iris = examples.load("iris")
+    iris = teaching_sets.load("iris")
     lift = find_lift(np.array(iris.X), np.array(iris.y))
     assert (lift.found.name, lift.found.size) == ("identity", 2)
     assert lift.found.mistake_bound == 410

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from rosenblatt import Perceptron, examples, theory
+from rosenblatt import Perceptron, teaching_sets, theory
 from rosenblatt.estimators import _process
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
@@ -25,7 +25,7 @@ SETOSA_VERSICOLOR = IRIS[0][:100, 2:], IRIS[1][:100]
 
 def test_movie_reviews_of_the_notes():
     """Sentiment notes, example 1."""
-    movies = examples.load("movies")
+    movies = teaching_sets.load("movies")
     weights = []
     for updates in range(1, 5):
         model = Perceptron.textbook(
@@ -42,7 +42,7 @@ def test_movie_reviews_of_the_notes():
 
 def test_not_good_needs_pairs_of_words():
     """Sentiment notes, example 2."""
-    single, pairs = examples.load("not-good"), examples.load("not-good-bigrams")
+    single, pairs = teaching_sets.load("not-good"), teaching_sets.load("not-good-bigrams")
     assert (
         Perceptron.textbook(shuffle=False, tol=None).fit(single.X, single.y).stop_reason_ == "cycle"
     )
@@ -141,7 +141,7 @@ class TestStopping:
             assert model.score(X, y) == 1.0
 
     def test_the_sign_rule_is_content_with_scores_of_zero_in_any_order(self):
-        movies = examples.load("movies")
+        movies = teaching_sets.load("movies")
         model = Perceptron.textbook(
             mistake="sign", fit_intercept=False, shuffle="random", tol=None, random_state=1
         )

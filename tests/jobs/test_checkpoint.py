@@ -261,7 +261,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(reviews, tmp_path, monkeyp
     def is_full(file):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rosenblatt.files.os.fsync", is_full)
+    monkeypatch.setattr("rosenblatt.atomic_files.os.fsync", is_full)
     monkeypatch.setattr(run.rows.store, "flush", lambda sync: None)
     with pytest.raises(OSError, match="No space"):
         checkpoint.save(run)

@@ -8,12 +8,13 @@ import threading
 import numpy as np
 import pytest
 
-from rosenblatt import data, tensorfile, train, training
+from rosenblatt import data, train, training
 from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.jobs.trained_model import trained_model
+from rosenblatt.models import tensorfile
 
 SETTINGS = Settings(max_epochs=3, memory=1 << 12)
 

@@ -48,7 +48,7 @@ def test_a_folder_that_cannot_be_written_is_detected_before_training(rows, tmp_p
     def is_read_only(**options):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("rosenblatt.files.tempfile.TemporaryFile", is_read_only)
+    monkeypatch.setattr("rosenblatt.atomic_files.tempfile.TemporaryFile", is_read_only)
     with pytest.raises(OptionError, match="Read-only file system"):
         train(rows, label=1, out=tmp_path / "m", report=never)
 
@@ -66,7 +66,7 @@ def test_a_model_that_finds_the_disk_full_is_saved_elsewhere_and_says_where(
             raise OSError(28, "No space left on device")
         write(descriptor)
 
-    monkeypatch.setattr("rosenblatt.files.os.fsync", is_full)
+    monkeypatch.setattr("rosenblatt.atomic_files.os.fsync", is_full)
     out = tmp_path / "m.model"
     with pytest.raises(OSError, match=r"No space left on device.*m\.model") as failure:
         train(rows, label=1, out=out)

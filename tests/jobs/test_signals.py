@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rosenblatt import load
-from rosenblatt.files import atomic_write, remove_leftovers, temporary_folder
+from rosenblatt.atomic_files import atomic_write, remove_leftovers, temporary_folder
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rosenblatt import ModelFormatError, load, tensorfile, train
-from rosenblatt.models import files
+from rosenblatt import ModelFormatError, load, train
+from rosenblatt.models import model_file, tensorfile
 from rosenblatt.models.packed import (
     pack,
     pack_columns,
@@ -88,7 +88,7 @@ def test_rounding_is_near_and_rounding_again_changes_nothing(weights, precision)
 @pytest.fixture(scope="module")
 def content():
     table = {"label": list("abc") * 40, "text": [f"w{i % 3} x{i} y{i}" for i in range(120)]}
-    return files._content(train(table, text="text", epochs=2))
+    return model_file._content(train(table, text="text", epochs=2))
 
 
 BAD = {
@@ -123,7 +123,7 @@ def test_a_packed_array_that_cannot_be_is_refused(content, fault, tmp_path):
 )
 def test_a_small_model_that_lies_is_refused(changed, message, tmp_path):
     table = {"label": ["a", "b"] * 9, "x": [1.0, 2.0] * 9}
-    _, about = files._content(train(table, epochs=1))
+    _, about = model_file._content(train(table, epochs=1))
     about = about | {"precision": "int8"}
     sound = {
         "columns.gaps": np.array([3, 5], np.uint8),
@@ -145,7 +145,7 @@ def test_a_small_model_that_lies_is_refused(changed, message, tmp_path):
 
 
 def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
-    _, about = files._content(train({"label": ["a", "b"] * 9, "x": [1.0, 2.0] * 9}, epochs=1))
+    _, about = model_file._content(train({"label": ["a", "b"] * 9, "x": [1.0, 2.0] * 9}, epochs=1))
     about = about | {"classes": [str(i) for i in range(100_000)]}
     n = 100_000
     arrays = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import Perceptron, examples, trace
+from rosenblatt import Perceptron, teaching_sets, trace
 from rosenblatt.tracing import trace_classes
 
 points = st.lists(
@@ -31,7 +31,7 @@ def test_the_prediction_has_the_most_votes_and_each_classifier_gives_one(X):
 
 @pytest.mark.parametrize(("scheme", "multiclass"), [("one-vs-one", "ovo"), ("one-vs-all", "ovr")])
 def test_rows_are_decided_as_the_estimator_decides_them(scheme, multiclass):
-    corners = examples.load("triangle")
+    corners = teaching_sets.load("triangle")
     run = trace_classes(corners.X, corners.y, scheme=scheme)
     model = Perceptron.textbook(multiclass=multiclass, shuffle=False, tol=None)
     model.fit(corners.X, corners.y)
@@ -45,7 +45,7 @@ def test_rows_are_decided_as_the_estimator_decides_them(scheme, multiclass):
 
 
 def test_a_pair_is_traced_on_its_own_rows_and_votes_add_up():
-    corners = examples.load("triangle")
+    corners = teaching_sets.load("triangle")
     run = trace_classes(
         corners.X, corners.y, class_names=corners.class_names, row_names=corners.row_names
     )
@@ -62,7 +62,7 @@ def test_a_pair_is_traced_on_its_own_rows_and_votes_add_up():
 
 
 def test_one_vs_all_has_one_classifier_per_class_and_the_largest_score_wins():
-    corners = examples.load("triangle")
+    corners = teaching_sets.load("triangle")
     run = trace_classes(corners.X, corners.y, scheme="one-vs-all")
     assert list(run.traces) == ["0 vs all", "1 vs all", "2 vs all"]
     decided = run.decide((4, 0))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import examples, reference, trace
+from rosenblatt import reference, teaching_sets, trace
 
 rows = st.lists(
     st.tuples(*[st.integers(-3, 3)] * 2, st.sampled_from([-1, 1])), min_size=2, max_size=8
@@ -45,7 +45,7 @@ def test_averages_of_whole_numbers_are_exact_and_fractions_stay_fractions():
 
 
 def test_the_printed_trace_shows_both_in_either_style():
-    xor = examples.load("xor")
+    xor = teaching_sets.load("xor")
     run = trace(xor.X, xor.y, row_names=xor.row_names)
     table = run.to_text("table", show=["average", "pocket"])
     assert "average w  average b  E  pocket w  pocket b" in table

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rosenblatt import examples, reference, trace
+from rosenblatt import reference, teaching_sets, trace
 from rosenblatt.tracing.run import rule_of
 
 NOTES = [
@@ -23,7 +23,7 @@ NOTES = [
 
 
 def trace_of(name, **options):
-    example = examples.load(name)
+    example = teaching_sets.load(name)
     return trace(
         example.X,
         example.y,
@@ -180,7 +180,7 @@ def test_a_notebook_shows_short_runs_step_by_step_and_folds_long_ones():
     short = trace([[2, 1], [-1, 1]], [1, -1])._repr_html_()
     assert short.count('class="step') == 4
     assert "<details>" not in short
-    iris = examples.load("iris")
+    iris = teaching_sets.load("iris")
     long = trace(iris.X, iris.y)._repr_html_()
     assert 'class="step' not in long
     assert "<summary>85 more rows</summary>" in long  # of the 100 flowers

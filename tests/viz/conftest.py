@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rosenblatt import examples, trace
+from rosenblatt import teaching_sets, trace
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def run():
 @pytest.fixture
 def xor():
     """A run that ends in a contradiction."""
-    example = examples.load("xor")
+    example = teaching_sets.load("xor")
     return trace(example.X, example.y, feature_names=example.feature_names)
 
 

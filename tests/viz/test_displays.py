@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from rosenblatt import Perceptron, examples, reference, trace
+from rosenblatt import Perceptron, reference, teaching_sets, trace
 from rosenblatt.theory import certify, run_certificate, vc_bound
 from rosenblatt.training import Epoch
 from rosenblatt.viz import (
@@ -260,7 +260,7 @@ def test_top_words_of_many_classes_need_a_label():
 
 
 def test_the_words_of_the_movie_reviews_come_from_their_trace():
-    movies = examples.load("movies")
+    movies = teaching_sets.load("movies")
     run = trace(
         movies.X, movies.y, feature_names=movies.feature_names, mistake="sign", fit_intercept=False
     )

@@ -8,11 +8,11 @@ of one class is the same point as a convex combination of rows of the other.
 
 from sklearn.datasets import load_iris
 
-from rosenblatt import examples, trace
+from rosenblatt import teaching_sets, trace
 from rosenblatt.theory import certify
 from rosenblatt.viz import ContradictionDisplay
 
-xor = examples.load("xor")
+xor = teaching_sets.load("xor")
 run = trace(xor.X, xor.y, feature_names=xor.feature_names)
 ContradictionDisplay.from_trace(run)
 

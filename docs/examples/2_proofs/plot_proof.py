@@ -9,10 +9,10 @@ makes 4.
 
 import matplotlib.pyplot as plt
 
-from rosenblatt import examples, trace
+from rosenblatt import teaching_sets, trace
 from rosenblatt.viz import BoundsDisplay, PotentialDisplay, ProofDisplay
 
-iris = examples.load("iris")
+iris = teaching_sets.load("iris")
 flowers = trace(iris.X, iris.y, feature_names=iris.feature_names)
 ProofDisplay.from_trace(flowers)
 

@@ -12,12 +12,12 @@ from sklearn.datasets import make_moons
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from rosenblatt import Perceptron, examples
+from rosenblatt import Perceptron, teaching_sets
 from rosenblatt.viz import BoundaryDisplay
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 
-xor = examples.load("xor")
+xor = teaching_sets.load("xor")
 products = PolynomialFeatures(interaction_only=True, include_bias=False)
 model = make_pipeline(products, Perceptron.textbook(shuffle=False)).fit(xor.X, xor.y)
 BoundaryDisplay.from_estimator(model, np.array(xor.X), xor.y, ax=left)

@@ -10,11 +10,11 @@ below. In the original plane, it is a curve.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rosenblatt import examples, find_lift
+from rosenblatt import find_lift, teaching_sets
 from rosenblatt.viz import BoundaryDisplay
 from rosenblatt.viz.style import PALETTE
 
-xor = examples.load("xor")
+xor = teaching_sets.load("xor")
 X, y = np.array(xor.X, dtype=float), np.array(xor.y)
 lift = find_lift(X, y, folds=0)
 print(lift)

@@ -37,9 +37,9 @@ def certify(
 
       rosenblatt certify digits.npz --label y --strategy ovo
     """
+    from rosenblatt.atomic_files import check_output
     from rosenblatt.data import read_arrays
     from rosenblatt.data.files import expand_paths
-    from rosenblatt.files import check_output
     from rosenblatt.theory import CertificateSource
     from rosenblatt.theory import certify as decide
 

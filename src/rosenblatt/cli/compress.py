@@ -10,7 +10,7 @@ import typer
 
 from rosenblatt.cli import options as o
 from rosenblatt.cli.lines import percent, readable_size
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 
 if TYPE_CHECKING:
     from rosenblatt.models.compress import Compressed
@@ -47,10 +47,10 @@ def compress(
 
       rosenblatt compress reviews.model -o small.model --loss 0.1% --valid valid.csv
     """
-    from rosenblatt.files import check_output
+    from rosenblatt.atomic_files import check_output
     from rosenblatt.models.compress import compress as run
     from rosenblatt.models.compress import parse_share, parse_size
-    from rosenblatt.models.files import read_model
+    from rosenblatt.models.model_file import read_model
 
     most = None if size is None else parse_size(size)
     may_lose = None if loss is None else parse_share(loss)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 
 
 def convert(

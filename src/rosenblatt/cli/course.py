@@ -26,8 +26,8 @@ def course(
 
       rosenblatt course --no-show
     """
+    from rosenblatt.atomic_files import user_cache
     from rosenblatt.course import build, built
-    from rosenblatt.files import user_cache
 
     cache = user_cache()
     if cache is None:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 
 ORDERS = 10
 
@@ -81,9 +81,9 @@ def contradiction(console: Console) -> None:
 
 def _traced(name: str) -> tuple[Any, Any]:
     """An example, and its trace with the mistake rule of its source."""
-    from rosenblatt import examples, trace
+    from rosenblatt import teaching_sets, trace
 
-    example = examples.load(name)
+    example = teaching_sets.load(name)
     options = {"mistake": example.mistake, "fit_intercept": example.fit_intercept}
     return example, trace(example.X, example.y, **options)
 

@@ -38,11 +38,11 @@ def evaluate(
       rosenblatt evaluate reviews.model test.csv --json --plot curves.png
     """
     o.disable_blas_threads()
+    from rosenblatt.atomic_files import check_output
     from rosenblatt.cli.results import show_evaluation, show_label_evaluation
-    from rosenblatt.files import check_output
     from rosenblatt.jobs.evaluate import evaluate as evaluate_model
     from rosenblatt.jobs.evaluate import evaluate_labels
-    from rosenblatt.models.files import read_model
+    from rosenblatt.models.model_file import read_model
 
     o.model_first(model, files)
     if plot is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 
 if TYPE_CHECKING:
     from rosenblatt.models.explanation import Explanation
@@ -46,7 +46,7 @@ def explain(
 
       rosenblatt explain news.model "the orbit of the moon" --label sci.space
     """
-    from rosenblatt.models.files import read_model
+    from rosenblatt.models.model_file import read_model
 
     loaded = read_model(model)
     found = loaded.explain(_row(loaded, row))

@@ -29,8 +29,8 @@ def export(
 
       rosenblatt export reviews.model --out small.model
     """
-    from rosenblatt.files import check_output
-    from rosenblatt.models.files import read_model
+    from rosenblatt.atomic_files import check_output
+    from rosenblatt.models.model_file import read_model
 
     if out.suffix not in (".onnx", ".model"):
         raise OptionError(f"{out}: a model is exported to a .onnx or a .model file")

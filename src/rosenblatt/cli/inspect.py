@@ -23,6 +23,6 @@ def inspect(
       rosenblatt inspect reviews.model --top 25 --json
     """
     from rosenblatt.cli.results import show_model
-    from rosenblatt.models.files import read_model
+    from rosenblatt.models.model_file import read_model
 
     show_model(read_model(model), model, top, json)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rosenblatt.counts import counted, noun
+from rosenblatt.errors import counted, noun
 
 if TYPE_CHECKING:
     from rosenblatt.models.model import Model

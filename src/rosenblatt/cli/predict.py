@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import options as o
-from rosenblatt.counts import counted
-from rosenblatt.errors import NoRowsError, OptionError
+from rosenblatt.errors import NoRowsError, OptionError, counted
 
 
 def predict(
@@ -83,9 +82,9 @@ def predict(
       tail -f log.txt | rosenblatt predict alarm.model - --json --top 3
     """
     o.disable_blas_threads()
-    from rosenblatt.files import check_output
+    from rosenblatt.atomic_files import check_output
     from rosenblatt.jobs.predict import STDOUT, OutputOptions
-    from rosenblatt.models.files import read_model
+    from rosenblatt.models.model_file import read_model
 
     if json and to not in (None, "jsonl"):
         raise OptionError("--json and --to exclude each other")

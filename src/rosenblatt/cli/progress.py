@@ -19,8 +19,8 @@ import typer
 
 from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, readable_size
 from rosenblatt.cli.results import column_lines
-from rosenblatt.counts import counted
 from rosenblatt.data.report import describe
+from rosenblatt.errors import counted
 from rosenblatt.kernels import jit
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rosenblatt.cli.lines import WIDTH, epoch_line, extent, percent, say
-from rosenblatt.counts import counted
-from rosenblatt.errors import listed
+from rosenblatt.errors import counted, listed
 
 if TYPE_CHECKING:
     from rosenblatt.data import Source

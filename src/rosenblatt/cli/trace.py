@@ -85,7 +85,7 @@ def trace(
       rosenblatt trace --example movies --format latex --out movies.tex
     """
     from rosenblatt import tracing
-    from rosenblatt.files import check_output
+    from rosenblatt.atomic_files import check_output
 
     if (file is None) == (example is None):
         raise typer.BadParameter("give either a FILE or --example NAME")
@@ -125,7 +125,7 @@ def _write(text: str, out: Path | None) -> None:
     if out is None:
         typer.echo(text)
         return
-    from rosenblatt.files import atomic_write
+    from rosenblatt.atomic_files import atomic_write
 
     with atomic_write(out, "w") as file:
         file.write(f"{text}\n")
@@ -177,9 +177,9 @@ def _start_arguments(text: str, features: int, has_bias: bool) -> dict[str, Any]
 
 def _example_arguments(name: str) -> dict[str, Any]:
     """Arguments of `trace` for an example, with the mistake rule of its source."""
-    from rosenblatt import examples
+    from rosenblatt import teaching_sets
 
-    found = examples.load(name)
+    found = teaching_sets.load(name)
     names = ("X", "y", "feature_names", "row_names", "mistake", "fit_intercept", "class_names")
     return {name: getattr(found, name) for name in names}
 

@@ -17,10 +17,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from rosenblatt import tensorfile
 from rosenblatt.cluster.environment import WorkerError, environment, run_checked
 from rosenblatt.cluster.manifest import Range
 from rosenblatt.errors import OptionError
+from rosenblatt.models import tensorfile
 from rosenblatt.training.mixing import tree_sum
 
 _POLL = 0.2  # seconds between two checks for Ctrl-C

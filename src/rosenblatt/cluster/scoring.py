@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt import tensorfile
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.cluster.engines import Broadcast, Task, engine_for
 from rosenblatt.cluster.manifest import Manifest, Shard
 from rosenblatt.cluster.shards import Reading, file_line_numbers
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
 from rosenblatt.errors import NoRowsError, OptionError
-from rosenblatt.files import atomic_write
 from rosenblatt.jobs.evaluate import Evaluation, evaluate
 from rosenblatt.jobs.predict import STDOUT, OutputOptions, write_predictions
-from rosenblatt.models.files import model_from
+from rosenblatt.models import tensorfile
 from rosenblatt.models.model import Model
+from rosenblatt.models.model_file import model_from
 from rosenblatt.training.mixing import tree_sum
 
 Tick = Callable[[int, int], None]

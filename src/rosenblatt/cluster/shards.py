@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt import tensorfile
+from rosenblatt.atomic_files import temporary_folder
 from rosenblatt.cluster.manifest import Manifest, Range, Shard, digest_of
 from rosenblatt.cluster.stores import open_file
 from rosenblatt.data import Features, Source
@@ -34,10 +34,10 @@ from rosenblatt.data.readers import BATCH_ROWS, Reader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.files import temporary_folder
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
-from rosenblatt.models.files import reporting_damage
+from rosenblatt.models import tensorfile
+from rosenblatt.models.model_file import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: sums of products of two are in the range of float32

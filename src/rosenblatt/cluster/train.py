@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rosenblatt.atomic_files import remove_leftovers, temporary_folder
 from rosenblatt.cluster.bound import run_bound
 from rosenblatt.cluster.engines import Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
@@ -20,7 +21,6 @@ from rosenblatt.data.open import names_in_options
 from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.data.source import Source
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
-from rosenblatt.files import remove_leftovers, temporary_folder
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.jobs.trained_model import check_model_path, finished, stopped

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rosenblatt.atomic_files import atomic_write, check_output
 from rosenblatt.data.arrow_tables import Chunk, fit_types, null_types_as_strings
 from rosenblatt.data.bytes import BLOCK_BYTES
 from rosenblatt.data.cells import label_strings, plain_strings, to_numbers, trimmed_strings
@@ -24,7 +25,6 @@ from rosenblatt.data.schema import detect_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.writers import compressed, joined_bytes, output_format, writer
 from rosenblatt.errors import DataError, OptionError, listed, shown
-from rosenblatt.files import atomic_write, check_output
 from rosenblatt.kernels.text import Ngrams
 
 _UNTYPED = ("csv", "tsv", "fasttext")

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar, validated
 from rosenblatt.data.bytes import Block, ByteSource, read_blocks
 from rosenblatt.data.cells import MISSING_WORDS, Words
@@ -21,7 +20,7 @@ from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, pa
 from rosenblatt.data.files import STDIN, detect_format, fingerprint, last_change, named_format
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
-from rosenblatt.errors import DataError, NoRowsError, listed, shown
+from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown
 
 SPARSE = ("svmlight", "vw")
 COLUMNAR = ("parquet", "arrow")

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.counts import counted
 from rosenblatt.data.cells import label_strings, to_numbers, to_times, trimmed_strings
 from rosenblatt.data.column_kinds import name_suggests
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
-from rosenblatt.errors import shown
+from rosenblatt.errors import counted, shown
 
 _ROWS = 2000  # examined
 _LEAST_ROWS = 20  # for a remark

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.data.features import Features
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.source import Batch, Source
 from rosenblatt.data.sparse_lines import Lines
 from rosenblatt.errors import DataError
-from rosenblatt.files import atomic_write
 from rosenblatt.kernels.text import Rows
 
 FORMAT, VERSION = "rosenblatt-cache", 3

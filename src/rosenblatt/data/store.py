@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.random import default_rng
 
+from rosenblatt.atomic_files import naming_file, sync_folder, temporary_folder
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.files import naming_file, sync_folder, temporary_folder
 from rosenblatt.kernels.rows import Packed
 
 # The arrays of entries: which of the three parts of a row they belong to, and their type.

@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt import tensorfile
+from rosenblatt.atomic_files import acquire_lock, remove_leftovers
 from rosenblatt.data import Features
 from rosenblatt.data.labels import LabelSets
 from rosenblatt.data.store import Store
 from rosenblatt.errors import DataError, ModelFormatError
-from rosenblatt.files import acquire_lock, remove_leftovers
 from rosenblatt.jobs.held_out import HeldOut
 from rosenblatt.jobs.rows import known_classes
 from rosenblatt.jobs.run import FileRun, Settings
@@ -31,7 +30,8 @@ from rosenblatt.kernels.packing import Numbering
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State, Weights
-from rosenblatt.models.files import reporting_damage
+from rosenblatt.models import tensorfile
+from rosenblatt.models.model_file import reporting_damage
 from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept

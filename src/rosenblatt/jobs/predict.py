@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.cells import make_strings, plain_strings, to_numbers
 from rosenblatt.data.files import STDIN
@@ -27,7 +28,6 @@ from rosenblatt.data.writers import (
     writer,
 )
 from rosenblatt.errors import DataError, OptionError, listed, shown
-from rosenblatt.files import atomic_write
 from rosenblatt.models.model import Model
 
 LABEL, SCORE, PROBABILITY = "predicted", "score", "probability"

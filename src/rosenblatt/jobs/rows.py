@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.counts import counted
 from rosenblatt.data import Batch, Source
 from rosenblatt.data.store import Store
-from rosenblatt.errors import DataError
+from rosenblatt.errors import DataError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.learners.examples import ONE, Examples

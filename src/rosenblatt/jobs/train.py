@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from rosenblatt.atomic_files import remove_leftovers
 from rosenblatt.data import Source
 from rosenblatt.errors import OptionError
-from rosenblatt.files import remove_leftovers
 from rosenblatt.jobs.checkpoint import Checkpoint
 from rosenblatt.jobs.options import (
     Reading,
@@ -23,8 +23,8 @@ from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.jobs.trained_model import check_model_path, finished, stopped
 from rosenblatt.jobs.tune import Choice, Trial, parse_seconds
 from rosenblatt.jobs.tune import tune as choose
-from rosenblatt.models.files import read_model
 from rosenblatt.models.model import Model
+from rosenblatt.models.model_file import read_model
 from rosenblatt.process import interrupts, threads_of
 from rosenblatt.training import run as run_epochs
 

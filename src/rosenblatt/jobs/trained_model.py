@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rosenblatt.atomic_files import check_output
 from rosenblatt.data.labels import sorted_labels
 from rosenblatt.errors import OptionError
-from rosenblatt.files import check_output
 from rosenblatt.kernels.packing import used_places
 from rosenblatt.kernels.rows import NEAR
 from rosenblatt.models.model import Model

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.files import is_shared, read_private, user_cache, write_private
+from rosenblatt.atomic_files import is_shared, read_private, user_cache, write_private
 
 # Lets sums be reordered, so that a dot product runs in vector lanes. Never all of "fastmath":
 # `y·s <= δ` must keep its meaning for NaN and infinity.

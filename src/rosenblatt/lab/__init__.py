@@ -35,7 +35,7 @@ def serve(
     file, label, header
         A small file of numbers to start with; label and header as for :func:`rosenblatt.data.open`.
     example
-        An example of :mod:`rosenblatt.examples` to start with instead.
+        An example of :mod:`rosenblatt.teaching_sets` to start with instead.
     scene
         A scene of the course to start with, one of :data:`rosenblatt.lab.scenes.SCENES`.
     **options
@@ -77,7 +77,7 @@ def notebook(
     X, y
         Up to 500 rows with labels of two classes, to start with.
     example
-        An example of :mod:`rosenblatt.examples` to start with instead.
+        An example of :mod:`rosenblatt.teaching_sets` to start with instead.
     scene
         A scene of the course to start with instead.
     **settings

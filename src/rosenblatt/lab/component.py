@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import param
 from panel.custom import JSComponent
 
-from rosenblatt import examples
+from rosenblatt import teaching_sets
 from rosenblatt.lab.export import export
 from rosenblatt.lab.scenes import SCENES
 from rosenblatt.lab.session import Session
@@ -52,7 +52,7 @@ class Lab(JSComponent):
     """
 
     view = param.Dict(default={}, doc="What the page draws.")
-    examples = param.List(default=list(examples.NAMES), doc="The examples to choose from.")
+    examples = param.List(default=list(teaching_sets.NAMES), doc="The examples to choose from.")
     scenes = param.List(default=list(SCENES), doc="The scenes to choose from.")
     upload_limit = param.Integer(default=MOST_CHARACTERS, doc="The largest upload in bytes.")
     picture_css = param.String(default=_static("picture.css"), doc="The style of the picture.")

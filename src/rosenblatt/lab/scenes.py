@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt import examples
+from rosenblatt import teaching_sets
 from rosenblatt.lab.state import Data, LabSettings
 
 
@@ -41,8 +41,8 @@ def _scene(name: str, title: str, points: str, task: str, **settings: Any) -> Sc
 
 
 def _example_scene(name: str, example: str, task: str, **settings: Any) -> Scene:
-    """A scene of an example of :mod:`rosenblatt.examples`, with the rule of its source."""
-    source = examples.load(example)
+    """A scene of an example of :mod:`rosenblatt.teaching_sets`, with the rule of its source."""
+    source = teaching_sets.load(example)
     settings = {"mistake": source.mistake, "bias": source.fit_intercept, **settings}
     return Scene(name, task, Data.example(example), LabSettings(**settings))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.lab.lifts import FeatureMap
 from rosenblatt.lab.state import ORDERS, Data, LabSettings, decode, encode
 from rosenblatt.reference import Vector
@@ -181,9 +181,9 @@ class Session:
 
     def load_example(self, name: str) -> None:
         """Load an example, with the mistake rule and the bias of its source."""
-        from rosenblatt import examples
+        from rosenblatt import teaching_sets
 
-        found = examples.load(name)
+        found = teaching_sets.load(name)
         self._remember("load")
         settings = replace(self.settings, mistake=found.mistake, bias=found.fit_intercept, start=())
         self.data, self.settings = Data.example(name), replace(settings, lift="none")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from rosenblatt import examples
+from rosenblatt import teaching_sets
 from rosenblatt.data import Arrays, read_arrays
 from rosenblatt.errors import listed, shown
 from rosenblatt.lab.lifts import LIFTS
@@ -165,8 +165,8 @@ class Data:
 
     @classmethod
     def example(cls, name: str) -> Data:
-        """The data of an example of :mod:`rosenblatt.examples`."""
-        source = examples.load(name)
+        """The data of an example of :mod:`rosenblatt.teaching_sets`."""
+        source = teaching_sets.load(name)
         names = {"feature_names": source.feature_names, "title": source.title}
         row_names = None if name == "iris" else source.row_names
         X, y = np.array(source.X), np.array(source.y)

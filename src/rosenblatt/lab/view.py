@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.lab.session import Session
 from rosenblatt.tracing import words
 from rosenblatt.tracing.document import contradiction

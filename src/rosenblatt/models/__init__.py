@@ -5,8 +5,9 @@ from rosenblatt._lazy import lazily
 _HOME: dict[str, str | None] = {
     "Explanation": f"{__name__}.explanation",
     "Model": f"{__name__}.model",
-    "read_model": f"{__name__}.files",
-    "write_model": f"{__name__}.files",
+    "load": f"{__name__}.model_file",
+    "read_model": f"{__name__}.model_file",
+    "save": f"{__name__}.model_file",
 }
 
 __all__ = sorted(_HOME)

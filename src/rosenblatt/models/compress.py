@@ -11,8 +11,8 @@ import numpy as np
 
 from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
-from rosenblatt.models.files import file_size
 from rosenblatt.models.model import Array, Model, labelled
+from rosenblatt.models.model_file import file_size
 from rosenblatt.models.packed import PRECISIONS, rounded
 
 _SHRINK = 0.7  # of the weights are kept in each step of pruning

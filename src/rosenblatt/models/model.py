@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rosenblatt import __version__
-from rosenblatt.counts import counted
 from rosenblatt.data.arrow_tables import is_table_in_memory, to_arrow_table
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import make_strings
 from rosenblatt.data.features import Features
 from rosenblatt.data.sparse_lines import read_sparse
-from rosenblatt.errors import DataError, NoRowsError
+from rosenblatt.errors import DataError, NoRowsError, counted
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Rows
 from rosenblatt.models.calibration import Calibration
@@ -244,9 +243,9 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file; it appears whole or not at all. :func:`rosenblatt.load` reads it."""
-        from rosenblatt.models.files import write_model
+        from rosenblatt.models.model_file import save
 
-        write_model(self, path)
+        save(self, path)
 
     def compressed(
         self, *, size: float | None = None, loss: float = 0.0, rows: Any = None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.files import atomic_write
 from rosenblatt.kernels.text import Rows, column
 from rosenblatt.models.model import Model
 

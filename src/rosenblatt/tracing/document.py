@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.reference import Vector
 from rosenblatt.tracing import words
 from rosenblatt.tracing.pocket import PocketState

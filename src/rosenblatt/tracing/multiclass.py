@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.reference import dot
 from rosenblatt.tracing import words
 from rosenblatt.tracing.record import Trace, trace
@@ -53,8 +53,8 @@ class ClassTraces(Printed):
 
     Examples
     --------
-    >>> from rosenblatt import examples
-    >>> corners = examples.load("triangle")
+    >>> from rosenblatt import teaching_sets
+    >>> corners = teaching_sets.load("triangle")
     >>> run = trace_classes(corners.X, corners.y)
     >>> run
     <ClassTraces: one-vs-one, 3 classes, 3 classifiers>

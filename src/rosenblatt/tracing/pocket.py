@@ -72,8 +72,8 @@ class Pocket:
 
     Examples
     --------
-    >>> from rosenblatt import examples, trace
-    >>> xor = examples.load("xor")
+    >>> from rosenblatt import teaching_sets, trace
+    >>> xor = teaching_sets.load("xor")
     >>> run = trace(xor.X, xor.y)
     >>> pocket = Pocket(run.problem, run.path[0], run.steps)
     >>> [pocket.after(position).errors for position in range(5)]

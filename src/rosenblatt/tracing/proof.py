@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.reference import Vector, dot
 from rosenblatt.tracing.problem import TraceProblem
 from rosenblatt.tracing.run import TraceStep

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.tracing import render, words
 from rosenblatt.tracing.document import document, folded
@@ -221,8 +221,8 @@ def trace(
 
     Examples
     --------
-    >>> from rosenblatt import examples, trace
-    >>> xor = examples.load("xor")
+    >>> from rosenblatt import teaching_sets, trace
+    >>> xor = teaching_sets.load("xor")
     >>> run = trace(xor.X, xor.y)
     >>> run
     <Trace: 4 steps, 4 updates, cycle>

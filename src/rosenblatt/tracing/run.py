@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from rosenblatt import reference
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.reference import Order, Rate, Vector
 from rosenblatt.rules.passive_aggressive import passive_aggressive
 from rosenblatt.rules.second_order import Arow

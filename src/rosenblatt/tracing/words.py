@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rosenblatt.counts import counted
+from rosenblatt.errors import counted
 from rosenblatt.reference import Vector
 from rosenblatt.rules.passive_aggressive import Pa
 from rosenblatt.rules.second_order import Arow

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.counts import counted
-from rosenblatt.files import atomic_write
+from rosenblatt.atomic_files import atomic_write
+from rosenblatt.errors import counted
 from rosenblatt.viz.boundary import BoundaryDisplay
 from rosenblatt.viz.style import INK, frame, pyplot
 

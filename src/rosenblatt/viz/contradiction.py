@@ -31,9 +31,9 @@ class ContradictionDisplay(style.Display):
 
     Examples
     --------
-    >>> from rosenblatt import examples, trace
+    >>> from rosenblatt import teaching_sets, trace
     >>> from rosenblatt.viz import ContradictionDisplay
-    >>> xor = examples.load("xor")
+    >>> xor = teaching_sets.load("xor")
     >>> display = ContradictionDisplay.from_trace(trace(xor.X, xor.y))
     >>> [str(share) for share in display.shares.values()], display.meeting_points.tolist()
     (['1/4', '1/4', '1/4', '1/4'], [[0.5, 0.5], [0.5, 0.5]])

@@ -25,9 +25,9 @@ class EpochsDisplay(Display):
 
     Examples
     --------
-    >>> from rosenblatt import examples, trace
+    >>> from rosenblatt import teaching_sets, trace
     >>> from rosenblatt.viz import EpochsDisplay
-    >>> iris = examples.load("iris")
+    >>> iris = teaching_sets.load("iris")
     >>> EpochsDisplay.from_trace(trace(iris.X, iris.y)).updates
     [2, 2, 0]
     """

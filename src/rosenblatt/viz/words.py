@@ -25,9 +25,9 @@ class TopWordsDisplay(Display):
 
     Examples
     --------
-    >>> from rosenblatt import examples, trace
+    >>> from rosenblatt import teaching_sets, trace
     >>> from rosenblatt.viz import TopWordsDisplay
-    >>> m = examples.load("movies")
+    >>> m = teaching_sets.load("movies")
     >>> run = trace(m.X, m.y, feature_names=m.feature_names, mistake="sign", fit_intercept=False)
     >>> TopWordsDisplay.from_trace(run, top=1).names
     ['movie', 'not']

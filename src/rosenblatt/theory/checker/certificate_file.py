@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import flint
 
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import DataError, shown
-from rosenblatt.files import atomic_write
 from rosenblatt.theory.checker.domain import check_fields
 from rosenblatt.theory.checker.input_data import decimal_text
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from rosenblatt import AROW, KernelPerceptron, ModelFormatError, Perceptron, load, save, tensorfile
+from rosenblatt import AROW, KernelPerceptron, ModelFormatError, Perceptron, load, save
+from rosenblatt.models import tensorfile
 
 X, Y = load_digits(return_X_y=True)
 

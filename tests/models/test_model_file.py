@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import ModelFormatError, load, save, tensorfile, train
+from rosenblatt import ModelFormatError, load, save, train
 from rosenblatt.data import Features
+from rosenblatt.models import tensorfile
 
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "150"))
 

@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from rosenblatt import KernelPerceptron, load, save, tensorfile
+from rosenblatt import KernelPerceptron, load, save
 from rosenblatt.errors import ModelFormatError
+from rosenblatt.models import tensorfile
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X, Y = load_digits(return_X_y=True)

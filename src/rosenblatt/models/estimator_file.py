@@ -1,4 +1,4 @@
-"""Fitted estimators to arrays and JSON data, and back; files hold no code."""
+"""Fitted estimators as arrays and JSON data of a file, and back."""
 
 from __future__ import annotations
 

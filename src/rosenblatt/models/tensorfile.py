@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rosenblatt.atomic_files import atomic_write
 from rosenblatt.errors import ModelFormatError
-from rosenblatt.files import atomic_write
 
 # What checking the content of a damaged file may raise.
 CONTENT_ERRORS = (

@@ -1,4 +1,4 @@
-"""Model files: safetensors with JSON metadata. Reading one never runs code."""
+"""Save and load models and estimators as safetensors with JSON metadata. Loading runs no code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt import tensorfile
 from rosenblatt.data.features import Features
 from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.models import tensorfile
 from rosenblatt.models.calibration import Calibration
 from rosenblatt.models.model import Array, Model
 from rosenblatt.models.packed import (
@@ -31,15 +31,58 @@ from rosenblatt.models.packed import (
 
 FORMAT = "rosenblatt-model"
 VERSION = 4
+_OF_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
 # Weights per byte of the file, most of them zero: limits the memory that a small file can ask for.
 _MOST_PER_BYTE = 256
 # Keys of epochs up to version 2.
 _RENAMED = {"online_error": "progressive_error", "mistakes": "updated_rows"}
 
 
-def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file atomically."""
-    tensorfile.write(path, *_content(model))
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model file atomically.
+
+    Parameters
+    ----------
+    model : Model or fitted classifier
+        What :func:`rosenblatt.train` returned, or a fitted :class:`rosenblatt.Perceptron`,
+        :class:`rosenblatt.KernelPerceptron` or another member of the family.
+    path : path
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from rosenblatt import train
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.model"
+    >>> save(train({"label": ["no", "yes"] * 9, "x": [1.0, 2.0] * 9}, epochs=1), path)
+    >>> load(path).classes
+    ('no', 'yes')
+    """
+    if isinstance(model, Model):
+        tensorfile.write(path, *_content(model))
+        return
+    from rosenblatt.models import estimator_file
+
+    if type(model).__name__ not in (*estimator_file.LINEAR, estimator_file.KERNEL):
+        raise TypeError(f"only models can be saved, not {type(model).__name__}")
+    tensorfile.write(path, *estimator_file.to_file(model))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a :class:`Model` or a fitted estimator from a file, and check its content.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is damaged, foreign, or of a format this release does not know.
+    """
+    arrays, about = tensorfile.read(path)
+    name, format = os.fspath(path), about.get("format")
+    if format not in _OF_ESTIMATORS:
+        return model_from(name, arrays, about)
+    from rosenblatt.models import estimator_file  # a Model never needs scikit-learn
+
+    with reporting_damage(name):
+        return estimator_file.from_file(arrays, about)
 
 
 def file_size(model: Model) -> int:

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from rosenblatt.files import acquire_lock, atomic_write
+from rosenblatt.atomic_files import acquire_lock, atomic_write
 
 
 def test_a_failure_leaves_the_old_file_and_no_debris(tmp_path):
@@ -48,7 +48,7 @@ def test_the_file_and_its_name_are_on_the_disk_when_the_block_is_left(tmp_path, 
         synced.append((os.fstat(descriptor).st_ino, (tmp_path / "a").exists()))
         sync(descriptor)
 
-    monkeypatch.setattr("rosenblatt.files.os.fsync", noted)
+    monkeypatch.setattr("rosenblatt.atomic_files.os.fsync", noted)
     with atomic_write(tmp_path / "a") as file:
         file.write(b"1")
     assert synced == [
@@ -61,7 +61,7 @@ def test_a_full_disk_names_the_file_that_was_to_be_written(tmp_path, monkeypatch
     def is_full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rosenblatt.files.os.fsync", is_full)
+    monkeypatch.setattr("rosenblatt.atomic_files.os.fsync", is_full)
 
     def write():
         with atomic_write(tmp_path / "a") as file:
