@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 from rosenblatt import load, train
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
 from rosenblatt.jobs.held_out import Target, best_threshold
+from rosenblatt.jobs.rows import is_held_out
 
 
 def frame(n=1500, share=0.5, seed=0, names=("neg", "pos")):
@@ -192,3 +195,12 @@ def test_a_bad_weight_is_named_with_its_line(tmp_path):
     path.write_text("label,text,w\na,one two,1\nb,two three,-2\n")
     with pytest.raises(DataError, match=r"line 3, column 'w': expected a weight.*found '-2'"):
         train(path, text="text", weight="w", epochs=1)
+
+
+def test_neighbouring_seeds_hold_out_independent_rows():
+    masks = np.array([is_held_out(0, 100_000, 0.1, seed) for seed in range(6)])
+    assert masks.mean(axis=1) == pytest.approx(0.1, abs=0.004)
+    for earlier, later in pairwise(masks):
+        for shift in range(20):  # independent masks share a hundredth of the rows
+            shared = earlier[shift:] & later[: len(later) - shift]
+            assert shared.mean() == pytest.approx(0.01, abs=0.0015)

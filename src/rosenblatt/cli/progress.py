@@ -106,11 +106,12 @@ class ProgressPrinter:
             self._echo(json_module.dumps(_summary(model, run, out, seconds)))
         if self.quiet or self.json:
             return
-        why = {
+        reasons = {
             "validation": f"no better for {counted(run.settings.patience, 'epoch')}",
             "separated": "an epoch without an update",
             "budget": "all epochs done",
-        }[run.stop_reason or ""]
+        }
+        why = reasons.get(run.stop_reason or "", run.stop_reason)
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")

@@ -287,6 +287,8 @@ def rarity_of_model(model: Model | None) -> Rarity | None:
 def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
     """A mask of the held-out rows among `count` rows; depends on row numbers and seed alone.
 
+    Different seeds give independent masks: the seed is mixed before it is added to a row number.
+
     >>> held = is_held_out(0, 10_000, share=0.1, seed=0)
     >>> int(held.sum()), bool((held[50:70] == is_held_out(50, 20, 0.1, 0)).all())
     (1019, True)
@@ -294,7 +296,11 @@ def is_held_out(first: int, count: int, share: float, seed: int) -> np.ndarray:
     rows = np.arange(first, first + count, dtype=np.uint64)
     if share <= 0:
         return np.zeros(count, dtype=bool)
-    h = (rows + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    h ^= h >> np.uint64(33)
-    return (h < np.uint64(int(share * 2**64))) & (rows < np.uint64(_MOST_HELD_OUT / share))
+    hashes = _mixed((rows + _mixed(np.array([seed], np.uint64))) * np.uint64(0x9E3779B97F4A7C15))
+    return (hashes < np.uint64(int(share * 2**64))) & (rows < np.uint64(_MOST_HELD_OUT / share))
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Numbers whose bits each depend on all bits of the given ones; 0 stays 0."""
+    mixed = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return mixed ^ (mixed >> np.uint64(33))

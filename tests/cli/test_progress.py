@@ -1,0 +1,19 @@
+"""What `rosenblatt train` prints while it runs and at its end."""
+
+from __future__ import annotations
+
+import pytest
+
+from rosenblatt import train
+from rosenblatt.cli.progress import ProgressPrinter
+
+FRAME = {"label": ["a", "b"] * 20, "x": [1.0, 2.0] * 20}
+
+
+@pytest.mark.parametrize("reason", ["budget", "cycle", "a rule of tomorrow"])
+def test_a_run_ends_with_a_line_whatever_rule_stopped_it(tmp_path, capsys, reason):
+    printer, out = ProgressPrinter(), tmp_path / "a.model"
+    model = train(FRAME, epochs=2, out=out, report=printer.step)
+    printer.run.runs[0].stop_reason = reason
+    printer.trained(model, out)
+    assert f"stopped    {reason.replace('budget', 'all epochs done')}" in capsys.readouterr().out
