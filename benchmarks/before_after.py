@@ -95,16 +95,6 @@ def estimator_jobs() -> dict[str, Callable[[], Any]]:
             max_iter=2,
             random_state=0,
         ).fit(X[:3000], y[:3000]),
-        "the same with at most 100 support rows": lambda: KernelPerceptron(
-            kernel="rbf",
-            gamma=0.02,
-            keep="last",
-            threshold=0.0,
-            tol=None,
-            max_iter=2,
-            max_support=100,
-            random_state=0,
-        ).fit(X[:3000], y[:3000]),
         "learn_online, 10,000 rows of an array": lambda: learn_online(
             Perceptron(**textbook), X[:10_000], y[:10_000] == 0
         ),

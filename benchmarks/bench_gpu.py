@@ -12,12 +12,14 @@ minima of several epochs after one that compiles, and wall time of the whole cal
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -206,7 +208,13 @@ def voted(degree: int, **options) -> tuple[KernelPerceptron, Callable]:
 def moments_of(model: KernelPerceptron):
     """The model after each number of epochs; a run that ended separated stays as it was."""
     for T in MOMENTS:
-        yield T, model.rewound(min(round(T * 60_000), model.t_))
+        steps, then = min(round(T * 60_000), model.t_), copy.copy(model)
+        rows, log = model.state_.log[model.state_.log.times < steps].by_row()
+        then.support_, then.support_vectors_ = model.support_[rows], model.support_vectors_[rows]
+        clock, updates = np.full(10, float(steps)), log.updates(10)
+        state = replace(model.state_, log=log, clock=clock, updates=updates, kept=None)
+        then._describe(state, model._progress)
+        yield T, then
 
 
 def counts_of(model: KernelPerceptron) -> list[int]:

@@ -91,8 +91,8 @@ def cells_of(degree: int, seed: int, epochs: tuple[float, ...], train, test) -> 
     errors = test_errors(model, moments, pixels(X_test, degree), y_test)
     cells = []
     for T, moment in zip(epochs, moments, strict=False):
-        then = model.rewound(moment)
-        counts = {"support": int(then.support_.size), "mistakes": int(then.problem_updates_.sum())}
+        log = model.state_.log[model.state_.log.times < moment]
+        counts = {"support": np.unique(log.rows).size, "mistakes": int(log.updates(10).sum())}
         rates = {keep: round(100 * errors[moment, keep], 2) for keep in KEEPS}
         cells.append({"seed": seed, "degree": degree, "epochs": T} | counts | rates)
     return cells

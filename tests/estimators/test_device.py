@@ -265,8 +265,6 @@ def test_what_a_device_does_not_know_of_kernels_is_said(standin):
     X, y = digits(n=60)
     with pytest.raises(gpu.DeviceError, match="a kernel of your own: use device='cpu'"):
         KernelPerceptron(kernel=lambda A, B: A @ B.T, device="cuda").fit(X, y)
-    with pytest.raises(gpu.DeviceError, match="max_support: use device='cpu'"):
-        KernelPerceptron(max_support=5, keep="last", device="cuda").fit(X, y)
     with pytest.raises(gpu.DeviceError, match="but device='cpu'"):
         KernelPerceptron(device="cpu").fit(on_device(X), y)
     with pytest.raises(gpu.DeviceError, match="dense rows"):

@@ -183,20 +183,6 @@ def test_partial_fit_is_one_epoch_in_order(data):
     assert fitted.n_updates_ == fed.n_updates_ == fed.problem_updates_.sum()
 
 
-@given(several, st.integers(1, 4))
-def test_a_model_rewound_is_the_model_of_that_time(data, epochs):
-    X, y = data
-    options = {**POLY, "shuffle": False, "tol": None}
-    long = KernelPerceptron.textbook(max_iter=6, **options).fit(X, y)
-    short = KernelPerceptron.textbook(max_iter=epochs, **options).fit(X, y)
-    assume(long.t_ >= short.t_)
-    back = long.rewound(short.t_)
-    assert np.array_equal(back.dual_coef_, short.dual_coef_)
-    assert np.array_equal(back.support_, short.support_)
-    assert np.array_equal(back.problem_updates_, short.problem_updates_)
-    assert np.array_equal(back.decision_function(X), short.decision_function(X))
-
-
 @given(several, st.integers(1, 3), st.integers(1, 3))
 def test_a_warm_start_goes_on(data, first, second):
     X, y = data
@@ -314,7 +300,6 @@ def test_each_matrix_of_a_joint_run_votes_for_one_class(data, weighted):
         votes[np.arange(len(y)), (X @ W.T).argmax(axis=1)] += 1
     assert np.allclose(model.decision_function(X), votes / len(steps))
     assert model.problem_updates_.sum() == model.n_updates_
-    assert np.array_equal(model.rewound(model.t_).problem_updates_, model.problem_updates_)
 
 
 @given(data_sets(n_classes=3), st.sampled_from(["ovr", "ovo", "joint"]), st.booleans())

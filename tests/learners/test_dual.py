@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import ONE, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.linear import Linear
-from rosenblatt.learners.problems import Problems
+from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.learners.protocol import Limits
 from rosenblatt.training import Drawn, Plan, Progress, run
 
@@ -114,25 +113,6 @@ def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(
         assert repr({**vars(one), "seconds": 0}) == repr({**vars(other), "seconds": 0})
 
 
-@given(examples(), draws, st.sampled_from(["random", "oldest"]), st.integers(0, 4))
-def test_a_budget_resumed_between_epochs_is_the_undisturbed_run(found, draw, policy, epochs):
-    rows, k = found
-    problems, data, plan = Problems(k), drawn(rows, draw), Plan(max_epochs=5, tol=None)
-    whole = Budget(problems, source(rows), 2, policy)
-    undisturbed = trained(whole, data, plan)
-    first, progress = Budget(problems, source(rows), 2, policy), Progress()
-    for epoch in run(first, data, plan, progress):
-        if epoch is not None and epoch.epoch > epochs:
-            break
-    state, progress = pickle.loads(pickle.dumps((first.state(), progress)))
-    second = Budget(problems, source(rows), 2, policy, state)
-    resumed = trained(second, data, plan, progress)
-    assert same_log(second, whole)
-    assert resumed.stop_reason == undisturbed.stop_reason
-    for one, other in zip(resumed.history, undisturbed.history, strict=True):
-        assert repr({**vars(one), "seconds": 0}) == repr({**vars(other), "seconds": 0})
-
-
 @given(examples(), multiclass, draws)
 def test_the_last_epoch_is_right_even_if_it_is_not_the_last(found, multiclass, draw):
     rows, k = found
@@ -161,7 +141,9 @@ def test_errors_are_counted_by_the_scores_of_the_weights(found, multiclass, thre
     assert dual.misclassified(rows, everything) == pytest.approx(omega[sides].sum())
     averaged = X @ (dual.log.averaged(len(rows), dual.clock) @ X).T
     wrong = dual.problems.decide(averaged) != codes
-    if not np.any(np.abs(averaged) < 1e-9):  # else rounding decides
+    compared = votes(averaged, dual.problems) if multiclass == "ovo" and k > 2 else averaged
+    ties = np.diff(np.sort(compared)[:, -2:]) if k > 2 else np.abs(averaged)
+    if min(np.abs(averaged).min(), np.abs(ties).min()) > 1e-9:  # else rounding decides
         found = dual.error(rows, everything, averaged=True)
         assert found == pytest.approx(omega[wrong].sum() / omega.sum())
     before = dual.state()

@@ -17,7 +17,6 @@ from rosenblatt import reference
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
-from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.family import Family
@@ -252,9 +251,8 @@ def gram():
         lambda: pickle.loads(pickle.dumps(learner_of(3, features=4))),
         lambda: copy.deepcopy(Family(Arow(1.0), 3, 4, dense=True)),
         lambda: Dual(Problems(2), gram()),
-        lambda: Budget(Problems(2), gram(), 2, "oldest"),
     ],
-    ids=["linear", "unpickled", "family", "dual", "budget"],
+    ids=["linear", "unpickled", "family", "dual"],
 )
 def test_a_learner_gives_its_memory_back_without_waiting_for_the_garbage_collector(make):
     gc.disable()

@@ -54,17 +54,6 @@ def test_the_best_state_has_the_updates_up_to_then(log, place):
     assert len(replace(state, kept=None).at_best()[0]) == len(log)
 
 
-@given(logs(), st.integers(0, 10))
-def test_a_state_can_be_taken_back_to_an_earlier_step(log, steps):
-    state = replace(DualState.zero(1), log=log, clock=np.array([10.0]))
-    rows, earlier = state.until(steps)
-    expected = after_each_step(log, 10)[steps - 1] if steps else np.zeros(3)
-    found = np.zeros(3)
-    found[rows] = earlier.log.coefficients(1, rows.size)[0]
-    assert np.array_equal(found, expected)
-    assert earlier.updates.tolist() == [int((log.times < steps).sum())]
-
-
 def test_two_classes_become_three_with_a_vector_each():
     log = Log(np.zeros(2, np.int64), np.array([0, 1]), np.array([1.0, -1.0]), np.array([0.0, 1.0]))
     state = replace(DualState.zero(1), log=log, clock=np.array([2.0]), updates=np.array([2]))

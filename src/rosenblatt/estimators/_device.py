@@ -190,13 +190,12 @@ def linear_device(estimator: Any, examples: Examples, n_classes: int) -> str:
 
 def dual_device(estimator: Any, X: Any, on_cuda: bool) -> str:
     """Where to train a kernel model, "cpu" or "cuda", on checked rows that were given there."""
-    unknown = "a kernel of your own" if callable(estimator.kernel) else "max_support"
-    possible = not callable(estimator.kernel) and estimator.max_support is None
+    possible = not callable(estimator.kernel)
     is_large = possible and X.shape[0] ** 2 * X.shape[1] >= _MIN_GRAM_PRODUCTS
     device = _choose(estimator.device, on_cuda, not sparse.issparse(X), is_large)
     if device == "cuda" and not possible:
         raise DeviceError(
-            f"device='cuda' does not know {unknown}: use device='cpu' and host arrays."
+            "device='cuda' does not know a kernel of your own: use device='cpu' and host arrays."
         )
     return device
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.estimators import _checks as checks
@@ -19,7 +16,6 @@ from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators._units import threshold_of
-from rosenblatt.learners.budget import Budget
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
@@ -50,47 +46,6 @@ class DualModel(Classifier):
             scores = votes(scores, self._problems())
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
-    def rewound(self, steps: float) -> Self:
-        """The model as it was after that many steps (examples looked at), by the log of updates.
-
-        Parameters
-        ----------
-        steps : float
-            At most `t_`.
-
-        Returns
-        -------
-        model : KernelPerceptron
-            A copy; without `history_` and with no stop reason.
-
-        Examples
-        --------
-        >>> from rosenblatt import KernelPerceptron
-        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-        >>> model = KernelPerceptron.textbook(degree=2, gamma=1, shuffle=False, keep="last")
-        >>> model = model.fit(X, y)
-        >>> model.rewound(4).dual_coef_
-        array([[-1.,  1.,  1., -1.]])
-        """
-        check_is_fitted(self)
-        if self.max_support is not None:
-            raise ValueError("rewound needs all updates, but max_support has forgotten some.")
-        if self.multiclass == "ovo" and len(self.classes_) > 2:
-            raise ValueError(
-                "rewound is not for multiclass='ovo', where each pair has its own time."
-            )
-        if not 0 <= steps <= self._progress.steps:
-            raise ValueError(f"steps={steps} is not between 0 and t_={self._progress.steps:g}.")
-        model = copy.copy(self)
-        rows, state = self.state_.until(steps, self._problems().joint)
-        model.support_ = self.support_[rows]
-        if self.kernel != "precomputed":
-            model.support_vectors_ = self.support_vectors_[rows]
-        epoch, updates = self._progress.epoch, int(state.updates.sum())
-        progress = Progress(epoch=epoch, steps=float(steps), visits=round(steps), updates=updates)
-        model._describe(state, progress)
-        return model
-
     def _checked_rows(self, X: Any) -> Any:
         return self._checked(X, reset=False)
 
@@ -117,8 +72,7 @@ class DualModel(Classifier):
             self.classes_ = np.unique(y[:0] if classes is None else classes)
             self._kernel = ModelKernel.by_rows(self, X, weights)
             X = X.astype(self._kernel.dtype, copy=False)
-            random = check_random_state(self.random_state)
-            self._reset(checks.seed_of(self.random_state, random))
+            self._reset()
         else:
             checks.check_named(classes, self.classes_)
         return X, y, weights
@@ -165,9 +119,9 @@ class DualModel(Classifier):
         guesses = learner.problems.decide(_device.to_host(scores))
         return float(held.weights[guesses != held.codes].sum() / held.weights.sum())
 
-    def _reset(self, seed: int) -> None:
+    def _reset(self) -> None:
         """Forget all updates."""
-        self.state_, self._progress = DualState.zero(len(self._problems()), seed), Progress()
+        self.state_, self._progress = DualState.zero(len(self._problems())), Progress()
         self.support_, self._rows_seen = np.empty(0, np.int64), 0
         self.__dict__.pop("support_vectors_", None)
         if self.kernel != "precomputed":
@@ -196,16 +150,13 @@ class DualModel(Classifier):
         if device == "cuda":
             return _device.dual_on_device(self._kernel, X, problems, self.state_), examples
         gram = GramBlocks(self._kernel.function, X, self.cache_size)
-        if self.max_support is not None:
-            learner = Budget(problems, gram, self.max_support, self.forget, self.state_)
-        else:
-            learner = Dual(problems, gram, self.state_, epochs=epochs)
-            if epochs > 1:  # each entry is used again
-                gram.make_all(None if callable(self.kernel) else self._kernel.function_by)
+        learner = Dual(problems, gram, self.state_, epochs=epochs)
+        if epochs > 1:  # each entry is used again
+            gram.make_all(None if callable(self.kernel) else self._kernel.function_by)
         return learner, examples
 
     def _take(
-        self, learner: Dual | Budget, n_rows: int, progress: Progress, kept: Moment | None = None
+        self, learner: Dual, n_rows: int, progress: Progress, kept: Moment | None = None
     ) -> None:
         """Set the state, support rows and attributes after learning from `n_rows` rows."""
         state, numbers = learner.state(), np.arange(n_rows) + self._rows_seen

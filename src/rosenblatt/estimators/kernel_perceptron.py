@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,6 @@ from rosenblatt.estimators._classifier import learns_online, progress_bar
 from rosenblatt.estimators._dual_model import DualModel
 from rosenblatt.estimators._kernel_functions import ModelKernel
 from rosenblatt.estimators._targets import Targets, arrivals
-from rosenblatt.learners.budget import POLICIES
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.training import Drawn, Progress, kept_weights, run
 
@@ -77,18 +76,12 @@ class KernelPerceptron(DualModel):
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where `fit` learns: as for :class:`rosenblatt.Perceptron`. On a GPU all Gram entries are
         kept if its memory allows, else those of corrected rows; `cache_size` is ignored.
-        `partial_fit` and `max_support` learn on the processor.
+        `partial_fit` learns on the processor.
     cache_size : float, default=200
         Memory for Gram entries in MiB: half for the blocks in use, half for a cache of rows of the
         Gram matrix. The result does not depend on it.
-    max_support : int or None, default=None
-        The most support rows of each class (or pair), for streams; needs ``keep="last"``.
-    forget : {"random", "oldest", "project"}, default="random"
-        What an update does when there are that many support rows: remove a random one; remove the
-        oldest after shrinking all (the Forgetron); or project the example onto the span of those
-        kept. Sources and guarantees: :mod:`rosenblatt.learners.budget`.
     random_state : int, RandomState or None, default=None
-        Seed of the orders, of the validation split and of random removals.
+        Seed of the orders and of the validation split.
     warm_start : bool, default=False
         Continue from the weights of the last fit, with their averages and votes.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
@@ -149,8 +142,6 @@ class KernelPerceptron(DualModel):
     max_updates: int | None = None
     tol: float | None = None
     cache_size: float = 200
-    max_support: int | None = None
-    forget: str = "random"
     device: str = "auto"
 
     _parameter_constraints = checks.CONSTRAINTS | {
@@ -161,8 +152,6 @@ class KernelPerceptron(DualModel):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "keep": [StrOptions({"last", "average", "vote"})],
         "cache_size": [checks.POSITIVE],
-        "max_support": [Interval(Integral, 1, None, closed="left"), None],
-        "forget": [StrOptions(set(POLICIES))],
     }
 
     @classmethod
@@ -235,7 +224,7 @@ class KernelPerceptron(DualModel):
             rows, draw, omega = checks.order_of(self.shuffle, examples)
             seed = checks.seed_of(self.random_state, random)
             if not continues:
-                self._reset(seed)
+                self._reset()
             learner, examples = self._learner(X, targets.codes, omega, self.max_iter, device)
             data = Drawn(examples, rows + np.uint64(self.support_.size), draw, seed)
             progress = Progress(steps=self._progress.steps, visits=self._progress.visits)
@@ -311,19 +300,6 @@ class KernelPerceptron(DualModel):
                 truth = np.searchsorted(self.classes_, y)
                 self._calibrate_on(scores_before, truth, reset=False)
         return self
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        if self.max_support is not None and (self.keep != "last" or self.early_stopping):
-            raise ValueError(
-                "max_support forgets support rows, but averages, votes and the return to the best "
-                "epoch need all there ever were. Use keep='last' and early_stopping=False."
-            )
-        if self.max_support is not None and self.multiclass == "joint":
-            raise ValueError(
-                "max_support bounds the rows of each class by itself, but multiclass='joint' "
-                "learns all classes together. Use 'ovr' or 'ovo'."
-            )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

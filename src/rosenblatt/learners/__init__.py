@@ -1,6 +1,5 @@
 """Learners: they own arrays in the layout of the kernels and update them in place.
 
 All follow :class:`rosenblatt.learners.protocol.Learner`. :class:`rosenblatt.learners.linear.Linear`
-has weights, :class:`rosenblatt.learners.dual.Dual` the log of all updates, and
-:class:`rosenblatt.learners.budget.Budget` a bounded number of support rows.
+has weights, :class:`rosenblatt.learners.dual.Dual` the log of all updates.
 """

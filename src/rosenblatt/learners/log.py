@@ -104,7 +104,7 @@ class DualState:
     Attributes
     ----------
     log : Log
-        All updates so far; on a budget those of the support rows, oldest first.
+        All updates so far.
     clock : array (problems,)
         Weighted steps so far.
     squares : array (2, problems)
@@ -115,12 +115,6 @@ class DualState:
         The length of the log when the epoch began.
     kept : Moment or None
         The moment of the least validation error.
-    damage : array (problems,)
-        On a budget: the damage of removals so far (Q of the Forgetron).
-    longest : array (problems,)
-        On a budget: the largest ``K(x, x)`` of a row that was corrected.
-    removals : dict or None
-        On a budget: the state of the random generator that chooses rows to remove.
     """
 
     log: Log
@@ -128,35 +122,19 @@ class DualState:
     squares: Array
     updates: Array
     marked: int
-    damage: Array
-    longest: Array
     kept: Moment | None = None
-    removals: dict[str, Any] | None = None
 
     @classmethod
-    def zero(cls, problems: int, seed: int | None = None) -> DualState:
+    def zero(cls, problems: int) -> DualState:
         """The state before learning."""
-        zeros, counts = np.zeros(problems), np.zeros(problems, np.int64)
-        removals = dict(np.random.PCG64(seed).state)
-        return cls(
-            Log(), zeros, np.zeros((2, problems)), counts, 0, zeros, zeros, removals=removals
-        )  # fmt: skip
+        counts = np.zeros(problems, np.int64)
+        return cls(Log(), np.zeros(problems), np.zeros((2, problems)), counts, 0)
 
     def at_best(self) -> tuple[Log, Array]:
         """The log and the clock at the least validation error, or at the end."""
         if self.kept is None:
             return self.log, self.clock
         return self.log[: self.kept.lines], self.kept.clock
-
-    def until(self, steps: float, joint: bool = False) -> tuple[Array, DualState]:
-        """The support rows after `steps` steps, and the state at that time."""
-        n = self.clock.size
-        support, log = self.log[self.log.times < steps].by_row()
-        updates = (log.raised() if joint else log).updates(n)
-        return support, replace(
-            self, log=log, clock=np.full(n, float(steps)), squares=np.full((2, n), np.nan),
-            updates=updates, marked=len(log), kept=None,
-        )  # fmt: skip
 
     def grown(self, old: Array, new: Array, multiclass: str) -> DualState:
         """The state with problems for added classes."""
@@ -180,7 +158,4 @@ class DualState:
 
         clock = spread(self.clock) if multiclass == "ovo" else np.full(total, self.clock[0])
         updates = log.raised().updates(total) if multiclass == "joint" else spread(self.updates)
-        return DualState(
-            log, clock, spread(self.squares), updates, len(log), spread(self.damage),
-            spread(self.longest), None, self.removals,
-        )  # fmt: skip
+        return DualState(log, clock, spread(self.squares), updates, len(log))

@@ -25,6 +25,7 @@ Arrays = dict[str, np.ndarray]
 About = dict[str, Any]
 
 VERSION = 2
+KERNEL_VERSION = 3  # version 2 could bound the number of support rows
 # The estimators of the first format; a file that names none is of the first of them.
 LINEAR = tuple(dict.fromkeys(estimator for estimator, _ in NAMES.values()))
 KERNEL = "KernelPerceptron"
@@ -32,7 +33,7 @@ FORMATS = {False: "rosenblatt-perceptron", True: "rosenblatt-kernel-perceptron"}
 _COUNTS = ("steps", "visits", "updates", "epoch", "run", "stop_reason")
 _LABELS = {"i": int, "u": int, "b": bool, "f": float, "U": str, "O": str}
 _LOG = ("problems", "rows", "taus", "times")
-_DUAL = ("clock", "squares", "updates", "damage", "longest")
+_DUAL = ("clock", "squares", "updates")
 _CSR = ("data", "indices", "indptr")
 
 
@@ -44,7 +45,7 @@ def to_file(model: Classifier) -> tuple[Arrays, About]:
     is_kernel = name == KERNEL
     about = {
         "format": FORMATS[is_kernel],
-        "version": VERSION,
+        "version": KERNEL_VERSION if is_kernel else VERSION,
         "package": __version__,
         "estimator": name,
         "parameters": _plain_parameters(model),
@@ -64,8 +65,10 @@ def to_file(model: Classifier) -> tuple[Arrays, About]:
 def from_file(arrays: Arrays, about: About) -> Classifier:
     """The model that :func:`to_file` wrote; a ValueError if the file is inconsistent."""
     is_kernel = about["format"] == FORMATS[True]
-    if about["version"] not in ((VERSION,) if is_kernel else (1, VERSION)):
-        raise ValueError(f"format version {about['version']!r}; this release reads {VERSION}")
+    version, readable = about["version"], (KERNEL_VERSION,) if is_kernel else (1, VERSION)
+    if version not in readable:
+        newest = max(readable)
+        raise ValueError(f"format version {version!r}; this release reads {newest}: fit it again")
     name = KERNEL if is_kernel else about.get("estimator", LINEAR[0])
     if name not in (*LINEAR, KERNEL):
         raise ValueError(f"{name!r} is not an estimator that this release knows")
@@ -222,7 +225,6 @@ def _dual_arrays(model: Any) -> tuple[Arrays, About]:
         "rows_seen": model._rows_seen,
         "marked": state.marked,
         "kept": None if state.kept is None else state.kept.lines,
-        "removals": state.removals,
     }
     return arrays, about
 
@@ -270,6 +272,4 @@ def _dual_state(model: Any, arrays: Arrays, about: About) -> DualState:
             raise ValueError("the kept model is not of the log")
     for name, array in [*found.items(), *(enumerate(kept[1:]) if kept else ())]:
         expect(str(name), array, np.number, (2, problems) if name == "squares" else (problems,))
-    return DualState(
-        log=log, kept=kept, marked=int(about["marked"]), removals=about["removals"], **found
-    )
+    return DualState(log=log, kept=kept, marked=int(about["marked"]), **found)

@@ -3,7 +3,7 @@
 Four rooms (``docs/theory/map.md`` shows them as a diagram):
 
 ``bounds``
-    Bounds on the mistakes of a perceptron (`mistake_bounds`, `mixing_bounds`, `budgets`), what a
+    Bounds on the mistakes of a perceptron (`mistake_bounds`, `mixing_bounds`), what a
     finished run proves (`run_certificates`), bounds on the errors of the best hyperplane
     (`best_error_bounds`), estimates of the error on new data (`risk`), and the matrix form of a
     problem (`geometry`).
@@ -26,7 +26,6 @@ from rosenblatt._lazy import lazily
 
 _ROOMS = {
     "bounds.best_error_bounds": ("ErrorBracket", "error_bracket"),
-    "bounds.budgets": ("forgetron_bound", "projection_bound", "random_removal_bound"),
     "bounds.geometry": ("dataset_margin", "pad", "point_margins", "premultiply", "radius"),
     "bounds.mistake_bounds": (
         "NonseparableBounds", "best_padding", "final_margin", "general_bound", "margin_gap",
