@@ -1,8 +1,7 @@
-"""Training on shards: accuracy, time, and bytes sent, against one process and against peers.
+"""Training on shards: accuracy, time, and bytes sent, against one process.
 
     python benchmarks/bench_cluster.py accuracy [DATA]  # and time: 1, 4, 16, 64 shards, serial
     python benchmarks/bench_cluster.py scaling [N ...]  # epochs with 1 and 2 (N) local processes
-    python benchmarks/bench_cluster.py peers         # dask-ml's Incremental, SGDClassifier
     python benchmarks/bench_cluster.py bytes         # what an epoch sends, and would send
     python benchmarks/bench_cluster.py choices [DATA]  # threshold and epochs, on training rows
     python benchmarks/bench_cluster.py large [GB]    # a generated file, 3 GB by default
@@ -142,77 +141,6 @@ def scaling(console: Console, folder: Path, *counts: str) -> None:
     console.print(table)
 
 
-def peers(console: Console, folder: Path) -> None:
-    """The same batches of hashed rows for all: ours by mixing, theirs one after the other."""
-    from sklearn.feature_extraction.text import HashingVectorizer
-    from sklearn.linear_model import SGDClassifier
-
-    path, test = imdb(folder)
-    vectorizer = HashingVectorizer(ngram_range=(1, 2), n_features=1 << 22, alternate_sign=False)
-    blocks = []
-    for part in (path, test):
-        rows = [line.split("\t", 1) for line in part.read_text().splitlines()[1:]]
-        X = vectorizer.transform([text for _, text in rows]).astype(np.float32)
-        blocks.append((X, np.array([label for label, _ in rows])))
-    (X, y), (X_test, y_test) = blocks
-    edges = np.linspace(0, len(y), 17).astype(int)
-    batches = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
-    table = Table("16 batches of IMDB, 5 epochs", "s per epoch", "test accuracy, %")
-
-    def row(name: str, seconds: float, predicted: np.ndarray | None) -> None:
-        if predicted is None:
-            table.add_row(name, "", "")
-            return
-        table.add_row(name, f"{seconds / 5:.2f}", f"{100 * np.mean(predicted == y_test):.2f}")
-
-    sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
-                        average=True)  # fmt: skip
-    began = perf_counter()
-    for _ in range(5):
-        for some, labels in batches:
-            sgd.partial_fit(some, labels, classes=["neg", "pos"])
-    row("SGDClassifier.partial_fit", perf_counter() - began, sgd.predict(X_test))
-    _dask_peers(row, batches, X_test)
-    console.print(table)
-
-
-def _dask_peers(row: object, batches: list, X_test: object) -> None:
-    import dask
-    import dask.array as da
-    from distributed import Client
-    from sklearn.linear_model import SGDClassifier
-
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-        shape = batches[0][0].shape[1]
-        X = da.concatenate([
-            da.from_delayed(dask.delayed(some), (some.shape[0], shape), meta=some[:0])
-            for some, _ in batches
-        ])  # fmt: skip
-        y = da.concatenate([da.from_array(labels, chunks=len(labels)) for _, labels in batches])
-        X, y = client.persist([X, y])
-        for rates in (None, "idf"):
-            model = rosenblatt.Perceptron(
-                keep="late_average", max_iter=5, tol=None, random_state=0, shuffle="after_first",
-                feature_rates=rates,
-            )  # fmt: skip
-            began = perf_counter()
-            rosenblatt.cluster.fit(model, X, y, client=client)
-            name = f"rosenblatt.cluster.fit, feature_rates={rates!r}"
-            row(name, perf_counter() - began, model.predict(X_test))
-        try:
-            from dask_ml.wrappers import Incremental
-        except ImportError as error:
-            row(f"dask-ml is not installed ({error})", np.nan, None)
-            return
-        sgd = SGDClassifier(loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0,
-                            average=True)  # fmt: skip
-        incremental = Incremental(sgd, shuffle_blocks=False)
-        began = perf_counter()
-        for _ in range(5):
-            incremental.partial_fit(X, y, classes=["neg", "pos"])
-        row("dask-ml Incremental", perf_counter() - began, incremental.estimator_.predict(X_test))
-
-
 def sent(console: Console, folder: Path) -> None:
     table = Table("data", "features", "weights, MB", "changes of a shard, MB", "MB per epoch",
                   "64 workers", "1,000 workers", title="sent, 16 shards")  # fmt: skip
@@ -325,7 +253,7 @@ def main() -> None:
         if what == "large":
             large(console, folder, float(rest[0]) if rest else 3.0)
         else:
-            {"accuracy": accuracy, "scaling": scaling, "peers": peers, "bytes": sent,
+            {"accuracy": accuracy, "scaling": scaling, "bytes": sent,
              "choices": choices}[what](console, folder, *rest)  # fmt: skip
 
 

@@ -284,7 +284,7 @@ def test_what_is_not_a_worker_is_refused(reviews, workers, message):
 
 
 def test_what_cannot_be_cut_is_refused(reviews, threads):
-    with pytest.raises(OptionError, match=r"rosenblatt\.cluster\.fit"):
+    with pytest.raises(OptionError, match="a table in memory without workers"):
         train({"label": ["a", "b"], "x": [1, 2]}, workers=threads)
     with pytest.raises(DataError, match="standard input"):
         train("-", workers=threads)

@@ -14,8 +14,8 @@
     The pure functions that workers call, before and in the epochs.
 ``learner``, ``run``, ``bound``, ``train``
     A learner whose walk is an epoch on all shards, and the run that drives it.
-``scoring``, ``collections``
-    Predictions and evaluations on shards; estimators on Dask arrays and data frames.
+``scoring``
+    Predictions and evaluations on shards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _HOME: dict[str, str | None] = {
     "ShardWarning": "rosenblatt.cluster.run",
     "WorkerError": "rosenblatt.cluster.environment",
     "evaluate_on_shards": "rosenblatt.cluster.scoring",
-    "fit": "rosenblatt.cluster.collections",
     "make_manifest": "rosenblatt.cluster.manifest",
     "predict_on_shards": "rosenblatt.cluster.scoring",
 }

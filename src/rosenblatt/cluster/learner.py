@@ -49,7 +49,6 @@ class MixedLearner:
     """
 
     batch = True
-    add = staticmethod(Delta.__add__)  # sums the results of two tasks
     averaging = False  # there are no averaging sums for a run on one machine to go on from
 
     def __init__(self, engine: Engine, common: Broadcast, weights: Array, bias: Array) -> None:
@@ -66,7 +65,7 @@ class MixedLearner:
     ) -> Tally:  # fmt: skip
         """Run one epoch on every shard and mix the weights."""
         with self.tasks(epoch_sum, examples.leaves, self.weights(), examples.epoch) as tasks:
-            delta = self.engine.reduce(tasks, self.add)
+            delta = self.engine.reduce(tasks, Delta.__add__)
         self._mix(delta)
         found = dict(zip(COUNTS, delta.counts.tolist(), strict=True))
         self.mixed_updates += found["mixed_updates"]
@@ -79,28 +78,21 @@ class MixedLearner:
     def tasks(
         self, function: Any, leaves: Sequence[Leaf], weights: Weights, *arguments: Any
     ) -> Iterator[list[Task]]:
-        """Broadcast weights; the tasks that call a function at them, until the block ends."""
+        """Broadcast weights until the block ends; the tasks that call a function at them."""
         W = np.ascontiguousarray(weights.weights.T)
         broadcast = Broadcast({"weights": W, "bias": np.asarray(weights.bias)}, {})
         if self._shared_common is None:
             self._shared_common = self.engine.share(self.common)
         shared = self.engine.share(broadcast)
+        constant = (self._shared_common, shared, self.engine.row_cache, *arguments)
         try:
-            yield self._tasks(function, leaves, shared, *arguments)
+            # A block of shards is a subtree of the tree of sums.
+            yield [
+                Task(function, (block, *constant), block[0].shard[0])
+                for block in self.engine.blocks(leaves)
+            ]
         finally:
             self.engine.release(shared)
-
-    def _tasks(
-        self, function: Any, leaves: Sequence[Leaf], shared: Any, *arguments: Any
-    ) -> list[Task]:
-        """A task for each block of shards, which is a subtree of the tree of sums."""
-        rows = self.engine.row_cache
-        return [
-            Task(
-                function, (block, self._shared_common, shared, rows, *arguments), block[0].shard[0]
-            )
-            for block in self.engine.blocks(leaves)
-        ]
 
     def _mix(self, delta: Delta) -> None:
         """Add a delta to the weights, rounding once, and the epoch to the average."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -131,9 +130,7 @@ def epoch_sum(
     """The weight changes of one epoch on each of some shards, a subtree, summed."""
 
     def delta_of(leaf: Leaf) -> Delta:
-        shard = OpenShard(leaf, common, weights, folder)
-        given = (epoch, shard.start, leaf.share, shard.aligned.features)
-        return epoch_delta(shard.learner, shard, Plan(), *given)
+        return epoch_delta(OpenShard(leaf, common, weights, folder), epoch)
 
     return tree_map(leaves, delta_of, _add).compact()
 
@@ -143,28 +140,19 @@ def _add(left: Delta, right: Delta) -> Delta:
     return left.add_in_place(right) if left.index is None else left + right
 
 
-def epoch_delta(
-    learner: Linear, data: Any, plan: Plan, epoch: int, start: dict[str, np.ndarray], share: float,
-    features: np.ndarray | None,
-) -> Delta:  # fmt: skip
-    """Run one epoch from the start; returns the change of the weights, and of their average.
-
-    `features` are the learner's among all; with them, the delta lists the features that changed.
-    """
-    average, progress = learner.averaging, Progress(epoch=epoch - 1)
-    W, bias = start["weights"], start["bias"]
-    before = W if features is None else W[features]
-    keep = "average" if average else "last"
-    for _ in run(learner, data, replace(plan, keep=keep, max_epochs=epoch, tol=None), progress):
+def epoch_delta(shard: OpenShard, epoch: int) -> Delta:
+    """Run one epoch over a shard; returns the change of the weights, and of their average."""
+    learner, progress, share = shard.learner, Progress(epoch=epoch - 1), shard.leaf.share
+    average, features = learner.averaging, shard.aligned.features
+    plan = Plan(keep="average" if average else "last", max_epochs=epoch, tol=None)
+    for _ in run(learner, shard, plan, progress):
         pass
-    state, index = learner.state(), None
-    chosen: Any = slice(None)
-    if features is not None:
-        changed = (state.weights != before.T).any(axis=0)
-        if average:
-            changed |= (state.sums != 0).any(axis=0)
-        chosen = np.flatnonzero(changed)
-        index = features[chosen]
+    W, bias, state = shard.start["weights"], shard.start["bias"], learner.state()
+    before = W[features]
+    changed = (state.weights != before.T).any(axis=0)
+    if average:
+        changed |= (state.sums != 0).any(axis=0)
+    chosen = np.flatnonzero(changed)
     ends, biases = [state.weights[:, chosen].T.astype(np.float64)], [state.bias]
     if average:
         clock = np.maximum(state.clock, 1e-300)
@@ -178,9 +166,8 @@ def epoch_delta(
             share * record.updates,
         ]
     )  # fmt: skip
-    return Delta(
-        len(W), index, values, np.concatenate([end - bias for end in biases]) * share, counts
-    )
+    moved = np.concatenate([end - bias for end in biases]) * share
+    return Delta(len(W), features[chosen], values, moved, counts)
 
 
 def held_out_scores(

@@ -53,8 +53,7 @@ def train_on_shards(job: Job) -> Model:
     """Train on shards of files; the model is the same bits for any number and kind of workers."""
     if is_table_in_memory(job.source) or isinstance(job.source, Source):
         raise OptionError(
-            "workers read shards of files; train on a table in memory without workers, or with "
-            "rosenblatt.cluster.fit"
+            "workers read shards of files; train on a table in memory without workers"
         )
     for name, usual in (("rule", "perceptron"), ("class_weight", None), ("weight", None)):
         if getattr(job.settings, name) != usual:

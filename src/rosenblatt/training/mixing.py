@@ -98,20 +98,6 @@ class Delta:
         self.counts[...] += other.counts
         return self
 
-    def compact_sum(self, other: Delta) -> Delta:
-        """The sum in the form that takes fewer bytes, for sums sent between workers."""
-        return (self + other).compact()
-
-    def divided_by(self, shares: Array) -> Delta:
-        """The change of each feature divided by its number in `shares`.
-
-        >>> one = Delta(9, np.array([1, 4], "u4"), np.ones((2, 1)), np.zeros(1), np.ones(1))
-        >>> one.divided_by(np.full(9, 0.25)).values.ravel().tolist()
-        [4.0, 4.0]
-        """
-        own = shares if self.index is None else shares[self.index]
-        return replace(self, values=self.values / own[:, None])
-
     def compact(self) -> Delta:
         """The same with an `index`, if few features change."""
         moved = np.flatnonzero(np.logical_or.reduce([self.values[:, j] != 0 for j in range(
