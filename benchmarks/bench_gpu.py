@@ -30,8 +30,8 @@ from rosenblatt.atomic_files import atomic_write
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import current_device, is_usable
 from rosenblatt.gpu.problem_table import ModelSettings
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.linear import Linear
 
 COUNTS = Path(__file__).parent / "results" / "mnist_1999_counts.json"
 MOMENTS = (0.1, 1, 2, 3, 4, 10, 30)  # epochs after which the 1999 table looks at a model
@@ -100,7 +100,7 @@ def bench_mnist() -> None:
                 seconds, updates = epochs(blocks, examples, 12)
                 shown = " ".join(f"{1e3 * s:.2f}" for s in seconds)
                 print(f"MNIST {multiclass} averaging={averaging} block {blocks.size}: ms {shown}")
-    learner = Linear(10, 784, dtype=np.float32, dense=True)
+    learner = make(Spec(dtype=np.float32, dense=True), 10, 784)
     learner.walk(host, order)
     began = time.perf_counter()
     found = learner.walk(host, np.random.default_rng(1).permutation(60_000).astype(np.uint64))
@@ -155,7 +155,7 @@ def bench_big() -> None:
     print(f"Perceptron.fit, 2 epochs: {time.perf_counter() - began:.2f} s in all, epochs "
           f"{[round(s, 3) for s in model.history_['seconds']]}")  # fmt: skip
     rows = 20_000
-    learner = Linear(CLASSES, FEATURES, dtype=np.float32, dense=True, threads=16)
+    learner = make(Spec(dtype=np.float32, dense=True, threads=16), CLASSES, FEATURES)
     part, order = examples_of(device.host(X[:rows]), y[:rows]), np.arange(rows, dtype=np.uint64)
     learner.walk(part, order[:100])
     began = time.perf_counter()

@@ -5,8 +5,8 @@ import pytest
 
 from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.gpu.problem_table import screen_error
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
 from tests.gpu.standin import StandIn, needs_compiler
 
@@ -25,7 +25,7 @@ def whole_numbers(seed, n=150, d=7, classes=4, dtype=np.float32):
 def both(X, y, omega=None, block_rows=64, **options):
     classes = int(y.max()) + 1
     omega = np.ones(1) if omega is None else omega
-    host = Linear(classes, X.shape[1], dtype=X.dtype, dense=True, **options)
+    host = make(Spec(dtype=X.dtype, dense=True, **options), classes, X.shape[1])
     device = DeviceLinear(
         StandIn(), classes, X.shape[1], dtype=X.dtype, block_rows=block_rows, **options
     )

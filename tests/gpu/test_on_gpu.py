@@ -9,8 +9,8 @@ from rosenblatt.gpu import device as gpu
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.linear import DeviceLinear
 from rosenblatt.gpu.problem_table import ModelSettings, screen_error
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.protocol import Limits
 
 pytestmark = pytest.mark.skipif(not gpu.is_usable(), reason="needs a CUDA device and CuPy")
@@ -47,7 +47,7 @@ def test_learners_take_the_same_steps(classes, multiclass, dtype, block_rows, we
     X, y = whole_numbers(classes=classes, dtype=dtype)
     weights = np.random.default_rng(1).integers(0, 9, len(y)) / 4.0 if weighted else np.ones(1)
     options = {"multiclass": multiclass, "averaging": True, "dtype": dtype}
-    here = Linear(classes, 37, dense=True, **options)
+    here = make(Spec(dense=True, **options), classes, 37)
     there = DeviceLinear(gpu.current_device(), classes, 37, block_rows=block_rows, **options)
     examples = examples_of(X, y, weights)
     rows = np.flatnonzero(np.broadcast_to(weights, y.shape) > 0).astype(np.uint64)
@@ -67,7 +67,7 @@ def test_learners_take_the_same_steps(classes, multiclass, dtype, block_rows, we
 @pytest.mark.parametrize("allowed", [0, 17, 500])
 def test_limits_end_both_at_the_same_row(multiclass, allowed):
     X, y = whole_numbers()
-    here = Linear(4, 37, dtype=np.float32, dense=True, multiclass=multiclass)
+    here = make(Spec(dtype=np.float32, dense=True, multiclass=multiclass), 4, 37)
     there = DeviceLinear(gpu.current_device(), 4, 37, multiclass=multiclass)
     examples, order = examples_of(X, y), np.arange(len(y), dtype=np.uint64)
     limits = Limits(updates=allowed)
@@ -166,7 +166,7 @@ def test_streamed_rows_give_the_same_model(monkeypatch):
     from rosenblatt.gpu import rows
 
     X, y = whole_numbers(n=20_000)
-    here = Linear(4, 37, dtype=np.float32, dense=True, averaging=True)
+    here = make(Spec(dtype=np.float32, dense=True, averaging=True), 4, 37)
     there = DeviceLinear(gpu.current_device(), 4, 37, averaging=True)
     monkeypatch.setattr(rows, "_SHARE_OF_MEMORY", 0.0)
     monkeypatch.setattr(rows, "_STREAMED_BYTES", 1 << 18)
@@ -210,7 +210,7 @@ def test_a_mapped_file_larger_than_the_free_memory_gives_the_same_model(tmp_path
 def test_data_that_the_callers_stream_has_yet_to_make_are_waited_for(dtype):
     cupy = gpu.usable_cupy()
     X, y = whole_numbers(dtype=dtype)
-    linear = Linear(4, 37, dtype=dtype, dense=True)
+    linear = make(Spec(dtype=dtype, dense=True), 4, 37)
     order = np.random.default_rng(0).permutation(len(y)).astype(np.uint64)
     linear.walk(examples_of(X, y), order)
     kernel = KernelPerceptron.textbook(degree=2, max_iter=2, tol=None, random_state=0).fit(X, y)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import Perceptron, reference, training
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import distinct, examples_of
-from rosenblatt.learners.linear import Linear
 from rosenblatt.rules import thresholds
 from rosenblatt.training import Drawn, Plan, Progress
 from tests.invariants.strategies import (
@@ -178,11 +178,17 @@ def test_random_orders(draw, data, layout, options, seed, packed):
     examples = examples.reweighted(omega)
     drawn = Drawn(examples.packed() if packed else examples, rows, draw, seed)
     words = in_the_words_of_the_reference(options)
-    learner = Linear(
-        2, drawn.examples.n_features, dense=examples.is_dense, dtype=examples.dtype, averaging=True,
-        thresholds=thresholds(options["mistake"], options["threshold"]),
-        padding=float(words["padding"] or 0),
-    )  # fmt: skip
+    learner = make(
+        Spec(
+            dense=examples.is_dense,
+            dtype=examples.dtype,
+            averaging=True,
+            thresholds=thresholds(options["mistake"], options["threshold"]),
+            padding=float(words["padding"] or 0),
+        ),
+        2,
+        drawn.examples.n_features,
+    )
     progress, plan = Progress(), Plan(eta=words["eta"], max_epochs=4, tol=None)
     for _ in training.run(learner, drawn, plan, progress):
         pass

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rosenblatt import reference, rules
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.family import Family, FullFamily
 from rosenblatt.learners.protocol import Limits
 from tests.invariants.strategies import data_sets, separable_sets
 from tests.members import MEMBERS
@@ -40,10 +40,11 @@ def learned(rule, X, y, layout="dense", passes=2, weights=None, **options):
     examples = examples_of(data, y, np.ones(1) if weights is None else weights)
     if layout == "packed":
         examples = examples_of(data.astype(np.float32), y).packed()
-    learner = Family(
-        rule, int(y.max()) + 1, examples.n_features, dense=layout == "dense",
-        dtype=examples.dtype, **options,
-    )  # fmt: skip
+    learner = make(
+        Spec(rule=rule, dense=layout == "dense", dtype=examples.dtype, **options),
+        int(y.max()) + 1,
+        examples.n_features,
+    )
     for _ in range(passes):
         learner.walk(examples, rows_of(X), np.array([0.5]))
     return learner, examples
@@ -139,7 +140,7 @@ def test_all_classes_jointly_are_one_problem_of_differences(name):
 def test_a_full_covariance_is_that_of_the_formulas(name):
     X, y = sets(3)
     rule, (n, d) = MEMBERS[name], X.shape
-    learner = FullFamily(rule, 2, d, dense=True, averaging=True)
+    learner = make(Spec(rule=rule, dense=True, averaging=True, full=True), 2, d)
     learner.walk(examples_of(X, y), rows_of(X))
     Z = np.hstack([X, np.ones((n, 1))])
     w, S, path = np.zeros(d + 1), np.eye(d + 1), []
@@ -236,7 +237,11 @@ def test_the_bounds_of_arow_and_the_second_order_perceptron_hold_against_any_wei
     Z = np.hstack([X, np.ones((len(X), 1))])
     u = np.random.default_rng(seed).normal(size=Z.shape[1])
     for rule, r in ((MEMBERS["arow"], MEMBERS["arow"].r), (MEMBERS["sop"], 1.0)):
-        learner, corrected, right = FullFamily(rule, 2, X.shape[1], dense=True), [], 0
+        learner, corrected, right = (
+            make(Spec(rule=rule, dense=True, full=True), 2, X.shape[1]),
+            [],
+            0,
+        )
         examples = examples_of(X, y)
         for row in range(len(X)):
             tally = learner.walk(examples, np.array([row], np.uint64), limits=Limits())
@@ -262,7 +267,7 @@ def test_alma_ends_within_its_bound_with_most_of_the_largest_margin(data):
     Z = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     gamma = max_margin(Z, y, fit_intercept=False).lower
     alpha = 1 - MEMBERS["alma"].share
-    learner, updates = Family(MEMBERS["alma"], 2, X.shape[1], dense=True), 0
+    learner, updates = make(Spec(rule=MEMBERS["alma"], dense=True), 2, X.shape[1]), 0
     examples = examples_of(X, y.astype(np.int32))
     bound = 2 / gamma**2 * (2 / alpha - 1) ** 2 + 8 / alpha - 4
     while (tally := learner.walk(examples, rows_of(X))).updates:

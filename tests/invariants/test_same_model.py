@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rosenblatt import OneByOne, Perceptron, learn_online, training
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import distinct, examples_of
-from rosenblatt.learners.linear import Linear
 from rosenblatt.training import Drawn, Plan, Progress
 from tests.invariants.strategies import LAYOUTS, data_sets, options
 
@@ -145,10 +145,11 @@ def test_a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run(
         return learner.error(examples, rows, averaged)
 
     def fresh():
-        return Linear(
-            int(y.max()) + 1, X.shape[1], multiclass=multiclass, dense=examples.is_dense,
-            averaging="average" in keep,
-        )  # fmt: skip
+        return make(
+            Spec(multiclass=multiclass, dense=examples.is_dense, averaging="average" in keep),
+            int(y.max()) + 1,
+            X.shape[1],
+        )
 
     data = Drawn(examples, rows, draw, seed=3)
     plan = Plan(

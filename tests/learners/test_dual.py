@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import ONE, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
-from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.learners.protocol import Limits
 from rosenblatt.training import Drawn, Plan, Progress, run
@@ -68,8 +68,10 @@ def test_the_linear_kernel_takes_the_steps_of_the_linear_learner(
 ):
     rows, k = found
     dual = Dual(Problems(k, multiclass, thresholds), source(rows), epochs=epochs)
-    primal = Linear(
-        k, rows.n_features, multiclass=multiclass, thresholds=thresholds, padding=0.0, dense=True
+    primal = make(
+        Spec(multiclass=multiclass, thresholds=thresholds, padding=0.0, dense=True),
+        k,
+        rows.n_features,
     )
     plan, data = Plan(max_epochs=epochs, tol=None), drawn(rows, draw)
     ours, theirs = trained(dual, data, plan), trained(primal, data, plan)
@@ -168,9 +170,8 @@ def test_a_snapshot_is_left_and_come_back_to(found, multiclass, allowed):
 def test_a_walk_stops_before_the_update_that_is_one_too_many(found, multiclass, allowed):
     rows, k = found
     rows, (_, order) = rows.relabelled(rows.codes), drawn(rows, "fixed").everything()
-    dual, primal = Dual(Problems(k, multiclass), source(rows)), Linear(
-        k, rows.n_features, multiclass=multiclass, padding=0.0, dense=True
-    )  # fmt: skip
+    dual = Dual(Problems(k, multiclass), source(rows))
+    primal = make(Spec(multiclass=multiclass, padding=0.0, dense=True), k, rows.n_features)
     if multiclass == "ovo" and k > 2:  # pairs of the linear learner do not share their limits
         return
     ours = dual.walk(rows, order, ONE, Limits(updates=allowed))

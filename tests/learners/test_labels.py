@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.linear import Linear
 
 OPTIONS = {"dense": True, "averaging": True, "thresholds": (0.5, 0.5)}
 
@@ -22,11 +22,11 @@ def problem(n=60, k=4, seed=0):
 def test_each_label_is_learned_as_if_it_were_alone(threads):
     examples, sets = problem()
     order = np.arange(60, dtype=np.uint64)
-    together = Linear(4, 5, multiclass="labels", threads=threads, **OPTIONS)
+    together = make(Spec(multiclass="labels", threads=threads, **OPTIONS), 4, 5)
     tally = together.walk(examples, order)
     updates = 0
     for label in range(4):
-        alone = Linear(2, 5, **OPTIONS)
+        alone = make(Spec(**OPTIONS), 2, 5)
         own = examples.relabelled(sets[examples.codes, label].astype(np.int32))
         updates += alone.walk(own, order).updates
         for averaged in (False, True):
@@ -39,7 +39,7 @@ def test_each_label_is_learned_as_if_it_were_alone(threads):
 def test_a_restored_learner_goes_on_to_the_same_weights():
     examples, _ = problem()
     order = np.arange(60, dtype=np.uint64)
-    whole = Linear(4, 5, multiclass="labels", **OPTIONS)
+    whole = make(Spec(multiclass="labels", **OPTIONS), 4, 5)
     whole.walk(examples, order)
     other = whole.untrained(5, dense=True)
     other.restore(whole.state())
@@ -54,7 +54,7 @@ def test_the_error_is_one_minus_the_micro_f1():
 
     examples, sets = problem()
     order = np.arange(60, dtype=np.uint64)
-    learner = Linear(4, 5, multiclass="labels", **OPTIONS)
+    learner = make(Spec(multiclass="labels", **OPTIONS), 4, 5)
     learner.walk(examples, order)
     truth, said = sets[examples.codes], learner.scores(examples, order) > 0
     wanted = 1 - f1_score(truth, said, average="micro")
@@ -64,7 +64,7 @@ def test_the_error_is_one_minus_the_micro_f1():
 def test_rows_that_no_label_would_correct_are_separated():
     examples, _ = problem(4, 3)
     order = np.arange(4, dtype=np.uint64)
-    learner = Linear(3, 5, multiclass="labels", dense=True)
+    learner = make(Spec(multiclass="labels", dense=True), 3, 5)
     assert not learner.is_separating(examples, order)
     while learner.walk(examples, order).updates:
         pass

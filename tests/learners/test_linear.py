@@ -17,11 +17,10 @@ from rosenblatt import reference
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.family import Family
 from rosenblatt.learners.gram_blocks import GramBlocks
-from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import Problems
 from rosenblatt.rules.second_order import Arow
 
@@ -42,10 +41,17 @@ def packed(X, codes, omega=None):
 
 
 def learner_of(n_classes=2, threshold=1.0, padding=1.0, features=0, **options):
-    made = Linear(
-        n_classes, 0, thresholds=(threshold, threshold), padding=padding, averaging=True,
-        dtype=np.float32, **options,
-    )  # fmt: skip
+    made = make(
+        Spec(
+            thresholds=(threshold, threshold),
+            padding=padding,
+            averaging=True,
+            dtype=np.float32,
+            **options,
+        ),
+        n_classes,
+        0,
+    )
     made.reserve(features)
     return made
 
@@ -245,19 +251,19 @@ def gram():
 
 
 @pytest.mark.parametrize(
-    "make",
+    "new",
     [
         lambda: learner_of(3, features=4),
         lambda: pickle.loads(pickle.dumps(learner_of(3, features=4))),
-        lambda: copy.deepcopy(Family(Arow(1.0), 3, 4, dense=True)),
+        lambda: copy.deepcopy(make(Spec(rule=Arow(1.0), dense=True), 3, 4)),
         lambda: Dual(Problems(2), gram()),
     ],
     ids=["linear", "unpickled", "family", "dual"],
 )
-def test_a_learner_gives_its_memory_back_without_waiting_for_the_garbage_collector(make):
+def test_a_learner_gives_its_memory_back_without_waiting_for_the_garbage_collector(new):
     gc.disable()
     try:
-        learner = make()
+        learner = new()
         held = [weakref.ref(learner), *map(weakref.ref, getattr(learner, "parts", ()))]
         del learner
         assert not any(one() for one in held)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import examples_of
-from rosenblatt.learners.linear import Linear
 from rosenblatt.training import Drawn, Plan, Progress, kept_weights, run
 
 AND, XOR = [0, 0, 0, 1], [0, 1, 1, 0]
@@ -17,7 +17,7 @@ ROWS = np.arange(4, dtype=np.uint64)
 def a_run(labels, draw="fixed", **options):
     """Learner, data and plan of a run over the corners of the square."""
     plan = Plan(**options)
-    learner = Linear(2, 2, dense=True, averaging=plan.averages)
+    learner = make(Spec(dense=True, averaging=plan.averages), 2, 2)
     return learner, Drawn(examples_of(CORNERS, labels), ROWS, draw), plan
 
 
@@ -93,7 +93,7 @@ def test_the_late_average_leaves_out_the_first_half_of_the_epochs():
 
 
 def _weights_after(data, epochs):
-    learner = Linear(2, 2, dense=True)
+    learner = make(Spec(dense=True), 2, 2)
     for epoch in range(1, epochs + 1):
         learner.walk(data.examples, data.order(epoch))
     return learner.state()
@@ -103,4 +103,4 @@ def test_weights_that_overflow_are_named():
     examples = examples_of(np.array([[1e308, 1e308], [1e308, -1e308]]), [0, 1])
     data = Drawn(examples, ROWS[:2])
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="The weights overflowed"):
-        finish(Linear(2, 2, dense=True), data, Plan(tol=None, max_epochs=50))
+        finish(make(Spec(dense=True), 2, 2), data, Plan(tol=None, max_epochs=50))

@@ -21,7 +21,7 @@ from rosenblatt.jobs.held_out import HeldOut
 from rosenblatt.jobs.rows import is_held_out
 from rosenblatt.jobs.run import FileRun, Settings
 from rosenblatt.kernels.packing import Numbering
-from rosenblatt.learners.linear import ONE_RATE
+from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.protocol import UNLIMITED
 from rosenblatt.learners.rates import Rarity

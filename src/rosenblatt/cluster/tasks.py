@@ -13,6 +13,7 @@ from rosenblatt.cluster.manifest import Shard
 from rosenblatt.cluster.shards import Reading, ShardRows, hashed_rows
 from rosenblatt.jobs.rows import is_held_out
 from rosenblatt.kernels.packing import Numbering
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.weights import State
@@ -92,11 +93,15 @@ class OpenShard:
 
     def _learner(self) -> Linear:
         about, features, threshold = self.about, self.aligned.features, self.about["threshold"]
-        learner = Linear(
-            len(about["classes"]), len(features), multiclass=about["multiclass"],
-            thresholds=(threshold, threshold), padding=about["padding"],
-            averaging=about["average"], rates=self.aligned.rates, dtype=np.float32,
-        )  # fmt: skip
+        spec = Spec(
+            multiclass=about["multiclass"],
+            thresholds=(threshold, threshold),
+            padding=about["padding"],
+            averaging=about["average"],
+            rates=self.aligned.rates,
+            dtype=np.float32,
+        )
+        learner: Linear = make(spec, len(about["classes"]), len(features))
         learner.restore(fresh_state(self.start["weights"][features], self.start["bias"]))
         return learner
 

@@ -17,8 +17,10 @@ from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import checked_data
 from rosenblatt.estimators._units import MeanSquare, multiclass_of, padding_of, threshold_of
 from rosenblatt.kernels.family_cells import SCALE
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.linear import ONE_RATE, WORTH_STARTING, Linear
+from rosenblatt.learners.linear import WORTH_STARTING
+from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import votes
 from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.weights import State, Weights
@@ -175,24 +177,22 @@ class LinearModel(SparseCoefMixin, Classifier):
                 f"{name} counts over all classes together, which cannot be spread over "
                 f"n_jobs={self.n_jobs} threads. Use n_jobs=None."
             )
-        options: dict[str, Any] = {
-            "multiclass": multiclass,
-            "padding": padding,
-            "averaging": self._averages(),
-            "rates": self._rates(examples),
-            "dtype": examples.dtype,
-            "dense": examples.is_dense,
-            "threads": threads,
-        }
-        if rule is not None:
-            from rosenblatt.learners.family import Family, FullFamily
-
-            kind = FullFamily if self._is_full() else Family
-            return kind(rule, n_classes, examples.n_features, **options)
-        if examples.stored * n_classes < WORTH_STARTING:
-            options["threads"] = 1
-        options |= {"thresholds": thresholds, "batch": self.update == "batch"}
-        return Linear(n_classes, examples.n_features, **options)
+        if rule is None and examples.stored * n_classes < WORTH_STARTING:
+            threads = 1
+        spec = Spec(
+            rule=rule,
+            multiclass=multiclass,
+            thresholds=thresholds,
+            padding=padding,
+            averaging=self._averages(),
+            rates=self._rates(examples),
+            dtype=examples.dtype,
+            dense=examples.is_dense,
+            batch=self.update == "batch",
+            threads=threads,
+            full=self._is_full(),
+        )
+        return make(spec, n_classes, examples.n_features)
 
     def _plan(self, validate: Any = None) -> Plan:
         eta: float | Callable[[int], float] = float(self.eta0)
@@ -232,8 +232,8 @@ class LinearModel(SparseCoefMixin, Classifier):
         """Change the unit, and with it the learner's thresholds and padding."""
         changed, self._square = square.value != self._square.value, square
         if changed:
-            (thresholds, padding), rule = self._rule(len(self.classes_)), self._member_rule()
-            self._learner.change(thresholds if rule is None else rule, padding)
+            thresholds, padding = self._rule(len(self.classes_))
+            self._learner.change(self._member_rule(), thresholds, padding)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,8 +11,10 @@ import numpy as np
 from rosenblatt.gpu.blocks import Blocks
 from rosenblatt.gpu.device import translated_errors
 from rosenblatt.gpu.problem_table import ModelSettings
+from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import ONE, Examples, examples_of
-from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.problems import CountedByScores, Problems
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -226,10 +228,16 @@ class DeviceLinear(CountedByScores):
 
     def on_host(self) -> Linear:
         """A learner on the CPU in the same state."""
-        twin = Linear(
-            self.problems.n_classes, self.blocks.n_features, multiclass=self.blocks.multiclass,
-            thresholds=self.thresholds, padding=self.padding, averaging=self.averaging,
-            rates=self.rates, dtype=self.dtype, dense=True, batch=self.batch,
-        )  # fmt: skip
+        spec = Spec(
+            multiclass=self.blocks.multiclass,
+            thresholds=self.thresholds,
+            padding=self.padding,
+            averaging=self.averaging,
+            rates=self.rates,
+            dtype=self.dtype,
+            dense=True,
+            batch=self.batch,
+        )
+        twin: Linear = make(spec, self.problems.n_classes, self.blocks.n_features)
         twin.restore(self.state())
         return twin

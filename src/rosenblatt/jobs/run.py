@@ -16,7 +16,8 @@ from rosenblatt.errors import OptionError
 from rosenblatt.jobs.held_out import HeldOut
 from rosenblatt.jobs.rows import FileRows, known_classes, rarity_of_model
 from rosenblatt.jobs.trained_model import trained_model
-from rosenblatt.learners.linear import ONE_RATE, Linear
+from rosenblatt.learners import Spec, make
+from rosenblatt.learners.parts import ONE_RATE
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State
 from rosenblatt.models.model import Model
@@ -232,24 +233,18 @@ class FileRun:
     def new_learner(self, rarity: Rarity | None, n_classes: int | None = None) -> Any:
         """A learner of the classes known so far, with the weights of the start model."""
         s, several = self.settings, self.source.features.separator is not None
-        shared: dict[str, Any] = {
-            "n_classes": n_classes or known_classes(self.source),
-            "n_features": 0,
-            "multiclass": "labels" if several else s.multiclass,
-            "padding": s.padding,
-            "averaging": s.average,
-            "rates": ONE_RATE if rarity is None else rarity.rates,
-            "dtype": np.float32,
-            "threads": self.threads,
-        }
-        learner: Any
-        if self._member is None:
-            threshold: Any = s.threshold
-            learner = Linear(thresholds=(threshold, threshold), **shared)
-        else:
-            from rosenblatt.learners.family import Family
-
-            learner = Family(self._member._member_rule(), **shared)
+        threshold: Any = s.threshold
+        spec = Spec(
+            rule=None if self._member is None else self._member._member_rule(),
+            multiclass="labels" if several else s.multiclass,
+            thresholds=(threshold, threshold),
+            padding=s.padding,
+            averaging=s.average,
+            rates=ONE_RATE if rarity is None else rarity.rates,
+            dtype=np.float32,
+            threads=self.threads,
+        )
+        learner = make(spec, n_classes or known_classes(self.source), 0)
         if self.start is not None:
             learner.restore(_state_of(self.start))
         if hasattr(self, "rows"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 from weakref import proxy
 
 import numpy as np
@@ -23,8 +23,8 @@ from rosenblatt.kernels.family_cells import (
     SCALES,
 )  # fmt: skip
 from rosenblatt.learners.examples import Examples
-from rosenblatt.learners.linear import ONE_RATE, Linear
-from rosenblatt.learners.parts import Part
+from rosenblatt.learners.linear import Linear
+from rosenblatt.learners.parts import ONE_RATE, Part
 from rosenblatt.learners.problems import groups_of
 from rosenblatt.learners.protocol import NO_LIMITS, Array, Limits
 from rosenblatt.learners.weights import State, Weights
@@ -40,36 +40,17 @@ class Family(Linear):
 
     Parameters
     ----------
-    member : named tuple
-        The member and its parameters, see :mod:`rosenblatt.rules`.
-    n_classes, n_features, multiclass, padding, averaging, rates, dtype, dense, threads
-        As for :class:`rosenblatt.learners.linear.Linear`. Second-order members use the rates as
-        initial variances; adaptive members ignore them.
-
-    Examples
-    --------
-    >>> from rosenblatt.learners.examples import examples_of
-    >>> from rosenblatt.rules.second_order import Arow
-    >>> examples = examples_of(np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([1, 0]))
-    >>> learner = Family(Arow(1.0), 2, 2, dense=True)
-    >>> learner.walk(examples, np.arange(2, dtype=np.uint64)).updates
-    2
-    >>> learner.weights().weights.round(3)
-    array([[ 0.422, -0.13 ]])
+    spec, n_classes, n_features
+        As for :func:`rosenblatt.learners.make`, which makes them.
     """
 
     is_perceptron = False
-    _own: ClassVar[tuple[str, ...]] = ("member",)
 
-    def __init__(self, member: Any, n_classes: int, n_features: int, **options: Any) -> None:
-        self.member = member
-        super().__init__(n_classes, n_features, **options)
-
-    def change(self, member: Any, padding: float) -> None:
-        """Continue with other parameters of the same member, and another padding."""
-        self.member, self.padding = member, padding
-        for part in self.parts:
-            part.book[PADDING] = padding**2
+    def _use_spec(self) -> None:
+        super()._use_spec()
+        self.member = self.spec.rule
+        for part in getattr(self, "parts", ()):
+            part.book[PADDING] = self.padding**2
 
     def _groups(self) -> list[tuple[tuple[int, int], int]]:
         if self.n_classes > 2 and self.multiclass == "ovr":
@@ -313,19 +294,7 @@ class FullPart(FamilyPart):
 
 
 class FullFamily(Family):
-    """A second-order member with a full covariance matrix per problem.
-
-    Examples
-    --------
-    >>> from rosenblatt.learners.examples import examples_of
-    >>> from rosenblatt.rules.second_order import Arow
-    >>> examples = examples_of(np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([1, 0]))
-    >>> learner = FullFamily(Arow(1.0), 2, 2, dense=True)
-    >>> learner.walk(examples, np.arange(2, dtype=np.uint64)).updates
-    2
-    >>> learner.weights().weights.round(3)
-    array([[ 0.536, -0.107]])
-    """
+    """A second-order member with a full covariance matrix per problem."""
 
     def restart(self, n_classes: int) -> None:
         """Reset all weights, for this number of classes."""

@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 from weakref import proxy
 
 import numpy as np
 
 from rosenblatt.kernels import learn
+from rosenblatt.learners import Spec
 from rosenblatt.learners.examples import ONE, Examples
-from rosenblatt.learners.parts import ONE_RATE, Part, scored
+from rosenblatt.learners.parts import Part, scored
 from rosenblatt.learners.problems import CountedByScores, Problems, differ, groups_of, rows_of_pairs
 from rosenblatt.learners.protocol import NO_LIMITS, UNLIMITED, Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
@@ -36,37 +37,15 @@ class Linear(CountedByScores):
 
     Parameters
     ----------
-    n_classes : int
-        Two classes have one problem, for class 1.
-    n_features : int
-        May grow later if rows are sparse.
-    multiclass : {"ovr", "ovo", "joint", "labels"}
-        With three classes or more: one problem per class against the rest, one per pair, or all
-        classes jointly. Or multilabel, with one problem per label: the class numbers of examples
-        are those of their sets of labels
-        (:attr:`~rosenblatt.learners.examples.Examples.sets`).
-    thresholds : (float, float)
-        The largest margin that is corrected, for y = -1 and y = +1.
-    padding : float
-        The padding constant c; 0 for classifiers through the origin.
-    averaging : bool
-        Whether to keep averaging sums.
-    rates : float32 array
-        The learning rate of each feature, the last for all further features.
-    dtype : dtype
-        That of the weights and of the rows.
-    dense : bool
-        Whether rows are dense, which determines the layout of the weights.
-    batch : bool
-        Whether to correct all mistakes of a walk together, at its end.
-    threads : int
-        The number of threads that classes or pairs are distributed over.
+    spec, n_classes, n_features
+        As for :func:`rosenblatt.learners.make`, which makes them.
 
     Examples
     --------
+    >>> from rosenblatt.learners import Spec, make
     >>> from rosenblatt.learners.examples import examples_of
     >>> examples = examples_of(np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([1, 0]))
-    >>> learner = Linear(2, 2, dense=True)
+    >>> learner = make(Spec(dense=True), 2, 2)
     >>> learner.walk(examples, np.arange(2, dtype=np.uint64)).updates
     2
     >>> learner.weights().weights, learner.weights().bias
@@ -74,25 +53,36 @@ class Linear(CountedByScores):
     """
 
     is_perceptron = True  # else another member of the family, whose kernels count no mistakes
-    _own: ClassVar[tuple[str, ...]] = ("thresholds", "batch")  # options of no other learner
 
-    def __init__(
-        self, n_classes: int, n_features: int, *, multiclass: str = "ovr",
-        thresholds: tuple[float, float] = (0.0, 0.0), padding: float = 1.0,
-        averaging: bool = False, rates: Array = ONE_RATE, dtype: Any = np.float64,
-        dense: bool = False, batch: bool = False, threads: int = 1,
-    ) -> None:  # fmt: skip
-        self.n_classes, self.n_features, self.multiclass = n_classes, n_features, multiclass
-        self.averaging, self.batch, self.threads = averaging, batch, threads
-        self.rates, self.dtype, self.dense = rates, np.dtype(dtype), dense
-        Linear.change(self, thresholds, padding)
+    def __init__(self, spec: Spec, n_classes: int, n_features: int) -> None:
+        self.spec = spec
+        self.n_classes = n_classes
+        self.n_features = n_features
+        self.multiclass = spec.multiclass
+        self.averaging = spec.averaging
+        self.batch = spec.batch
+        self.threads = spec.threads
+        self.rates = spec.rates
+        self.dtype = np.dtype(spec.dtype)
+        self.dense = spec.dense
+        self.padding = spec.padding
+        self._use_spec()
         self.restart(n_classes)
 
-    def change(self, thresholds: tuple[float, float], padding: float) -> None:
-        """Continue with other thresholds and another padding; :meth:`settle` before."""
-        self.thresholds, self.padding = thresholds, padding
-        self.rule = np.array([*thresholds, padding * padding])
-        self.problems = Problems(self.n_classes, self.multiclass, thresholds)
+    def change(self, rule: Any, thresholds: tuple[float, float], padding: float) -> None:
+        """Continue with other parameters of the same rule, other thresholds and another padding.
+
+        Call :meth:`settle` before.
+        """
+        self.spec = replace(self.spec, rule=rule, thresholds=thresholds, padding=padding)
+        self.padding = padding
+        self._use_spec()
+
+    def _use_spec(self) -> None:
+        """Set what follows from the thresholds and the padding."""
+        self.thresholds = self.spec.thresholds
+        self.rule = np.array([*self.thresholds, self.padding * self.padding])
+        self.problems = Problems(self.n_classes, self.multiclass, self.thresholds)
 
     def restart(self, n_classes: int) -> None:
         """Reset all weights, for this number of classes."""
@@ -269,12 +259,9 @@ class Linear(CountedByScores):
 
     def untrained(self, n_features: int, dense: bool, averaging: bool | None = None) -> Self:
         """A learner with the same options and zero weights."""
-        options = {
-            name: getattr(self, name)
-            for name in ("multiclass", "padding", "rates", "dtype", "threads", *self._own)
-        }
-        options["averaging"] = self.averaging if averaging is None else averaging
-        return type(self)(n_classes=self.n_classes, n_features=n_features, dense=dense, **options)
+        averaging = self.averaging if averaging is None else averaging
+        spec = replace(self.spec, averaging=averaging, dense=dense, rates=self.rates)
+        return type(self)(spec, self.n_classes, n_features)
 
     # Weights
 

@@ -28,11 +28,11 @@ def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterato
     --------
     >>> import numpy as np
     >>> from rosenblatt.learners.examples import examples_of
-    >>> from rosenblatt.learners.linear import Linear
+    >>> from rosenblatt.learners import Spec, make
     >>> from rosenblatt.training.order import Drawn
     >>> examples = examples_of(np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), [0, 0, 0, 1])
     >>> data, progress = Drawn(examples, np.arange(4, dtype=np.uint64)), Progress()
-    >>> epochs = [e for e in run(Linear(2, 2, dense=True), data, Plan(tol=None), progress) if e]
+    >>> epochs = [e for e in run(make(Spec(dense=True), 2, 2), data, Plan(tol=None), progress) if e]
     >>> progress.stop_reason, len(epochs), progress.updates
     ('separated', 9, 18)
     """
