@@ -4,13 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
-from rosenblatt import Perceptron
+from rosenblatt import KernelPerceptron, Perceptron
 from rosenblatt.estimators._checks import weighted_by_class
+from rosenblatt.estimators.rule_names import NAMES, estimator_of
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(60, 3)), RANDOM.integers(0, 3, 60)
@@ -76,3 +78,78 @@ def test_class_weights_are_relative_to_the_largest():
     assert factors.tolist() == [1.0, 0.25, 0.25]
     light = weighted_by_class(np.ones(1), {"a": 0.5}, classes, codes)
     assert light.tolist() == [0.5, 1.0, 1.0]
+
+
+SCALES = {"f8": (1e-300, 1e-160, 1e-30, 1.0, 1e30, 1e160, 1e300), "f4": (1e-30, 1.0, 1e15, 1e30)}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [*map(estimator_of, NAMES), Perceptron(), Perceptron(multiclass="ovo"), KernelPerceptron()],
+    ids=repr,
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_with_two_labels_are_never_called_separated(model, n_classes):
+    """Whatever over- or underflows: it is another reason, or an error that says to scale."""
+    rows, labels = np.repeat(RANDOM.normal(size=(40, 5)), 2, axis=0), np.arange(80) % n_classes
+    ended = 0
+    for dtype, scales in SCALES.items():
+        for scale in scales:
+            data = (rows * scale).astype(dtype)
+            try:
+                with np.errstate(all="ignore"):
+                    model.set_params(max_iter=50, tol=1e-3, random_state=0).fit(data, labels)
+            except ValueError as error:
+                assert "overflow" in str(error)  # noqa: PT017
+                continue
+            ended += 1
+            assert model.stop_reason_ != "separated"
+            assert not model.converged_
+            assert np.isfinite(model.decision_function(data)).all()
+    assert ended >= 5
+
+
+def test_permuting_can_be_asked_for_by_a_numpy_boolean():
+    for value in (np.True_, np.False_):
+        plain = Perceptron(shuffle=bool(value), random_state=0).fit(X, Y)
+        assert np.array_equal(
+            Perceptron(shuffle=value, random_state=0).fit(X, Y).coef_, plain.coef_
+        )
+
+
+def misaligned(array):
+    """A contiguous copy at an odd address."""
+    buffer = np.empty(array.nbytes + 1, np.uint8)[1:]
+    copy = buffer.view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    assert not copy.flags.aligned
+    return copy
+
+
+@pytest.mark.parametrize("rule", [*NAMES, "kernel"])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_arrays_at_odd_addresses_are_as_good_as_others(rule, layout):
+    model = KernelPerceptron() if rule == "kernel" else estimator_of(rule)
+    model.set_params(max_iter=3, tol=None, random_state=0)
+    plain, odd, weights = layout(X), layout(X), RANDOM.random(60)
+    if layout is np.asarray:
+        odd = misaligned(X)
+    else:
+        odd.data = misaligned(odd.data)
+        odd.indices = misaligned(odd.indices)
+    scores = model.fit(plain, Y, sample_weight=weights).decision_function(plain)
+    again = model.fit(odd, misaligned(Y), sample_weight=misaligned(weights)).decision_function(odd)
+    assert np.array_equal(scores, again)
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_the_order_of_the_entries_of_a_sparse_row_does_not_matter(rule):
+    rows = sparse.random_array((60, 9), density=0.5, rng=1, format="csr")
+    mixed = rows.copy()
+    for start, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+        order = start + RANDOM.permutation(end - start)
+        mixed.data[start:end], mixed.indices[start:end] = rows.data[order], rows.indices[order]
+    mixed.has_sorted_indices = mixed.has_canonical_format = False
+    model = estimator_of(rule).set_params(max_iter=3, tol=None, random_state=0)
+    fitted = [model.fit(data, Y % 2).coef_.copy() for data in (rows, mixed)]
+    assert np.array_equal(*fitted)

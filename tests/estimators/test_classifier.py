@@ -92,6 +92,19 @@ def test_only_recent_scores_count_and_new_classes_begin_again():
     assert model.calibration_.rows == 30
 
 
+@pytest.mark.parametrize("model", [Perceptron(), KernelPerceptron()])
+def test_scores_by_fewer_classes_do_not_calibrate(model, tmp_path):
+    X, y = rows(2, 200)
+    model = clone(model).set_params(calibrate="sigmoid").partial_fit(X, y).partial_fit(X, y)
+    assert model.predict_proba(X).shape == (200, 2)
+    model.partial_fit(X[:20], np.full(20, 7))
+    save(model, tmp_path / "a.model")
+    for one in (model, load(tmp_path / "a.model")):
+        with pytest.raises(AttributeError, match="a new class begins anew"):
+            one.predict_proba(X)
+        assert one.partial_fit(X[:100], y[:100]).predict_proba(X).shape == (200, 3)
+
+
 def test_kernel_perceptron_goes_on_by_partial_fit():
     X, y = rows(2, 200)
     model = KernelPerceptron.textbook(kernel="linear", keep="last", calibrate="sigmoid")

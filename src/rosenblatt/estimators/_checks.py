@@ -92,7 +92,7 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     """One finite weight per row, none negative; ``ONE`` if there are no weights."""
     if sample_weight is None:
         return ONE
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.require(sample_weight, np.float64, ["ALIGNED"])
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -147,6 +147,11 @@ def initial_weights(name: str, given: Any, shape: tuple[int, ...], dtype: Any) -
     return array.reshape(shape).copy()
 
 
+def is_permuted(shuffle: Any) -> bool:
+    """Whether `shuffle` is True, a Python or a NumPy one: each epoch has a new permutation."""
+    return isinstance(shuffle, bool | np.bool_) and bool(shuffle)
+
+
 def order_of(
     shuffle: Any, examples: Examples, keys: np.ndarray | None = None
 ) -> tuple[np.ndarray, str, np.ndarray]:
@@ -155,10 +160,11 @@ def order_of(
     `keys` are hashes of the rows, if known, by which equal rows are merged.
     """
     n, omega = len(examples), examples.omega
-    if shuffle is True:
+    if is_permuted(shuffle):
         rows, omega = distinct(_device.examples_on_host(examples), keys)
         return rows, "permutation", omega
-    rows = np.arange(n) if isinstance(shuffle, bool | str) else np.asarray(shuffle)
+    is_named = isinstance(shuffle, bool | np.bool_ | str)
+    rows = np.arange(n) if is_named else np.asarray(shuffle)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0:
         raise ValueError(
             "shuffle must be True, False, 'after_first', 'random' or an array of row numbers."

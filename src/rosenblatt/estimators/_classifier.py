@@ -171,7 +171,11 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
     def calibration_(self):
         """The map from scores to probabilities, if `calibrate` is set and rows were held out."""
         if getattr(self, "_recent", None) is None:
-            raise AttributeError("There are no scores of held-out rows to calibrate on.")
+            raise AttributeError(
+                "There are no scores of held-out rows to calibrate on: give partial_fit more rows, "
+                "whose scores are taken before it learns from them (a new class begins anew), or "
+                "use fit."
+            )
         from rosenblatt.models.calibration import FEWEST_ROWS, Calibration
 
         scores, truth = self._recent
@@ -188,7 +192,7 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
     def _calibrate_on(self, scores, codes, *, reset: bool) -> None:
         """Calibrate on scores of rows not learned from, with earlier ones unless `reset`."""
         before = None if reset else getattr(self, "_recent", None)
-        if before is not None and before[0].shape[1:] == scores.shape[1:]:
+        if before is not None:
             scores, codes = np.concatenate([before[0], scores]), np.concatenate([before[1], codes])
         self._recent = (
             np.array(scores[-MOST_RECENT:], np.float64),
@@ -201,6 +205,19 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
         if self.calibrate is None or len(getattr(self, "classes_", ())) < 2:
             return None
         return np.asarray(_device.to_host(self.decision_function(X)))
+
+    def _calibrate_online(self, scores_before: np.ndarray | None, known: int, truth: Any) -> None:
+        """Calibrate on the scores of rows before they were learned from, by `known` classes.
+
+        `truth` is called for their class numbers. Scores without a column for a new class say
+        nothing about the model that has it: they are forgotten.
+        """
+        if scores_before is None:
+            return
+        if known != len(self.classes_):
+            self._recent = self._calibration = None
+            return
+        self._calibrate_on(scores_before, truth(), reset=False)
 
     @classmethod
     @cache

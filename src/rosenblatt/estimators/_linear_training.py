@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from rosenblatt.learners.weights import State, Weights
 from rosenblatt.process import threads_of, uninterrupted
 from rosenblatt.training import Drawn, Plan, Progress
 
+_FAR_FROM_OVERFLOW = 1e-12  # a share of the largest float that no sum of products comes near
 _CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches
 
 
@@ -139,6 +141,7 @@ class LinearTraining(LinearModel):
             run = Run(learner, data, self._plan(validate), Progress())
             yield run
             self._show(run, base)
+            self._refuse_overflow(run, found.largest)
             if self.calibrate is not None:
                 rows = X_val if out is None else X[out]
                 truth = held.truth() if out is None else targets.truth(out)
@@ -151,18 +154,24 @@ class LinearTraining(LinearModel):
     def _survey(self, examples: Examples, X: Any) -> Survey:
         """One pass over all rows before training; NaN and infinity are refused."""
         if _device.is_on_cuda(X):  # checked there
-            return Survey(True)
+            return Survey(1.0)
         n_classes, pairwise = len(self.classes_), self.multiclass_ == "ovo"
         copies = self._screens() and (pairwise or n_problems(n_classes, self.multiclass_) == 1)
         found = survey(
             examples,
-            keys=self.shuffle is True,
+            keys=checks.is_permuted(self.shuffle),
             copies=copies and is_worth_a_copy(examples, self.max_iter, max(1, n_classes - 1)),
             squares=self._has_auto() and self.feature_rates is None,
             threads=threads_of(self.n_jobs),
         )
-        if not found.is_finite:
+        if not math.isfinite(found.largest):
             refuse_bad_numbers(self, X)
+        square = found.largest * found.largest
+        if square > float(np.finfo(examples.dtype).max) and self._member_rule() is not None:
+            raise ValueError(
+                "The squared lengths of the rows overflow. Scale the features (for example with "
+                "StandardScaler)."
+            )
         return found
 
     def _packed(self, examples: Examples) -> Examples:
@@ -173,7 +182,7 @@ class LinearTraining(LinearModel):
         """
         weights = n_problems(len(self.classes_), "ovr") * examples.n_features
         many = weights > min(examples.stored, _CACHED_WEIGHTS)
-        pays = (many or self.shuffle is not True) and not self._is_full()
+        pays = (many or not checks.is_permuted(self.shuffle)) and not self._is_full()
         return examples.packed() if pays else examples
 
     def _start(self, learner: Linear, examples: Examples, coef, intercept) -> np.ndarray | None:
@@ -205,6 +214,16 @@ class LinearTraining(LinearModel):
         progress.kept, progress.cycle, progress.history = None, None, []
         if self.keep == "last" and not self.early_stopping and self._places is None:
             self._shown = None  # those of the learner
+
+    def _refuse_overflow(self, run: Run, largest: float) -> None:
+        """Raise an error if the score of a row is not finite; `largest` is the largest number."""
+        norm = max((epoch.weight_norm for epoch in self.history_), default=0.0)
+        if norm * largest < float(np.finfo(run.data.examples.dtype).max) * _FAR_FROM_OVERFLOW:
+            return
+        with np.errstate(all="ignore"):
+            scores = run.learner.scores(*run.data.everything(), averaged=self._averages())
+        if not np.isfinite(scores).all():
+            raise ValueError(training.OVERFLOW)
 
     @available_if(learns_online)
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
@@ -245,7 +264,7 @@ class LinearTraining(LinearModel):
         The number is -1 where no class was known, and for rows of weight zero.
         """
         with checks.untouched_on_failure(self):
-            scores_before = self._scores_before(X)
+            scores_before, n_known = self._scores_before(X), len(getattr(self, "classes_", ()))
             examples, y, weights = self._online_examples(X, y, classes, sample_weight)
             if y.ndim == 2 and predict_first:
                 raise ValueError(
@@ -271,9 +290,11 @@ class LinearTraining(LinearModel):
                         codes[: first.size] = first
                         guesses.append((rows, self.classes_, codes))
             self._describe_online()
-            if scores_before is not None:
-                truth = y if y.ndim == 2 else np.searchsorted(self.classes_, y)
-                self._calibrate_on(scores_before, truth, reset=False)
+            self._calibrate_online(
+                scores_before,
+                n_known,
+                lambda: y if y.ndim == 2 else np.searchsorted(self.classes_, y),
+            )
         predicted = np.full(len(y), -1)
         for rows, known, codes in guesses:
             predicted[rows] = np.append(np.searchsorted(self.classes_, known), -1)[codes]

@@ -252,8 +252,9 @@ class KernelPerceptron(DualModel):
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Learn from the rows once, in the given order.
 
-        Any split of the data into calls gives the same model; averages and votes continue across
-        calls. New labels may appear in any call.
+        Any split of the data into calls gives the same model where `gamma` and `threshold` are
+        numbers; ``"scale"`` and ``"auto"`` are decided by the rows of the first call. Averages and
+        votes continue across calls. New labels may appear in any call.
 
         Parameters
         ----------
@@ -275,7 +276,7 @@ class KernelPerceptron(DualModel):
         array([0, 2])
         """
         with checks.untouched_on_failure(self):
-            scores_before = self._scores_before(X)
+            scores_before, n_known = self._scores_before(X), len(getattr(self, "classes_", ()))
             X, y, weights = self._online_rows(X, y, classes, sample_weight)
             before = self._progress
             progress = Progress(
@@ -296,9 +297,9 @@ class KernelPerceptron(DualModel):
                     progress.steps += passed
                     progress.visits += order.size
                 self._take(learner, len(codes), progress)
-            if scores_before is not None:
-                truth = np.searchsorted(self.classes_, y)
-                self._calibrate_on(scores_before, truth, reset=False)
+            self._calibrate_online(
+                scores_before, n_known, lambda: np.searchsorted(self.classes_, y)
+            )
         return self
 
     def __sklearn_tags__(self):

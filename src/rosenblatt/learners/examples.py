@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 ONE = np.ones(1)
+_LAYOUT = ["C_CONTIGUOUS", "ALIGNED"]  # of the arrays that kernels take
 _ENTRIES_PER_CALL = 1 << 27  # stored numbers per kernel call; Ctrl-C works between calls
 _COMPARED = 4096  # rows compared at a time
 
@@ -162,8 +163,8 @@ def examples_of(X: Any, codes: Array, omega: Array = ONE, sets: Array | None = N
     """
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     if not hasattr(X, "indptr"):
-        if isinstance(X, np.ndarray) and not X.flags.c_contiguous:  # else it may be on a GPU
-            X = np.ascontiguousarray(X)
+        if isinstance(X, np.ndarray):  # else it may be on a GPU
+            X = np.require(X, requirements=_LAYOUT)
         return Examples(Dense(X), codes, omega, X.shape[1], sets=sets)
     return Examples(csr_rows(X), codes, omega, X.shape[1], sets=sets)
 
@@ -233,26 +234,21 @@ def _lie_below(numbers: Array, limit: int) -> bool:
 def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
     """The arrays of a CSR matrix, after a check that pointers and columns are in range.
 
-    Entries may come in any order; duplicate columns of a row are summed in a copy.
+    Where the columns of a row are not in order, or occur twice, a copy is sorted and summed: the
+    order of the sums, and with it their last bits, does not depend on how X was stored.
     """
     _check_compressed(X)
     if X.shape[1] > 1 << 32:
         raise ValueError(f"X has {X.shape[1]} columns; at most 2^32 are possible.")
-    pointers = X.indptr.astype(np.uint64)
-    stored = int(pointers[-1])
-    columns = np.ascontiguousarray(X.indices[:stored])
-    narrow = columns.dtype.itemsize == 4
-    columns = columns.view(np.uint32) if narrow else columns.astype(np.uint32)
-    data = np.ascontiguousarray(X.data[:stored])
-    if not X.has_sorted_indices:
-        twice = row_keys.repeats(pointers, columns, np.zeros(X.shape[1], np.uint32))
-    else:
-        twice = not X.has_canonical_format
-    if twice:
+    if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-        return Csr(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.uint64))
-    return Csr(data, columns, pointers)
+    pointers = X.indptr.astype(np.uint64)
+    stored = int(pointers[-1])
+    columns = np.require(X.indices[:stored], requirements=_LAYOUT)
+    narrow = columns.dtype.itemsize == 4
+    columns = columns.view(np.uint32) if narrow else columns.astype(np.uint32)
+    return Csr(np.require(X.data[:stored], requirements=_LAYOUT), columns, pointers)
 
 
 @lru_cache(maxsize=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -26,8 +27,8 @@ class Survey:
 
     Attributes
     ----------
-    is_finite : bool
-        Whether no number is NaN or infinite; if one is, the rest is not to be used.
+    largest : float
+        The largest magnitude; NaN or infinity if any number is, and the rest is not to be used.
     keys : array or None
         The hash key of each row, if asked for.
     screened : Screened or None
@@ -36,7 +37,7 @@ class Survey:
         The squared length of each row, if asked for.
     """
 
-    is_finite: bool
+    largest: float
     keys: Array | None = None
     screened: Screened | None = None
     squares: Array | None = None
@@ -56,8 +57,8 @@ def survey(
     --------
     >>> from rosenblatt.learners.examples import examples_of
     >>> found = survey(examples_of(np.eye(2), [0, 1]), keys=False, copies=True)
-    >>> found.is_finite, found.screened.small.tolist()
-    (True, [[127, 0], [0, 127]])
+    >>> found.largest, found.screened.small.tolist()
+    (1.0, [[127, 0], [0, 127]])
     """
     rows, n = examples.rows, len(examples)
     assert isinstance(rows, Dense | Csr), "packed rows are not surveyed"
@@ -69,7 +70,7 @@ def survey(
     if keys or screened:
         words, multipliers = row_words(rows, word), key_multipliers(examples.n_features, word)[0]
 
-    def look(first: int, last: int) -> bool:
+    def look(first: int, last: int) -> float:
         own = slice(first, last)
         if keys or screened:
             chosen = np.arange(first, last, dtype=np.uint64)
@@ -77,22 +78,30 @@ def survey(
             numbers = (tops[own] >> word.type(1)).view(values.dtype)
         else:
             numbers = _numbers(rows, first, last)
-        if not np.isfinite(numbers).all():
-            return False
+        largest = _magnitude(numbers)
+        if not math.isfinite(largest):
+            return largest
         if lengths is not None:
             lengths[own] = _squared_lengths(rows, first, last)
         if screened:
             screen.copy_rows(values[own], numbers, screened.small[own], screened.errors[own])
-        return True
+        return largest
 
     blocks = max(1, min(n, values.size // _BLOCK))
     bounds = np.linspace(0, n, blocks + 1).astype(int).tolist()
     if threads == 1 or blocks == 1:
-        finite = all(map(look, bounds[:-1], bounds[1:]))
+        largest = np.max(list(map(look, bounds[:-1], bounds[1:])))
     else:
         with ThreadPoolExecutor(threads) as pool:
-            finite = all(pool.map(look, bounds[:-1], bounds[1:]))
-    return Survey(finite, found if keys else None, screened, lengths)
+            largest = np.max(list(pool.map(look, bounds[:-1], bounds[1:])))
+    return Survey(float(largest), found if keys else None, screened, lengths)
+
+
+def _magnitude(numbers: Array) -> float:
+    """The largest magnitude, 0 of none; NaN if any number is."""
+    if not numbers.size:
+        return 0.0
+    return max(float(numbers.max()), -float(numbers.min()))
 
 
 def _numbers(rows: Dense | Csr, first: int, last: int) -> Array:

@@ -16,6 +16,11 @@ from rosenblatt.training.order import Data
 from rosenblatt.training.plan import Plan
 from rosenblatt.training.state import Counts, Kept, Progress
 
+OVERFLOW = (
+    "The weights overflowed. Scale the features (for example with StandardScaler) or choose a "
+    "smaller eta0."
+)
+
 
 def run(learner: Learner, data: Data, plan: Plan, progress: Progress) -> Iterator[Epoch | None]:
     """Train until a stopping rule ends the run; learner and progress change in place.
@@ -103,10 +108,7 @@ def _close(
     began, counts = perf_counter(), progress.counts
     norm, change = learner.measure()
     if not math.isfinite(norm):
-        raise ValueError(
-            "The weights overflowed. Scale the features (for example with StandardScaler) or "
-            "choose a smaller eta0."
-        )
+        raise ValueError(OVERFLOW)
     still = counts.updates == 0 and finished
     train_error = _train_error(learner, data, plan, progress, still)
     validation_error = math.nan
@@ -153,9 +155,11 @@ def _train_error(
 ) -> float:
     """The share of rows that the current weights misclassify, NaN if it is not needed.
 
-    Zero if the epoch shows that no row is left to correct.
+    Zero if the epoch shows that no row is left to correct. An epoch without an update but with a
+    mistake does not: the step that would have corrected it was too small to change the weights.
     """
-    if still and (data.visits_all or learner.is_separating(*data.everything())):
+    may_separate = still and not progress.counts.mistakes > 0
+    if may_separate and (data.visits_all or learner.is_separating(*data.everything())):
         return 0.0
     if not plan.has_pocket:
         return math.nan
