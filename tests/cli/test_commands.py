@@ -118,27 +118,6 @@ def test_inspect_names_features_by_their_words(model):
     assert "good" in text
 
 
-def test_convert_writes_numbers_as_numbers(folder):
-    assert "144 rows" in run("convert", folder / "numbers.csv", "--out", folder / "n.parquet")
-    table = pyarrow.parquet.read_table(folder / "n.parquet")
-    assert table["a"].to_pylist()[:13] == [0.0] * 12 + [1.0]
-    assert set(table["size"].to_pylist()) == {"high", "low"}
-
-
-def test_a_cache_gives_the_model_of_the_file_it_was_made_from(folder, model):
-    cache, out = folder / "train.cache", folder / "from-cache.model"
-    run("convert", folder / "train.csv", "--label", "sentiment", "--out", cache)
-    run("train", cache, "--out", out, "--quiet")
-    one, other = load(model), load(out)
-    assert np.array_equal(one.weights, other.weights)
-    assert one.words == other.words
-    told = json.loads(run("evaluate", out, cache, "--json"))
-    assert told["rows"] == 300
-    (cache / "rows.arrow").write_bytes(b"short")
-    result = CliRunner().invoke(app, ["train", str(cache)])
-    assert "cannot be read as a cache" in str(result.exception)
-
-
 def test_export_to_onnx_says_what_the_model_says(folder):
     model, out = folder / "numbers.model", folder / "numbers.onnx"
     run("train", folder / "numbers.csv", "--label", "size", "--epochs", 20, "--out", model)
@@ -252,7 +231,7 @@ def test_standard_input_can_be_trained_on(folder):
 
 
 def test_help_pages_have_examples():
-    for command in ("train", "evaluate", "predict", "inspect", "convert", "export"):
+    for command in ("train", "evaluate", "predict", "inspect", "export"):
         assert "Examples:" in run(command, "--help")
 
 

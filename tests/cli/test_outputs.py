@@ -18,7 +18,6 @@ def folder(tmp_path):
 
 COMMANDS = {
     "certify": (["certify", "rows.csv", "--out"], "rows.csv"),
-    "convert": (["convert", "rows.csv", "--out"], "rows.csv"),
     "predict": (["predict", "m.model", "rows.csv", "--out"], "rows.csv"),
     "predict over its model": (["predict", "m.model", "rows.csv", "--to", "csv", "-o"], "m.model"),
     "compress": (["compress", "m.model", "--out"], "m.model"),
@@ -41,10 +40,8 @@ def test_an_output_is_checked_before_the_work(folder, monkeypatch, name):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_cache_of_numbers_too_large_to_be_scaled_is_not_written(folder):
+def test_numbers_too_large_to_be_scaled_are_refused(folder):
     rows = [f"{'xy'[i % 2]},{('1e308', '-1e308')[i % 2]}" for i in range(20)]
     (folder / "large.csv").write_text("label,a\n" + "\n".join(rows) + "\n")
-    command = ["convert", str(folder / "large.csv"), "--label", "label"]
-    done = CliRunner().invoke(app, [*command, "--out", str(folder / "large.cache")])
+    done = CliRunner().invoke(app, ["train", str(folder / "large.csv"), "--label", "label"])
     assert "too large to be scaled" in str(done.exception)
-    assert not (folder / "large.cache").exists()

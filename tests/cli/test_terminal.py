@@ -81,7 +81,6 @@ def test_no_line_wraps_at_80_columns(folder, arguments, monkeypatch):
 
 NO_FILE = {
     "train": ["no.csv"],
-    "convert": ["no.csv", "--out", "x.parquet"],
     "evaluate": ["a.model", "no.csv"],
     "predict": ["a.model", "no.csv", "--out", "x.csv"],
     "compress": ["no.model", "-o", "x.model"],

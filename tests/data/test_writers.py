@@ -7,11 +7,15 @@ import io
 import json
 
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rosenblatt import data, train
 from rosenblatt.data.writers import header_of, lines_of
+from rosenblatt.jobs.predict import write_predictions
 
 # No surrogates, which are not UTF-8, and no zero byte, which Python's csv module does not read.
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)
@@ -60,3 +64,20 @@ def test_missing_values_are_empty_cells_and_nulls():
 
 def test_names_are_quoted_like_cells():
     assert header_of(['a"b', "c"], "csv") == b'"a""b",c\n'
+
+
+@pytest.mark.parametrize(
+    ("out", "read"),
+    [("a.parquet", pyarrow.parquet.read_table), ("a.arrow", pyarrow.feather.read_table)],
+)
+def test_predictions_keep_the_types_of_the_first_rows(tmp_path, out, read):
+    rows = [{"label": "ab"[i % 2], "x": i, "t": f"some text {i}", "z": None} for i in range(200)]
+    rows.append({"label": "a", "x": "7", "t": "u", "z": "at last"})
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model = train(path, label="label", text="t", epochs=1)
+    source = data.open(path, features=model.features, classes=model.classes, block_bytes=4096)
+    assert write_predictions(model, source, tmp_path / out) == 201
+    table = read(tmp_path / out)
+    assert table["z"].to_pylist()[-1] == "at last"
+    assert table["x"].type == "int64"

@@ -16,7 +16,6 @@ import typer
 from rosenblatt import __version__
 from rosenblatt.cli.certify import certify
 from rosenblatt.cli.compress import compress
-from rosenblatt.cli.convert import convert
 from rosenblatt.cli.course import course
 from rosenblatt.cli.demo import demo
 from rosenblatt.cli.evaluate import evaluate
@@ -39,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = {
-    "Train and predict": (train, evaluate, predict, explain, inspect, compress, convert, export),
+    "Train and predict": (train, evaluate, predict, explain, inspect, compress, export),
     "Prove": (certify, verify),
     "Watch and learn": (demo, trace, lab, course),
     "Set up": (warm_up,),

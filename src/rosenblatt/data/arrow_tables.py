@@ -13,7 +13,6 @@ import pyarrow as pa
 from rosenblatt.data.cells import (
     MISSING_WORDS,
     Words,
-    cast_to_any,
     decoded,
     is_stringlike,
     label_strings,
@@ -185,20 +184,6 @@ def weights_of(chunk: Chunk, name: str) -> np.ndarray:
         message = f"expected a weight, which is not negative, found {_shown(chunk, name, row)}"
         raise DataError(message, path=chunk.path, line=chunk.line_of(row), column=name)
     return weights
-
-
-def fit_types(chunk: Chunk, schema: pa.Schema, skip: bool) -> Chunk:
-    """Cast to a schema; rows that do not fit raise DataError or, with `skip`, are dropped."""
-    faults: Faults = []
-    for field in schema:
-        column = chunk.table[field.name]
-        if column.type != field.type and cast_to_any(column, (field.type,)) is None:
-            message = f"expected {field.type}, as in the first rows, found "
-            for row in range(len(column)):
-                if cast_to_any(column[row : row + 1], (field.type,)) is None:
-                    faults.append((row, field.name, message + _shown(chunk, field.name, row)))
-    kept = drop_faults(faults, chunk, skip)
-    return kept._replace(table=kept.table.cast(schema))
 
 
 def drop_faults(faults: Faults, chunk: Chunk, skip: bool) -> Chunk:
