@@ -27,8 +27,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from common import machine, seconds
-from rosenblatt import KernelPerceptron, Perceptron, data, load, save, train
-from rosenblatt.data.row_cache import write_cache
+from rosenblatt import KernelPerceptron, Perceptron, load, save, train
 from rosenblatt.estimators import _checks, _input, _targets, lift
 from rosenblatt.estimators._linear_model import linear_scores
 
@@ -111,15 +110,9 @@ def file_cases(folder: Path) -> dict[str, Callable[[], tuple[Callable[[], object
         path = folder / f"{next(number)}.model"
         return (lambda: save(model, path)), (lambda: load(path))
 
-    def trains_from_cache() -> tuple[Callable[[], object], ...]:
-        cache = folder / f"cache{next(number)}"
-        source = data.open(table, label="label")
-        return (lambda: write_cache(source, cache)), (lambda: train(cache, epochs=2))
-
     return {
         "train with a checkpoint, rows on disk": trains_with_checkpoint,
         "save / load a model of 160 kB": saves_and_loads,
-        "write a cache / train from it": trains_from_cache,
     }
 
 

@@ -36,7 +36,9 @@ from sklearn.datasets import load_svmlight_file
 
 from common import best_of, data_folder, machine
 from rosenblatt import data
+from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.bytes import BLOCK_BYTES
+from rosenblatt.data.parallel import in_order
 from rosenblatt.kernels.sparse_lines import parse_svmlight
 
 COPIES = 10
@@ -74,7 +76,12 @@ class Task(NamedTuple):
 
 def ours(path: Path, task: Task) -> int:
     source = data.open(path, label=task.label)
-    return sum(chunk.table.num_rows for chunk, _ in source.chunks())
+    features = source.features
+
+    def rows(piece: Callable[[], Chunk]) -> int:
+        return check_chunk(piece(), features.columns, features.label, skip=False).table.num_rows
+
+    return sum(in_order(source._pieces(), rows))
 
 
 def csv_by_pyarrow(

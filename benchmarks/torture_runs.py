@@ -27,12 +27,11 @@ from pathlib import Path
 import numpy as np
 
 from rosenblatt import KernelPerceptron, Perceptron, data, load, save, train
-from rosenblatt.data import write_cache
 from rosenblatt.data.store import DTYPES
 from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.models import tensorfile
 
-FORMATS = ("tsv", "tsv.gz", "csv", "jsonl", "jsonl.gz", "svm", "txt", "parquet", "arrow", "cache")
+FORMATS = ("tsv", "tsv.gz", "csv", "jsonl", "jsonl.gz", "svm", "txt", "parquet", "arrow")
 PROGRAM = """
 import sys
 from rosenblatt import data, train
@@ -88,8 +87,6 @@ def written(folder: Path, kind: str, rows: int = 1500) -> Path:
             pyarrow.parquet.write_table(pa.table(table), path, row_group_size=100)
         else:
             pyarrow.feather.write_feather(pa.table(table), path, chunksize=100)
-    elif kind == "cache":
-        write_cache(data.open(written(folder, "csv", rows), block_bytes=1 << 13), path)
     else:
         of_line = {
             "tsv": lambda label, text: f"{label}\t{text}",
@@ -180,7 +177,7 @@ def _train(path: Path, folder: Path, **options: object) -> bytes:
 
 
 def mutations(folder: Path, count: int, seed: int) -> Counter[str]:
-    """Mutate checkpoints, stores, caches and models; count what comes of it."""
+    """Mutate checkpoints, stores and models; count what comes of it."""
     seen: Counter[str] = Counter()
     generator = np.random.default_rng(seed)
     path = written(folder, "csv")
@@ -196,8 +193,7 @@ def mutations(folder: Path, count: int, seed: int) -> Counter[str]:
         outcome = _outcome(lambda: _train(path, run, resume=True) == expected)
         seen[f"{'checkpoint' if which == 'checkpoint' else 'store'} {kind}: {outcome}"] += 1
         shutil.rmtree(run, ignore_errors=True)
-    seen += _caches(folder, path, count // 3, generator)
-    seen += _models(folder, path, count - 2 * (count // 3), generator)
+    seen += _models(folder, path, count - count // 3, generator)
     return seen
 
 
@@ -226,25 +222,6 @@ def _outcome(attempt: object) -> str:
         return "refused"
     except Exception as error:
         return f"WRONG: {type(error).__name__}: {error}"[:90]
-
-
-def _caches(folder: Path, path: Path, count: int, generator: np.random.Generator) -> Counter[str]:
-    seen: Counter[str] = Counter()
-    shutil.rmtree(folder / "a.cache", ignore_errors=True)
-    write_cache(data.open(path, block_bytes=1 << 13), folder / "a.cache")
-
-    def rows(at: Path) -> list[object]:
-        source = data.open(at)
-        return [[a.tolist() for a in (*b.rows, b.labels)] for b in source] + source.classes
-
-    expected = rows(folder / "a.cache")
-    for _ in range(count):
-        shutil.copytree(folder / "a.cache", copy := folder / "b.cache")
-        name = str(generator.choice(["rows.arrow", "rows.arrow", "first.arrow", "about.json"]))
-        kind = _mutate(copy / name, generator)
-        seen[f"cache {kind}: {_outcome(lambda: rows(copy) == expected)}"] += 1
-        shutil.rmtree(copy)
-    return seen
 
 
 def _models(folder: Path, path: Path, count: int, generator: np.random.Generator) -> Counter[str]:

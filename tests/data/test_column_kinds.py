@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rosenblatt import data
-from rosenblatt.data.arrow_tables import Chunk, check_chunk, fit_types
+from rosenblatt.data.arrow_tables import Chunk, check_chunk
 from rosenblatt.data.cells import to_numbers
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.errors import DataError
@@ -57,12 +57,6 @@ def test_a_bad_row_is_left_out_once_though_several_columns_are_bad():
     assert (kept.table["x"].to_pylist(), kept.bad, kept.line_of(1)) == (["1", "3"], 1, 4)
     with pytest.raises(DataError, match="line 3, column 'label': expected UTF-8"):
         check_chunk(chunk, columns, "label", skip=False)
-
-
-def test_a_value_that_does_not_fit_the_first_rows_is_named():
-    chunk = Chunk(pa.table({"x": ["3", "2.5"]}), "a.jsonl", lambda row: row + 1)
-    with pytest.raises(DataError, match="line 2, column 'x': expected int64, as in the first rows"):
-        fit_types(chunk, pa.schema({"x": pa.int64()}), skip=False)
 
 
 def test_a_number_that_is_none_is_named_even_far_into_the_file(tmp_path):

@@ -72,8 +72,6 @@ def test_the_label_cannot_be_a_feature_as_well():
         ("vw", "text", "a"),
         ("vw", "ngrams", 3),
         ("jsonl", "header", False),
-        ("cache", "columns", {"a": "text"}),
-        ("cache", "skip_bad_rows", True),
         ("table", "format", "csv"),
         ("opened", "bits", 20),
     ],

@@ -63,7 +63,7 @@ def test_folders_that_cannot_be_read_are_said(folder, tmp_path):
     (empty / "a").mkdir(parents=True)
     with pytest.raises(DataError, match="no text files"):
         data.open(empty)
-    with pytest.raises(DataError, match="expected a folder with a folder of text files per class"):
+    with pytest.raises(DataError, match="is a file, not a folder with a folder of text"):
         data.open(next(folder.rglob("*.txt")), format="folder")
     with pytest.raises(DataError, match="one at a time"):
         data.open([folder, folder])

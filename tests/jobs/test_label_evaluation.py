@@ -197,8 +197,6 @@ def test_one_label_is_too_few_and_late_ones_are_named(folder, tmp_path):
         train(late, epochs=1)
     with pytest.raises(OptionError, match="separated by blanks"):
         train(folder / "train.ft", label_separator=",")
-    with pytest.raises(DataError, match="cannot be cached"):
-        data.write_cache(data.open(folder / "train.ft"), tmp_path / "a.cache")
 
 
 def indicators():

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from rosenblatt import data, load, train
-from rosenblatt.data import write_cache
 from rosenblatt.errors import DataError, OptionError
 
 
@@ -30,9 +29,6 @@ def test_the_model_never_replaces_what_is_read(rows, tmp_path):
         with pytest.raises(OptionError, match="which is read"):
             train(rows, label=1, valid=other, out=out, report=never)
     assert rows.read_bytes() == other.read_bytes() == content
-    write_cache(data.open(rows, label=1), tmp_path / "a.cache")
-    with pytest.raises(OptionError, match="which is read"):
-        train(tmp_path / "a.cache", out=tmp_path / "a.cache" / "rows.arrow", report=never)
     run = tmp_path / "run"
     run.mkdir()
     with pytest.raises(OptionError, match="belongs to the checkpoint"):

@@ -8,7 +8,6 @@ from rosenblatt.data.arrays import Arrays, read_arrays
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.features import Features
 from rosenblatt.data.open import open
-from rosenblatt.data.row_cache import write_cache
 from rosenblatt.data.source import Batch, Source
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "Source",
     "open",
     "read_arrays",
-    "write_cache",
 ]

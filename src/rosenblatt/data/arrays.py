@@ -101,9 +101,9 @@ def read_arrays(
     reader = reader_of(paths, format, header, False, name=name)
     if reader.format == "svmlight":
         return _svmlight(reader, most_cells)
-    if reader.format in ("vw", "cache"):
-        what = "features by name" if reader.format == "vw" else "hashed rows"
-        raise DataError(f"{reader.format} files hold {what}, not a table", path=reader.files[0])
+    if reader.format == "vw":
+        message = "vw files hold features by name, not a table"
+        raise DataError(message, path=reader.files[0])
     return _table(reader, label, row_names, most_cells)
 
 

@@ -15,7 +15,7 @@ from rosenblatt.errors import DataError, OptionError
 STDIN = "-"
 FORMATS = (
     "csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "text", "npz",
-    "folder", "cache",
+    "folder",
 )  # fmt: skip
 
 _SUFFIXES = {

@@ -14,7 +14,6 @@ from rosenblatt.data.features import Features
 from rosenblatt.data.files import check_format, expand_paths
 from rosenblatt.data.labels import SEPARATOR, joined_label
 from rosenblatt.data.readers import SPARSE, Reader
-from rosenblatt.data.row_cache import CacheReader
 from rosenblatt.data.schema import check_scales, detect_features, fit_features, missing_words
 from rosenblatt.data.source import Source
 from rosenblatt.data.table_readers import (
@@ -65,8 +64,8 @@ def open(
         ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; other kinds are detected.
     format : str, optional
         One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz (also for .npy), folder
-        (of text files per class), text (every line is a row and has no label), or cache, for a
-        folder written by `rosenblatt convert`; detected by default.
+        (of text files per class) or text (every line is a row and has no label); detected by
+        default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -109,11 +108,6 @@ def open(
     words = missing_words(missing) if features is None else features.missing_words
     names = names_in_options(label, text, columns, features)
     reader = reader_of(paths, format, header, skip_bad_rows, block_bytes, names, words, live)
-    if isinstance(reader, CacheReader):
-        if features is not None and features != reader.features:
-            raise DataError("the rows were hashed for other features", path=reader.files[0])
-        known = reader.classes if classes is None else classes
-        return Source(reader, reader.features, True, known, False)
     if features is not None:
         reader.prefer_plain_text([c.name for c in features.columns], features.is_one_text, format)
         reader.multilabel = features.separator is not None
@@ -163,14 +157,13 @@ def reader_of(
     if format == "npz" or (format is None and suffix in (".npy", ".npz")):
         return TableReader(read_numpy(files), files)
     is_folder = Path(files[0]).is_dir()
-    if format is None and is_folder:
-        format = "folder" if is_text_folder(files[0]) else "cache"
-    if format == "cache":
-        return CacheReader(files[0])
-    if format == "folder":
-        if not is_folder:
+    if format == "folder" or (format is None and is_folder):
+        if not is_text_folder(files[0]):
+            kind = "folder" if is_folder else "file"
             raise DataError(
-                "expected a folder with a folder of text files per class", path=files[0]
+                f"is a {kind}, not a folder with a folder of text files per class; "
+                "name the files to read, such as '*.csv'",
+                path=files[0],
             )
         if len(files) > 1:
             raise DataError("folders of text files are read one at a time", path=files[1])

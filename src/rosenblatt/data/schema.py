@@ -107,7 +107,6 @@ def refuse_unused_options(format: str, given: Mapping[str, Any]) -> None:
     what = {
         "svmlight": "svmlight files, which are not tables",
         "vw": "vw files, which are not tables",
-        "cache": "cache folders: their rows are hashed already",
         "table": "tables in memory",
         "folder": "folders of text files, in which names are labels",
         "opened": "a source that is open already",
@@ -117,10 +116,8 @@ def refuse_unused_options(format: str, given: Mapping[str, Any]) -> None:
         unused |= {"format", "skip_bad_rows"}
     if format == "folder":
         unused |= {"label", "text", "columns", "missing"}
-    if format in (*SPARSE, "cache"):
+    if format in SPARSE:
         unused |= {"label", "text", "columns", "missing", "ngrams", "analyzer"}
-    if format == "cache":
-        unused |= {"bits", "skip_bad_rows"}
     for name, value in given.items():
         is_given = bool(value) if name == "skip_bad_rows" else value is not None
         if is_given and (name in unused or format == "opened"):

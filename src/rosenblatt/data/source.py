@@ -165,7 +165,7 @@ class Source:
         if isinstance(found, Lines):
             codes = self._codes_of(found) if self.labelled else None
             batch = Batch(found.rows, None, found.weights, None, found.size)
-            return _Hashed(batch, found, found.names, codes, found.missing)
+            return _Hashed(batch, found, found.names, codes, {})
         label, names, codes = self.features.label if self.labelled else None, [], None
         chunk = self._check(found, label)
         if label is not None:
@@ -178,9 +178,6 @@ class Source:
 
     def weigh_by(self, name: str) -> None:
         """Use a column for the weights of the rows; it is then not a feature."""
-        if self.format == "cache":
-            message = "a cache has no column of weights; train on the files"
-            raise DataError(message, path=self.files[0])
         if self.features.origin != "table":
             message = f"{self.features.origin} rows bring their own weights or have none"
             raise DataError(message, path=self.files[0])
@@ -193,25 +190,8 @@ class Source:
             raise DataError("no column is left to learn from", path=self.files[0])
         self.features, self._weight = replace(self.features, columns=left), name
 
-    def chunks(self) -> Iterator[tuple[Chunk, dict[str, str]]]:
-        """The rows as in the file, with all columns, and the kinds of these by name."""
-        columns, words = self._all_columns(None), self.features.missing_words
-        kinds = {c.name: c.kind for c in columns}
-
-        def check(piece: Piece) -> Chunk:
-            found = piece()
-            assert not isinstance(found, Lines), "sparse formats have no columns"
-            return check_chunk(found, columns, None, self._skip, words)
-
-        pieces = self._reader.pieces(None, _number_names(columns))
-        # Arrow decodes Parquet with threads of its own, and checks take little time.
-        most = 1 if self.format == "parquet" else 8
-        return ((chunk, kinds) for chunk in in_order(pieces, check, most))
-
     def first_table(self) -> pa.Table | None:
         """The first rows as in batches, or the first lines of a Vowpal Wabbit file, or None."""
-        if self.format == "cache":
-            return self._reader.head()
         if self.features.origin != "table":
             has_lines = self.features.origin == "vw" and STDIN not in self.files
             return self._reader.first_lines() if has_lines else None
@@ -246,21 +226,16 @@ class Source:
 
     @property
     def column_names(self) -> list[str]:
-        """All columns of a table; empty for sparse formats and caches."""
-        has_columns = self.features.origin == "table" and self.format != "cache"
-        return self._reader.column_names if has_columns else []
+        """All columns of a table; empty for sparse formats."""
+        return self._reader.column_names if self.features.origin == "table" else []
 
     def number_columns(self) -> set[str]:
         """The columns of a table that hold numbers, features or not."""
         if not self.column_names:
             return set()
-        return _number_names(self._all_columns(self.features.label))
-
-    def _all_columns(self, label: str | None) -> tuple[Column, ...]:
-        """All columns of a table but the label, with their kinds."""
-        known = self.features.columns
+        known, words = self.features.columns, self.features.missing_words
         others = self._reader.head().drop_columns([c.name for c in known])
-        return known + guess_columns(others, label, missing=self.features.missing_words)
+        return _number_names(known + guess_columns(others, self.features.label, missing=words))
 
     def _check(self, found: Chunk, label: str | None) -> Chunk:
         f = self.features

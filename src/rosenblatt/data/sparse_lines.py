@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,9 +26,8 @@ class Lines(NamedTuple):
     codes: np.ndarray
     weights: np.ndarray | None
     path: str
-    line_of: Callable[[int], int | None]
+    line_of: Callable[[int], int]
     bad: int
-    missing: Mapping[str, int] = {}
     size: int = 0
 
 

@@ -99,12 +99,10 @@ def _table(path: str) -> pa.Table:
 
 
 def is_text_folder(path: str) -> bool:
-    """Whether a folder has folders in it and is not a cache of hashed rows."""
+    """Whether a folder has folders in it."""
     folder = Path(path)
-    return (
-        folder.is_dir()
-        and not (folder / "about.json").exists()
-        and any(entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir())
+    return folder.is_dir() and any(
+        entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir()
     )
 
 
