@@ -35,7 +35,7 @@ def certify(
 
       rosenblatt certify flowers.csv --label species --out flowers.certificate
 
-      rosenblatt certify digits.npz --label y --strategy ovo
+      rosenblatt certify digits.csv --label y --strategy ovo
     """
     from rosenblatt.atomic_files import check_output
     from rosenblatt.data import read_arrays

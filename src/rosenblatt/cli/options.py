@@ -49,7 +49,7 @@ Format = Annotated[
     str | None,
     option(
         INPUT,
-        "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz, folder or text. "
+        "csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder or text. "
         "Detected by default.",
     ),
 ]

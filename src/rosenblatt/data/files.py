@@ -14,8 +14,7 @@ from rosenblatt.errors import DataError, OptionError
 
 STDIN = "-"
 FORMATS = (
-    "csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "text", "npz",
-    "folder",
+    "csv", "tsv", "jsonl", "parquet", "arrow", "svmlight", "fasttext", "vw", "text", "folder",
 )  # fmt: skip
 
 _SUFFIXES = {

@@ -20,7 +20,6 @@ from rosenblatt.data.table_readers import (
     TableReader,
     TextFolderReader,
     is_text_folder,
-    read_numpy,
 )
 from rosenblatt.errors import DataError, OptionError
 from rosenblatt.kernels.text import Ngrams
@@ -63,9 +62,8 @@ def open(
         Names restrict the features to these columns. A mapping gives their kinds: ``"text"``,
         ``"category"``, ``"number"``, ``"date"`` or ``"ignore"``; other kinds are detected.
     format : str, optional
-        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, npz (also for .npy), folder
-        (of text files per class) or text (every line is a row and has no label); detected by
-        default.
+        One of csv, tsv, jsonl, parquet, arrow, svmlight, fasttext, vw, folder (of text files
+        per class) or text (every line is a row and has no label); detected by default.
     ngrams : Ngrams, optional
         How text is hashed, and to how many columns.
     features, classes : optional
@@ -153,9 +151,6 @@ def reader_of(
     if name is not None and hasattr(paths, "read"):
         return Reader([name], format, header, skip, block_bytes, paths)
     files = expand_paths(paths)
-    suffix = Path(files[0]).suffix.lower()
-    if format == "npz" or (format is None and suffix in (".npy", ".npz")):
-        return TableReader(read_numpy(files), files)
     is_folder = Path(files[0]).is_dir()
     if format == "folder" or (format is None and is_folder):
         if not is_text_folder(files[0]):

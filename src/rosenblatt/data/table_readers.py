@@ -1,9 +1,8 @@
-"""Tables that are not lines of a file: in memory, NumPy files, folders of text files."""
+"""Tables that are not lines of a file: in memory, or folders of text files."""
 
 from __future__ import annotations
 
 import hashlib
-import zipfile
 import zlib
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -11,7 +10,6 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk
@@ -22,18 +20,15 @@ _PIECE_BYTES = 4 << 20  # of text files
 
 
 class TableReader(Reader):
-    """A table in memory, or one read from NumPy `files`."""
+    """A table in memory."""
 
-    def __init__(self, table: pa.Table, files: list[str] | None = None) -> None:
-        self.files, self.format = files or ["<table>"], "npz" if files else "table"
-        self.header = True
+    def __init__(self, table: pa.Table) -> None:
+        self.files, self.format, self.header = ["<table>"], "table", True
         self._table = table
         refuse_duplicate_names(table.column_names, self.files[0])
 
     def fingerprint(self) -> dict[str, Any]:
-        """A digest of the first and last rows of the table, or the fingerprint of its files."""
-        if self.format != "table":
-            return super().fingerprint()
+        """A digest of the first and last rows of the table."""
         table, digest = self._table, hashlib.sha256()
         for start in (0, max(0, table.num_rows - BATCH_ROWS)):
             digest.update(repr(table.slice(start, BATCH_ROWS).to_pydict()).encode())
@@ -54,48 +49,6 @@ class TableReader(Reader):
             part = table.slice(start, BATCH_ROWS)
             share = size * part.num_rows // table.num_rows
             yield partial(Chunk, part, self.files[0], partial(add, start + 1), 0, share)
-
-
-def read_numpy(files: list[str]) -> pa.Table:
-    """The arrays of .npy and .npz files as one table, the rows of the files in order.
-
-    A vector of an .npz file is a column of its name, a matrix `X` the columns ``X1``, ``X2``, ...;
-    the columns of an .npy file are named by number. Objects are never unpickled.
-    """
-    tables = [_table(path) for path in files]
-    for path, table in zip(files, tables, strict=True):
-        if table.column_names != tables[0].column_names:
-            raise DataError("the arrays are not as in the first file", path=path)
-    return pa.concat_tables(tables, promote_options="permissive")
-
-
-def _table(path: str) -> pa.Table:
-    try:
-        with Path(path).open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise DataError(f"cannot be read as a file of NumPy arrays: {error}", path=path) from None
-    if {"indices", "indptr", "data"} <= arrays.keys():
-        message = (
-            "holds a sparse matrix without labels; write it as svmlight "
-            "(sklearn.datasets.dump_svmlight_file), or fit rosenblatt.Perceptron on it"
-        )
-        raise DataError(message, path=path)
-    columns: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if array.ndim == 2:
-            columns |= {f"{name}{j}": column for j, column in enumerate(array.T, start=1)}
-        elif array.ndim == 1:
-            columns[name or "1"] = array
-        else:
-            message = f"{name or 'the array'} has {array.ndim} dimensions; 1 or 2 are expected"
-            raise DataError(message, path=path)
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) != 1:
-        counts = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
-        raise DataError(f"the arrays differ in length: {counts or 'there are none'}", path=path)
-    return pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
 
 
 def is_text_folder(path: str) -> bool:
