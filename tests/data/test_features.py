@@ -10,6 +10,7 @@ import pytest
 
 from rosenblatt import data
 from rosenblatt.data import Column, Features
+from rosenblatt.errors import OptionError
 from rosenblatt.kernels.text import Ngrams, column
 
 
@@ -63,3 +64,13 @@ def test_a_specification_that_makes_no_sense_is_refused(change):
     assert Features.from_json(plain).columns == (Column("x", "number"),)
     with pytest.raises(ValueError, match="feature specification"):
         Features.from_json(plain | change)
+
+
+@pytest.mark.parametrize("name", ["a.vw", "a.csv"])
+def test_more_columns_than_a_table_of_places_has_are_refused(tmp_path, name):
+    path = write(tmp_path, name, b"1 | a\n-1 | b\n" if name == "a.vw" else b"label,x\na,1\nb,2\n")
+    with pytest.raises(OptionError, match=r"2\^26 columns at most, not to 2\^28: say --bits 26"):
+        data.open(path, ngrams=Ngrams(bits=28))
+    with pytest.raises(ValueError, match="at most"):
+        Features.from_json(Features().to_json() | {"ngrams": Ngrams()._asdict() | {"bits": 31}})
+    assert len(next(iter(data.open(path, ngrams=Ngrams(bits=26))))) == 2

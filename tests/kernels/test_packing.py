@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.kernels.packing import HashedNumbering, Numbering, used_places
+from rosenblatt.kernels.packing import Numbering, used_places
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
 
@@ -37,42 +37,6 @@ def test_places_are_handed_out_in_the_order_of_first_meeting(batches):
     again = Numbering(64, numbering.columns)
     every = list(range(64))
     assert np.array_equal(packed(again, every).near, packed(numbering, every).near)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 90), max_size=60), max_size=5), st.integers(0, 2**31 - 91))
-def test_a_hash_table_numbers_columns_as_a_table_of_all_does(batches, offset):
-    table, hashed = Numbering(1024), Numbering(1 << 31)
-    assert isinstance(hashed, HashedNumbering)
-    assert not isinstance(table, HashedNumbering)
-    W = np.linspace(-1, 1, 2 * 91, dtype=np.float32).reshape(91, 2)
-    for batch in batches:
-        indices = np.array(batch, dtype=np.uint32)
-        values = np.linspace(0.5, 2.0, len(batch), dtype=np.float32)
-        pointers = np.array([0, len(batch) // 2, len(batch)], dtype=np.uint64)
-        near, far = Rows(pointers, indices, values), Rows(pointers, indices + offset, values)
-        one = table.pack(near, Packed.room(2, len(batch)))
-        two = hashed.pack(far, Packed.room(2, len(batch)))
-        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-        assert np.array_equal(table.columns + np.uint32(offset), hashed.columns)
-        again = Numbering(1 << 31, hashed.columns)
-        every = np.arange(91, dtype=np.uint32)
-        for other in (hashed, again):
-            assert np.array_equal(table.places_of(every), other.places_of(every + offset))
-            scores = other.score(far, W, np.zeros(2))
-            assert np.array_equal(scores, table.score(near, W, np.zeros(2)))
-
-
-def test_many_columns_cost_memory_by_those_that_occur():
-    """Finding 10: a model of 2^31 columns of which 4,096 occur took 8 GB to predict once."""
-    columns = (np.arange(4096, dtype=np.uint64) << 19).astype(np.uint32)
-    numbering = Numbering(1 << 31, columns)
-    held = [part.nbytes for part in vars(numbering).values() if isinstance(part, np.ndarray)]
-    assert sum(held) < 1 << 20
-    assert np.array_equal(numbering.columns, columns)
-    assert np.array_equal(numbering.places_of(columns), np.arange(4096))
-    with pytest.raises(IndexError):
-        Numbering(1 << 30, np.array([1 << 30], np.uint32))
 
 
 def test_places_of_columns_never_met_are_minus_one():

@@ -68,7 +68,7 @@ def train(
         bool, option(FEATURES, "N-grams of characters within words instead.", "--chars")
     ] = False,
     bits: Annotated[
-        int | None, option(FEATURES, "Hash to 2^BITS columns; 22 by default.", min=8, max=30)
+        int | None, option(FEATURES, "Hash to 2^BITS columns; 22 by default.", min=8, max=26)
     ] = None,
     holdout: Annotated[
         float | None, option(LEARNING, "Fraction of the rows to hold out.", min=0.0, max=0.9)

@@ -25,6 +25,8 @@ from rosenblatt.data.cells import (
 )
 from rosenblatt.data.column_kinds import KINDS, Column
 from rosenblatt.data.sparse_lines import vw_names
+from rosenblatt.errors import OptionError
+from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.spelling import spell
 from rosenblatt.kernels.text import (
     SEED,
@@ -82,6 +84,13 @@ class Features:
     ngrams: Ngrams = field(default_factory=Ngrams)
     missing_words: Words = MISSING_WORDS
     separator: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.ngrams.bits > MOST_BITS:
+            raise OptionError(
+                f"rows are hashed to 2^{MOST_BITS} columns at most, not to 2^{self.ngrams.bits}: "
+                f"say --bits {MOST_BITS} (bits={MOST_BITS}) or fewer; few features will collide"
+            )
 
     @property
     def is_text(self) -> bool:
@@ -185,7 +194,7 @@ class Features:
             and type(n.chars) is bool
             and type(n.unit) is bool
             and 1 <= n.low <= n.high <= 100
-            and 1 <= n.bits <= 31
+            and n.bits >= 1
             and n.weighting in WEIGHTINGS
         )
         if not sound:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from rosenblatt.data.arrow_tables import Chunk, drop_faults
 from rosenblatt.data.bytes import Block
 from rosenblatt.errors import DataError, shown
+from rosenblatt.kernels.packing import MOST_BITS
 from rosenblatt.kernels.sparse_lines import FAULTS, parse_fasttext, parse_svmlight, parse_vw
 from rosenblatt.kernels.text import Rows
 
@@ -63,7 +64,11 @@ def _fault(block: Block, code: int, place: int, bits: int) -> DataError:
     word = block.array[place : place + 1000].tobytes().split(b"\n")[0].split(b" ")[0]
     message = f"{FAULTS[code]}, found {shown(word, 40)}"
     if code == 3:
-        message += f" (2^{bits} columns; more with bits={bits + 1} and up)"
+        needed = int(word.split(b":")[0]).bit_length()
+        if needed > MOST_BITS:
+            message += f", above 2^{MOST_BITS}: number the features in use from 1"
+        else:
+            message += f" (2^{bits} columns; more with --bits {needed} (bits={needed}) and up)"
     return DataError(message, path=block.path, line=block.line_at(place), column=place - start + 1)
 
 

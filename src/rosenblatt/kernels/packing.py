@@ -15,10 +15,7 @@ from rosenblatt.kernels.rows import NEAR, Packed
 from rosenblatt.kernels.text import Rows
 
 PLACES_AHEAD = 32  # entries between the prefetch of a column's place and its use
-MOST_IN_A_TABLE = 1 << 24  # columns whose places stand in a table of all of them: 64 MB
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_LOW = np.uint64(0xFFFFFFFF)
+MOST_BITS = 26  # a table of the places of 2^26 columns takes 256 MB
 
 
 class Numbering:
@@ -40,10 +37,6 @@ class Numbering:
     >>> len(numbering), numbering.columns.tolist()
     (3, [700, 3, 9])
     """
-
-    def __new__(cls, n_columns: int = 0, columns: np.ndarray | None = None) -> Numbering:
-        """A numbering by a table of all columns, or by a hash table if there are many."""
-        return super().__new__(HashedNumbering if n_columns > MOST_IN_A_TABLE else cls)
 
     def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
         self._places = zeros((n_columns,), np.uint32)
@@ -80,78 +73,8 @@ class Numbering:
     def score(self, rows: Rows, W: np.ndarray, bias: np.ndarray) -> np.ndarray:
         """Scores (rows, problems) by the weights ``W`` of places; other columns have weight 0."""
         out = np.empty((len(rows.indptr) - 1, W.shape[1]), dtype=np.float32)
-        columns, places = self._lookup(rows.indices)
-        score(rows.indptr, columns, rows.values, places, W, bias, out)
+        score(rows.indptr, rows.indices, rows.values, self._places, W, bias, out)
         return out
-
-    def _lookup(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of a table, and the table: one more than the place of each column, or 0."""
-        return columns, self._places
-
-
-class HashedNumbering(Numbering):
-    """The same for so many columns that a table of all of them would be too large.
-
-    A hash table holds each column beside its place, in 12 to 24 bytes per column that has one. Rows
-    are numbered by it first; the kernels that pack or score them then get the identity as table.
-
-    Examples
-    --------
-    >>> numbering = Numbering(1 << 31, columns=np.array([1 << 30, 5], np.uint32))
-    >>> numbering.places_of(np.array([5, 6, 1 << 30], np.uint32)).tolist()
-    [1, -1, 0]
-    """
-
-    def __init__(self, n_columns: int, columns: np.ndarray | None = None) -> None:
-        self._n_columns = n_columns
-        self._count = 0
-        self._grow(16)
-        if columns is not None:
-            self._grow(len(columns))
-            self._assign(np.array(columns, dtype=np.uint32))
-
-    def _grow(self, count: int) -> None:
-        """Allocate space for `count` columns; half of the hash table stays empty."""
-        size = 2 << max(4, (2 * count - 1).bit_length() - 1)
-        columns = self.columns.copy() if self._count else np.empty(0, dtype=np.uint32)
-        self._table = zeros((size,), np.uint64)
-        self._columns = np.empty(size // 2 + 1, dtype=np.uint32)
-        self._identity = np.arange(size // 2 + 1, dtype=np.uint32)
-        self._count = 0
-        self._find(columns, assign=True)
-
-    def _find(self, columns: np.ndarray, assign: bool = False) -> np.ndarray:
-        """One more than the place of each column; 0 for new ones, unless places are assigned."""
-        columns = np.ascontiguousarray(columns, dtype=np.uint32)
-        out, done = np.empty(len(columns), dtype=np.uint32), 0
-        while True:
-            done, count = number_columns(
-                columns, done, self._table, self._columns, self._count, assign, out
-            )
-            if assign:  # else other threads may look up columns at the same time
-                self._count = count
-            if done == len(columns):
-                return out
-            self._grow(2 * self._count)
-
-    def _assign(self, columns: np.ndarray) -> np.ndarray:
-        """One more than the place of each column; new columns get the next places."""
-        if len(columns) and int(columns.max()) >= min(self._n_columns, 1 << 32):
-            raise IndexError(f"column {columns.max()} of {self._n_columns}, and of 2^32 at most")
-        return self._find(columns, assign=True)
-
-    def places_of(self, columns: np.ndarray) -> np.ndarray:
-        """The place of each column, -1 if it has none."""
-        return self._find(columns).astype(np.int64) - 1
-
-    def pack(self, rows: Rows, room: Packed) -> Packed:
-        """Pack rows into `room`, columns as their places; new columns get the next places."""
-        numbered = rows._replace(indices=self._assign(rows.indices))
-        _pack(numbered, room, self._identity, np.empty(1, np.uint32), 0)
-        return room.filled()
-
-    def _lookup(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._find(columns), self._identity
 
 
 def _pack(rows: Rows, room: Packed, places: np.ndarray, met: np.ndarray, count: int) -> int:
@@ -208,38 +131,6 @@ def pack(indptr, columns, bits, places, met, count, rows):
             end += one - shared
         pointers[row + 1, 0], pointers[row + 1, 1], pointers[row + 1, 2] = near_end, far_end, end
     return count
-
-
-@kernel
-def slot_of(column, size):
-    """The first slot to probe for a column in a hash table whose size is a power of two."""
-    mixed = np.uint64(column) * _MIX
-    return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1)
-
-
-@kernel
-def number_columns(columns, start, table, met, count, assign, out):
-    """Write one more than the places of columns to `out`; returns (columns done, places assigned).
-
-    Open addressing: a slot is 0, or a column in its upper half and one more than its place in the
-    lower. New columns get 0, or the next place with `assign`: then it stops at a new column when
-    half of the slots are taken.
-    """
-    one, half, last = np.uint64(1), np.uint64(32), np.uint64(table.size - 1)
-    for j in range(start, columns.size):
-        if j + PLACES_AHEAD < columns.size:
-            prefetch(table, slot_of(columns[j + PLACES_AHEAD], table.size))
-        column, slot = np.uint64(columns[j]), slot_of(columns[j], table.size)
-        while table[slot] != 0 and table[slot] >> half != column:
-            slot = (slot + one) & last
-        if assign and table[slot] == 0:
-            if 2 * count >= table.size:
-                return j, count
-            met[count] = columns[j]
-            count += 1
-            table[slot] = (column << half) | np.uint64(count)
-        out[j] = np.uint32(table[slot] & _LOW)
-    return columns.size, count
 
 
 @kernel
