@@ -183,25 +183,6 @@ def test_a_run_goes_on_from_a_model_and_back(reviews, threads):
         train(reviews, start=first, bits=12, workers=threads)
 
 
-def test_the_count_of_updates_stands_beside_its_bound(expected, reviews, threads):
-    mixing = expected.parameters["mixing"]
-    assert 0 < mixing["mixed_updates"] <= mixing["mixed_bound"]
-    assert mixing["updates"] <= mixing["bound"]
-
-
-def test_a_run_reports_its_mixed_updates(reviews, threads):
-    seen = []
-
-    def note(run):
-        if run.history:
-            seen.append(run.mixed_updates)
-
-    options = {"label": "sentiment", "epochs": 2, "workers": threads, "shards": 3}
-    model = train(reviews, **options, report=note)
-    assert seen[-1] == model.parameters["mixing"]["mixed_updates"]
-    assert seen == sorted(seen)
-
-
 def test_small_shards_are_warned_of(reviews, threads):
     with pytest.warns(ShardWarning, match="below 10,000 rows per shard"):
         train(reviews, label="sentiment", epochs=1, workers=threads, shards=2)

@@ -115,8 +115,6 @@ class ProgressPrinter:
         epochs = counted(run.refit_epochs, "epoch")
         again = f"; retrained on all rows for {epochs}" if run.refit_epochs else ""
         self._line(f"stopped    {why}{again}")
-        if "mixing" in model.parameters:
-            self._line(_mixing_line(model.parameters["mixing"]))
         if run.held_out.reached is not None:
             self._line(_target_line(run))
         if run.source.bad:
@@ -215,19 +213,6 @@ def _shards_line(run: Any) -> str:
     """The number of shards and workers, and the address of the dashboard."""
     watched = f", dashboard {run.engine.dashboard}" if run.engine.dashboard else ""
     return f"shards     {run.shards}, for {counted(run.engine.workers, 'worker')}{watched}"
-
-
-def _mixing_line(mixing: dict[str, Any]) -> str:
-    """The updates of a run on shards, and the bounds on them.
-
-    >>> _mixing_line({"updates": 90, "mixed_updates": 22.5, "mixed_bound": 40.0, "bound": 160.0})
-    'mixing     90 updates (at most 160), 22.5 by shares (at most 40.0)'
-    """
-    updates, mixed = counted(mixing["updates"], "update"), f"{mixing['mixed_updates']:,.1f}"
-    if "bound" not in mixing:
-        return f"mixing     {updates}, {mixed} by shares"
-    total, least = f"{math.ceil(mixing['bound']):,}", f"{mixing['mixed_bound']:,.1f}"
-    return f"mixing     {updates} (at most {total}), {mixed} by shares (at most {least})"
 
 
 def _target_line(run: FileRun) -> str:

@@ -12,7 +12,7 @@
     Run tasks on local processes, executors and Dask clusters.
 ``first_pass``, ``tasks``
     The pure functions that workers call, before and in the epochs.
-``learner``, ``run``, ``bound``, ``train``
+``mixing``, ``learner``, ``run``, ``train``
     A learner whose walk is an epoch on all shards, and the run that drives it.
 ``scoring``
     Predictions and evaluations on shards.

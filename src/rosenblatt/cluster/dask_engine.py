@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from rosenblatt.cluster.engines import Broadcast, Engine, Task
 from rosenblatt.cluster.environment import WorkerError, difference, environment, run_checked
+from rosenblatt.cluster.mixing import tree_sum
 from rosenblatt.errors import MissingExtraError
-from rosenblatt.training.mixing import tree_sum
 
 _CONNECT = 10.0  # seconds to reach a scheduler
 _WAIT_FOR_WORKERS = 60.0  # seconds until a run on a cluster without workers fails

@@ -19,9 +19,9 @@ import numpy as np
 
 from rosenblatt.cluster.environment import WorkerError, environment, run_checked
 from rosenblatt.cluster.manifest import Range
+from rosenblatt.cluster.mixing import tree_sum
 from rosenblatt.errors import OptionError
 from rosenblatt.models import tensorfile
-from rosenblatt.training.mixing import tree_sum
 
 _POLL = 0.2  # seconds between two checks for Ctrl-C
 _PARENT_POLL = 1.0  # seconds between two checks whether the parent process lives

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.cluster.engines import Broadcast, Engine, Task
+from rosenblatt.cluster.mixing import Delta
 from rosenblatt.cluster.tasks import (
     COUNTS,
     Leaf,
@@ -20,7 +21,6 @@ from rosenblatt.cluster.tasks import (
 )
 from rosenblatt.learners.protocol import Array, Limits, Tally
 from rosenblatt.learners.weights import State, Weights
-from rosenblatt.training.mixing import Delta
 
 
 class Shards:
@@ -45,7 +45,6 @@ class MixedLearner:
     """Weights that workers train on shards and that are mixed after each epoch.
 
     `common` holds what all tasks of the run need: columns, rates, classes, settings.
-    `mixed_updates` is the sum of μ_i k_i over epochs and shards, which the mistake bound limits.
     """
 
     batch = True
@@ -56,7 +55,6 @@ class MixedLearner:
         self.averages = bool(common.about["average"])
         self.W, self.bias = weights, bias
         self.restart_average()
-        self.mixed_updates = 0.0
         self._shared_common: Any = None
         self._before: Weights | None = None
 
@@ -68,7 +66,6 @@ class MixedLearner:
             delta = self.engine.reduce(tasks, Delta.__add__)
         self._mix(delta)
         found = dict(zip(COUNTS, delta.counts.tolist(), strict=True))
-        self.mixed_updates += found["mixed_updates"]
         return Tally(
             int(found["visits"]), found["weight"], int(found["updates"]),
             int(found["updated_rows"]), found["mistakes"], 0, None,
@@ -168,7 +165,7 @@ class MixedLearner:
         """The state of training, for :meth:`restore`."""
         return {
             "weights": self.W, "bias": self.bias, "sum": self._sum, "bias_sum": self._bias_sum,
-            "numbers": np.array([self._epochs, self.mixed_updates]),
+            "epochs": np.array([self._epochs]),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -181,7 +178,7 @@ class MixedLearner:
                 raise ValueError(f"{name} holds numbers that are not finite")
         self.W, self.bias = state["weights"], state["bias"]
         self._sum, self._bias_sum = state["sum"].copy(), state["bias_sum"].copy()
-        self._epochs, self.mixed_updates = int(state["numbers"][0]), float(state["numbers"][1])
+        self._epochs = int(state["epochs"][0])
         self.mark()
 
 

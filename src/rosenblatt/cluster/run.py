@@ -44,7 +44,7 @@ class ClusterRun(FileRun):
     """The state of a training run on shards.
 
     Shards of `valid`, if given, decide the number of epochs; else a share of the rows is held out,
-    which is small for large data sets. `bound` is the mistake bound, once the run is over.
+    which is small for large data sets.
     """
 
     def __init__(
@@ -65,7 +65,6 @@ class ClusterRun(FileRun):
         self.source = reading.open(tuple(part for shard in manifest.shards for part in shard))
         self.runs, self.tuning = [Progress()], []
         self.shards = len(manifest)
-        self.bound: Any = None
         self.learner: Any = None
 
     def begin(self) -> None:
@@ -90,19 +89,9 @@ class ClusterRun(FileRun):
                 stacklevel=2,
             )
 
-    @property
-    def mixed_updates(self) -> float:
-        """The updates so far, each times the share of its shard in the mixture."""
-        return self.learner.mixed_updates
-
     def model(self) -> Model:
         """The model as it stands now."""
-        model, updates = super().model(), self.progress.updates
-        mixed = {"shards": self.shards, "updates": updates, "mixed_updates": self.mixed_updates}
-        if self.bound is not None:
-            mixed |= {"mixed_bound": self.bound.mixed, "bound": self.bound.total}
-        parameters = model.parameters | {"mixing": mixed}
-        return replace(model, parameters=parameters, fingerprint=self.manifest.to_json())
+        return replace(super().model(), fingerprint=self.manifest.to_json())
 
     @property
     def has_learned(self) -> bool:

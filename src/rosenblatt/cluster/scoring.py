@@ -18,6 +18,7 @@ import pyarrow as pa
 from rosenblatt.atomic_files import atomic_write
 from rosenblatt.cluster.engines import Broadcast, Task, engine_for
 from rosenblatt.cluster.manifest import Manifest, Shard
+from rosenblatt.cluster.mixing import tree_sum
 from rosenblatt.cluster.shards import Reading, file_line_numbers
 from rosenblatt.cluster.train import open_shards, working_folder
 from rosenblatt.data.writers import LINE_FORMATS, compressed, output_format, writer
@@ -27,7 +28,6 @@ from rosenblatt.jobs.predict import STDOUT, OutputOptions, write_predictions
 from rosenblatt.models import tensorfile
 from rosenblatt.models.model import Model
 from rosenblatt.models.model_file import model_from
-from rosenblatt.training.mixing import tree_sum
 
 Tick = Callable[[int, int], None]
 _ENDINGS = {None: "", "gzip": ".gz", "zstd": ".zst", "bz2": ".bz2", "lz4": ".lz4"}

@@ -10,6 +10,7 @@ import numpy as np
 
 from rosenblatt.cluster.engines import Broadcast
 from rosenblatt.cluster.manifest import Shard
+from rosenblatt.cluster.mixing import Delta, tree_map, tree_sum
 from rosenblatt.cluster.shards import Reading, ShardRows, hashed_rows
 from rosenblatt.jobs.rows import is_held_out
 from rosenblatt.kernels.packing import Numbering
@@ -18,11 +19,10 @@ from rosenblatt.learners.examples import Examples
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.weights import State
 from rosenblatt.training import Plan, Progress, run
-from rosenblatt.training.mixing import Delta, tree_map, tree_sum
 from rosenblatt.training.order import shuffled
 
-# What an epoch counts, in the order of Delta.counts; `mixed_updates` is Σ μ_i k_i.
-COUNTS = ("visits", "weight", "updates", "updated_rows", "mistakes", "mixed_updates")
+# What an epoch counts, in the order of Delta.counts.
+COUNTS = ("visits", "weight", "updates", "updated_rows", "mistakes")
 
 
 class Leaf(NamedTuple):
@@ -166,11 +166,8 @@ def epoch_delta(shard: OpenShard, epoch: int) -> Delta:
     begin, record = before[chosen].astype(np.float64), progress.history[-1]
     values = np.hstack([end - begin for end in ends]) * share
     counts = np.array(
-        [
-            progress.visits, progress.steps, record.updates, record.updated_rows, record.mistakes,
-            share * record.updates,
-        ]
-    )  # fmt: skip
+        [progress.visits, progress.steps, record.updates, record.updated_rows, record.mistakes]
+    )
     moved = np.concatenate([end - bias for end in biases]) * share
     return Delta(len(W), features[chosen], values, moved, counts)
 

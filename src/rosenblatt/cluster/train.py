@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt.atomic_files import remove_leftovers, temporary_folder
-from rosenblatt.cluster.bound import run_bound
 from rosenblatt.cluster.engines import Engine, engine_for
 from rosenblatt.cluster.manifest import Manifest, make_manifest
 from rosenblatt.cluster.run import ClusterRun
@@ -152,7 +151,6 @@ def _train(job: Job, engine: Engine, saved: ClusterCheckpoint | None, asked: lis
                 saved.save(run)
             if epoch is not None and job.report is not None:
                 job.report(run)
-    run.bound = run_bound(run)
     return finished(run, saved, job.out)
 
 
@@ -162,7 +160,7 @@ class ClusterCheckpoint(Checkpoint):
     The result of the first pass is not saved but computed again from the rows on the disk.
     """
 
-    format, version = "rosenblatt-cluster-checkpoint", 2
+    format, version = "rosenblatt-cluster-checkpoint", 3
     unreadable = (
         "the checkpoint of a run with workers that this release can read; take another folder"
     )

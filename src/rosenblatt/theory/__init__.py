@@ -3,10 +3,9 @@
 Four rooms (``docs/theory/map.md`` shows them as a diagram):
 
 ``bounds``
-    Bounds on the mistakes of a perceptron (`mistake_bounds`, `mixing_bounds`), what a
-    finished run proves (`run_certificates`), bounds on the errors of the best hyperplane
-    (`best_error_bounds`), estimates of the error on new data (`risk`), and the matrix form of a
-    problem (`geometry`).
+    Bounds on the mistakes of a perceptron (`mistake_bounds`), what a finished run proves
+    (`run_certificates`), bounds on the errors of the best hyperplane (`best_error_bounds`),
+    estimates of the error on new data (`risk`), and the matrix form of a problem (`geometry`).
 ``margin``
     Lower and upper bounds on the largest margin (`max_margin`).
 ``search``
@@ -32,7 +31,6 @@ _ROOMS = {
         "mistake_bound", "multiclass_bound", "nonseparable_bounds", "novikoff_bound",
         "padding_bound", "proof_curves",
     ),
-    "bounds.mixing_bounds": ("MixingBound", "mixing_bound", "mixing_loss_bound"),
     "bounds.risk": (
         "RiskReport", "empirical_risk", "holdout_interval", "leave_one_out", "online_to_batch",
         "risk_report", "vc_bound",
