@@ -13,8 +13,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import Perceptron as TheirPerceptron
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from rosenblatt import Perceptron, teaching_sets, theory
-from rosenblatt.estimators import _process
+from rosenblatt import Perceptron, process, teaching_sets, theory
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.linear import Linear
 
@@ -558,5 +557,5 @@ def test_the_best_of_several_classes_is_looked_for_at_the_ends_of_epochs(multicl
 
 
 def test_all_cores_are_those_that_the_process_may_use(monkeypatch):
-    monkeypatch.setattr(_process.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
-    assert [_process.threads_of(n) for n in (-1, -2, -9, 2)] == [3, 2, 1, 2]
+    monkeypatch.setattr(process.os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert [process.threads_of(n) for n in (-1, -2, -9, 2)] == [3, 2, 1, 2]

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.estimators import _checks as checks
 from rosenblatt.estimators import _device
 from rosenblatt.training import Epoch, Plan
+from rosenblatt.training.defaults import patience_of, tol_of
 
 MOST_RECENT = 10_000  # scores that a calibration is fitted to
 _SIMPLE = {bool, int, float, str, type(None)}
@@ -266,12 +267,11 @@ class Classifier(Parametrized, ClassifierMixin, BaseEstimator):
 
     def _plan(self, validate: Any = None) -> Plan:
         """The plan of a run."""
-        tol, patience = self.tol, self.n_iter_no_change
         return Plan(
             max_epochs=self.max_iter,
             max_updates=self.max_updates,
-            tol=(1e-3 if self.early_stopping else 5e-3) if tol == "auto" else tol,
-            patience=(5 if self.early_stopping else 3) if patience == "auto" else patience,
+            tol=tol_of(self.tol, self.early_stopping),
+            patience=patience_of(self.n_iter_no_change, self.early_stopping),
             early_stopping=self.early_stopping,
             validate=validate,
             callbacks=self._callbacks(),

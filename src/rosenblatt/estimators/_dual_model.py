@@ -15,7 +15,6 @@ from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import FLOATS, checked_data
 from rosenblatt.estimators._kernel_functions import ModelKernel
-from rosenblatt.estimators._units import threshold_of
 from rosenblatt.learners.dual import Dual
 from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
@@ -23,6 +22,7 @@ from rosenblatt.learners.log import MOST_COPIES, DualState, Moment
 from rosenblatt.learners.problems import Problems, votes
 from rosenblatt.learners.votes import coefficients, scores_by
 from rosenblatt.training import Progress
+from rosenblatt.training.defaults import threshold_of
 
 
 class HeldRows(NamedTuple):

@@ -15,7 +15,6 @@ from rosenblatt import rules
 from rosenblatt.estimators import _device
 from rosenblatt.estimators._classifier import Classifier
 from rosenblatt.estimators._input import checked_data
-from rosenblatt.estimators._units import MeanSquare, multiclass_of, padding_of, threshold_of
 from rosenblatt.kernels.family_cells import SCALE
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.examples import Examples
@@ -26,6 +25,13 @@ from rosenblatt.learners.rates import idf_rates
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.process import threads_of
 from rosenblatt.training import Plan
+from rosenblatt.training.defaults import (
+    MeanSquare,
+    averages,
+    multiclass_of,
+    padding_of,
+    threshold_of,
+)
 
 
 class LinearModel(SparseCoefMixin, Classifier):
@@ -82,7 +88,7 @@ class LinearModel(SparseCoefMixin, Classifier):
         return self._learner.weights(averaged=self._averages())
 
     def _averages(self) -> bool:
-        return self.keep in ("average", "late_average")
+        return averages(self.keep)
 
     def _checked_rows(self, X: Any) -> Any:
         return checked_data(self, X, reset=False)
@@ -206,7 +212,10 @@ class LinearModel(SparseCoefMixin, Classifier):
         """Set what ``"auto"`` means by all examples; see :meth:`MeanSquare.of`."""
         self._square = MeanSquare()
         if self._has_auto():
-            self._square = MeanSquare.of(examples, self._rates(examples), lengths)
+            rates, X = self._rates(examples), getattr(examples.rows, "X", None)
+            if _device.is_on_cuda(X):
+                lengths = _device.squared_lengths_on_device(X, rates)
+            self._square = MeanSquare.of(examples, rates, lengths)
         self._rule(len(self.classes_))
 
     def _settle_multiclass(self, rows: float, multilabel: bool = False) -> None:

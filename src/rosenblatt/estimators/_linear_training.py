@@ -26,7 +26,6 @@ from rosenblatt.estimators._targets import (
     check_same_labels,
     with_new_classes,
 )
-from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.learners.examples import ONE, Examples, examples_of
 from rosenblatt.learners.linear import Linear
 from rosenblatt.learners.problems import n_problems
@@ -34,6 +33,7 @@ from rosenblatt.learners.survey import Survey, is_worth_a_copy, survey
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.process import threads_of, uninterrupted
 from rosenblatt.training import Drawn, Plan, Progress
+from rosenblatt.training.defaults import MeanSquare
 
 _FAR_FROM_OVERFLOW = 1e-12  # a share of the largest float that no sum of products comes near
 _CACHED_WEIGHTS = 1 << 21  # weights that fit into a processor's caches

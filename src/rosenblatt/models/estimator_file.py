@@ -12,7 +12,6 @@ from rosenblatt import __version__, estimators
 from rosenblatt.estimators._checks import describe_run
 from rosenblatt.estimators._classifier import MOST_RECENT, Classifier
 from rosenblatt.estimators._kernel_functions import ModelKernel
-from rosenblatt.estimators._units import MeanSquare
 from rosenblatt.estimators.rule_names import NAMES
 from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
@@ -20,6 +19,7 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
 from rosenblatt.models.packed import expect, state_arrays, state_from
 from rosenblatt.training import Epoch, Progress
+from rosenblatt.training.defaults import MeanSquare
 
 Arrays = dict[str, np.ndarray]
 About = dict[str, Any]

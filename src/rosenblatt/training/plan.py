@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.learners.protocol import UNLIMITED, Array
+from rosenblatt.training.defaults import averages
 from rosenblatt.training.history import Epoch
 
 KEEPS = ("last", "average", "late_average", "best")
@@ -57,7 +58,7 @@ class Plan:
     @property
     def averages(self) -> bool:
         """Whether an average of the weights is returned."""
-        return self.keep in ("average", "late_average")
+        return averages(self.keep)
 
     @property
     def has_pocket(self) -> bool:

@@ -1,9 +1,10 @@
-"""What ``"auto"`` means: threshold and padding in units of the data, and the multiclass scheme.
+"""What ``"auto"`` and "average" mean; no other file decides that.
 
-An update by a row x moves its own margin by ``η·(‖x‖² + c²)``. In units of the mean of that gain,
-the best threshold is much the same for all data: docs/guide/settings.md has the study. Multiplying
-X by a number multiplies the threshold by its square, and predictions do not change (to the last
-bit if the number is a power of two).
+For rows in memory, threshold and padding are in units of the data: an update by a row x moves its
+own margin by ``η·(‖x‖² + c²)``. In units of the mean of that gain, the best threshold is much the
+same for all data: docs/guide/settings.md has the study. Multiplying X by a number multiplies the
+threshold by its square, and predictions do not change (to the last bit if the number is a power of
+two).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.estimators import _device
 from rosenblatt.kernels.measures import squared_lengths
 from rosenblatt.learners.examples import Examples
 
@@ -74,9 +74,6 @@ class MeanSquare:
 
 def _squared_lengths(examples: Examples, order: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """The squared lengths of some rows, each feature times its rate."""
-    X = getattr(examples.rows, "X", None)
-    if _device.is_on_cuda(X):
-        return _device.squared_lengths_on_device(X, rates)[order.astype(np.intp)]
     lengths = np.empty(len(order))
     squared_lengths(examples.rows, order, rates, lengths)
     return lengths
@@ -109,6 +106,25 @@ def threshold_of(given: Any, square: float, padding: float, eta: float, joint: b
     if given != "auto":
         return float(given)
     return GAINS * eta * (square + padding * padding) * (2.0 if joint else 1.0)
+
+
+def averages(keep: str) -> bool:
+    """Whether the weights to predict with are an average: over all steps, or over the late ones."""
+    return keep in ("average", "late_average")
+
+
+def tol_of(given: Any, early_stopping: bool) -> float | None:
+    """The least progress that does not end a run; None for no limit."""
+    if given != "auto":
+        return None if given is None else float(given)
+    return 1e-3 if early_stopping else 5e-3
+
+
+def patience_of(given: Any, early_stopping: bool) -> int:
+    """The number of epochs to wait for progress."""
+    if given != "auto":
+        return int(given)
+    return 5 if early_stopping else 3
 
 
 def multiclass_of(

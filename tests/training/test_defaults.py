@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.invariants.strategies import data_sets
 
 from rosenblatt import KernelPerceptron, OneByOne, Perceptron, load, save
-from rosenblatt.estimators._units import ROWS_THAT_DECIDE, multiclass_of
+from rosenblatt.training.defaults import ROWS_THAT_DECIDE, multiclass_of
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)
