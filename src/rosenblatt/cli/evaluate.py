@@ -50,7 +50,7 @@ def evaluate(
     reading = {"format": format, "header": header, "skip_bad_rows": skip_bad_rows}
     loaded = read_model(model)
     on_shards = workers is not None or shards is not None
-    if loaded.has_several_labels:
+    if loaded.multilabel:
         if on_shards or plot is not None:
             option = "--plot" if plot is not None else "--workers"
             raise OptionError(f"{option} is for models of one label per row")

@@ -37,7 +37,7 @@ from rosenblatt.errors import DataError, ModelFormatError
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.text import Ngrams
 from rosenblatt.models import tensorfile
-from rosenblatt.models.model_file import reporting_damage
+from rosenblatt.models.tensorfile import reporting_damage
 
 _FORMAT, _VERSION = "rosenblatt-shard", 1
 _LARGEST = 1e15  # of a value: sums of products of two are in the range of float32

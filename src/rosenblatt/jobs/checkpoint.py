@@ -31,8 +31,8 @@ from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.rates import Rarity
 from rosenblatt.learners.weights import State, Weights
 from rosenblatt.models import tensorfile
-from rosenblatt.models.model_file import reporting_damage
-from rosenblatt.models.packed import expect, state_arrays, state_from, unpack_columns
+from rosenblatt.models.arrays import check_columns, expect, state_arrays, state_from
+from rosenblatt.models.tensorfile import reporting_damage
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.state import Counts, Kept
 
@@ -149,7 +149,8 @@ class Checkpoint:
     def _restore(self, run: FileRun, arrays: dict[str, Any], about: dict[str, Any]) -> None:
         """Restore a run, once all parts are known to fit together."""
         source, rows, bits = run.source, run.rows, run.source.features.ngrams.bits
-        columns = unpack_columns(arrays, bits)
+        columns = arrays["columns"]
+        check_columns(columns, bits)
         classes, n_classes = [str(name) for name in about["classes"]], int(about["n_classes"])
         several = source.features.separator is not None
         problems = n_problems(n_classes, "labels" if several else "ovr")

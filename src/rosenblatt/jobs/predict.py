@@ -192,7 +192,7 @@ class _Predict:
     def _new_columns(self, scores: np.ndarray) -> tuple[dict[str, pa.Array], np.ndarray | None]:
         """The new columns by name, and the indices of the rows that are written; None for all."""
         model, options = self._model, self._options
-        labels = model.decide_labels(scores) if model.has_several_labels else None
+        labels = model.decide_labels(scores) if model.multilabel else None
         codes, values, probabilities = model.decide(scores), own_scores(scores), np.empty(0)
         if options.proba or options.at_least is not None:
             probabilities = model.probabilities(scores)

@@ -46,7 +46,7 @@ class Calibration:
     offset: float = 0.0
     power: float = 1.0
     knots: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # of the isotonic regression
-    several: bool = False  # whether a row may have several labels
+    multilabel: bool = False  # whether a row may have several labels
 
     @classmethod
     def fit(
@@ -72,7 +72,7 @@ class Calibration:
             found = cls.fit(scores.reshape(-1), each, 2, method, spread)
             if found is None or n < FEWEST_ROWS:
                 return None
-            return replace(found, n_classes=n_classes, rows=n, several=True)
+            return replace(found, n_classes=n_classes, rows=n, multilabel=True)
         if len(codes) < FEWEST_ROWS or not np.isfinite(scores).all() or np.ptp(codes) == 0:
             return None
         ones = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
@@ -88,7 +88,7 @@ class Calibration:
     def probabilities(self, scores: Array) -> Array:
         """The probability of each class, (rows, classes), from the scores of rows."""
         plain = np.asarray(scores, np.float64)
-        if self.several:
+        if self.multilabel:
             found = _logistic(self.scale * plain + self.offset)
             return np.interp(found, *self.knots) if self.knots[0] else found
         found = self._smooth(plain)
@@ -139,7 +139,7 @@ class Calibration:
             and type(made.n_classes) is int
             and made.n_classes >= 2
             and type(made.rows) is int
-            and type(made.several) is bool
+            and type(made.multilabel) is bool
             and made.rows >= 0
             and len(xs) == len(ys) <= _MOST_KNOTS
             and (len(xs) > 0) == (made.method == "isotonic")

@@ -11,9 +11,9 @@ import numpy as np
 
 from rosenblatt.data.source import Source
 from rosenblatt.errors import OptionError
+from rosenblatt.models.arrays import PRECISIONS, rounded
 from rosenblatt.models.model import Array, Model, labelled
 from rosenblatt.models.model_file import file_size
-from rosenblatt.models.packed import PRECISIONS, rounded
 
 _SHRINK = 0.7  # of the weights are kept in each step of pruning
 
@@ -151,7 +151,7 @@ class _Test:
         right = 0
         for rows, known in self.batches:
             scores = model.scores(rows)
-            if model.has_several_labels:
+            if model.multilabel:
                 is_right = (model.decide_labels(scores) == known).all(axis=1)
             else:
                 is_right = model.decide(scores) == known

@@ -17,7 +17,7 @@ from rosenblatt.learners.examples import examples_of
 from rosenblatt.learners.log import MOST_COPIES, DualState, Log, Moment
 from rosenblatt.learners.problems import n_problems
 from rosenblatt.learners.weights import Weights
-from rosenblatt.models.packed import expect, state_arrays, state_from
+from rosenblatt.models.arrays import expect, state_arrays, state_from
 from rosenblatt.training import Epoch, Progress
 from rosenblatt.training.defaults import MeanSquare
 

@@ -29,7 +29,7 @@ class Explanation:
     bias : array (problems,)
     threshold : float
         The score above which the second of two classes, or one of several labels, is predicted.
-    several : bool
+    multilabel : bool
         Whether a row may have several labels, or none.
 
     Examples
@@ -43,7 +43,7 @@ class Explanation:
     contributions: npt.NDArray[Any]
     bias: npt.NDArray[Any]
     threshold: float = 0.0
-    several: bool = False
+    multilabel: bool = False
 
     @property
     def scores(self) -> npt.NDArray[Any]:
@@ -54,7 +54,7 @@ class Explanation:
     def labels(self) -> tuple[str, ...]:
         """The predicted label, or all of them if a row may have several."""
         scores = self.scores
-        if self.several:
+        if self.multilabel:
             return tuple(self.classes[i] for i in np.flatnonzero(scores > self.threshold))
         alone = len(scores) == 1
         return (self.classes[int(scores[0] > self.threshold if alone else scores.argmax())],)
@@ -97,7 +97,7 @@ class Explanation:
         """The explanation as plain data; per feature one contribution, or one per class."""
         two = len(self.bias) == 1
         return {
-            "predicted": list(self.labels) if self.several else self.predicted,
+            "predicted": list(self.labels) if self.multilabel else self.predicted,
             "classes": list(self.classes),
             "scores": self.scores.tolist(),
             "bias": self.bias.tolist(),

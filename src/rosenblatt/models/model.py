@@ -109,7 +109,7 @@ class Model:
         return scores.argmax(axis=1).astype(np.int32)
 
     @property
-    def has_several_labels(self) -> bool:
+    def multilabel(self) -> bool:
         """Whether a row may have several labels, or none."""
         return self.features.separator is not None
 
@@ -150,7 +150,7 @@ class Model:
         An indicator matrix (rows, classes) if a row may have several labels.
         """
         scores = self.scores(self.features.rows(self._table(X)))
-        if self.has_several_labels:
+        if self.multilabel:
             return self.decide_labels(scores).astype(np.int64)
         return self.classes_[self.decide(scores)]
 
@@ -177,7 +177,7 @@ class Model:
         If a row may have several labels, y is an indicator matrix, and all labels of a row must be
         right.
         """
-        if self.has_several_labels:
+        if self.multilabel:
             return float(np.mean(np.all(self.predict(X) == np.asarray(y), axis=1)))
         return float(np.mean(self.predict(X) == np.array([str(label) for label in y])))
 
@@ -209,7 +209,7 @@ class Model:
             rows.values[:, None] * weights,
             self.bias,
             self.threshold,
-            self.has_several_labels,
+            self.multilabel,
         )
 
     def _one_row(self, row: Any) -> tuple[Rows, Any]:
@@ -335,7 +335,7 @@ def labelled(model: Model, source: Source) -> Iterator[tuple[Rows, Array]]:
             message = f"there is no column {model.features.label!r} to compare with"
             raise DataError(message, path=source.files[0])
         truth = batch.labels
-        if model.has_several_labels:
+        if model.multilabel:
             truth = source.label_sets.matrix(len(model.classes))[truth]
         rows += len(truth)
         yield batch.rows, truth

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.features import Features
-from rosenblatt.errors import DataError, ModelFormatError
+from rosenblatt.errors import ModelFormatError
 from rosenblatt.models import tensorfile
-from rosenblatt.models.calibration import Calibration
-from rosenblatt.models.model import Array, Model
-from rosenblatt.models.packed import (
+from rosenblatt.models.arrays import (
     PRECISIONS,
     Arrays,
-    PackedState,
-    expect,
-    pack,
-    pack_columns,
-    pack_weights,
-    size_of,
-    unpack,
-    unpack_columns,
-    unpack_weights,
+    CompressedState,
+    check_columns,
+    compressed,
+    decompressed,
+    scaled,
+    unscaled,
 )
+from rosenblatt.models.calibration import Calibration
+from rosenblatt.models.model import Array, Model
+from rosenblatt.models.tensorfile import reporting_damage
 
 FORMAT = "rosenblatt-model"
-VERSION = 4
-_OF_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
-# Weights per byte of the file, most of them zero: limits the memory that a small file can ask for.
-_MOST_PER_BYTE = 256
-# Keys of epochs up to version 2.
-_RENAMED = {"online_error": "progressive_error", "mistakes": "updated_rows"}
+VERSION = 5
+_ESTIMATORS = ("rosenblatt-perceptron", "rosenblatt-kernel-perceptron")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -77,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     arrays, about = tensorfile.read(path)
     name, format = os.fspath(path), about.get("format")
-    if format not in _OF_ESTIMATORS:
+    if format not in _ESTIMATORS:
         return model_from(name, arrays, about)
     from rosenblatt.models import estimator_file  # a Model never needs scikit-learn
 
@@ -98,6 +90,7 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
         "package": model.package,
         "classes": list(model.classes),
         "features": model.features.to_json(),
+        "n_features": len(model.columns),
         "parameters": model.parameters,
         "history": model.history,
         "fingerprint": model.fingerprint,
@@ -106,16 +99,14 @@ def _content(model: Model) -> tuple[Arrays, dict[str, Any]]:
         "calibration": None if model.calibration is None else model.calibration.to_json(),
         "threshold": model.threshold,
     }
-    last = model.state.get("W")
-    arrays = pack_columns(model.columns, model.features.ngrams.bits) | {"bias": model.bias}
+    # Differences modulo 2**32: those of sorted columns are small and compress to a quarter.
+    arrays = {"columns": np.diff(model.columns, prepend=np.uint32(0)), "bias": model.bias}
     if model.precision == "float32":
-        # Averages of weights that no longer change equal the last weights.
-        arrays |= pack("weights", model.weights, last)
+        arrays["weights"] = model.weights
     else:
-        arrays |= pack_weights(model.weights, model.precision)
-    for name, array in model.state.items():
-        arrays |= pack(f"state.{name}", array)
-    return arrays, about
+        arrays["weights"], arrays["scale"] = scaled(model.weights, model.precision)
+    arrays |= {f"state.{name}": array for name, array in model.state.items()}
+    return {name: compressed(array) for name, array in arrays.items()}, about
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
@@ -134,23 +125,13 @@ def model_from(name: str, arrays: dict[str, Array], about: dict[str, Any]) -> Mo
     if about.get("format") != FORMAT:
         raise ModelFormatError(f"{name} is a {about.get('format')!r} file, not a model")
     version = about.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
+    if version != VERSION:
         raise ModelFormatError(
-            f"{name} has format version {version!r}; this release reads up to {VERSION}"
+            f"{name} has format version {version!r}, and this release reads version {VERSION}: "
+            "train the model again, or use the release that wrote it"
         )
     with reporting_damage(name):
         return _checked(arrays, about)
-
-
-@contextmanager
-def reporting_damage(name: str) -> Iterator[None]:
-    """Turn errors from checking the content of a file into a ModelFormatError that names it."""
-    try:
-        yield
-    except (DataError, ModelFormatError):
-        raise
-    except tensorfile.CONTENT_ERRORS as error:
-        raise ModelFormatError(f"{name} is damaged: {error}") from None
 
 
 def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
@@ -160,27 +141,23 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
     if not all(isinstance(name, str) for name in classes):
         raise ValueError("classes are strings")
     features = Features.from_json(about["features"])
-    columns, bias = unpack_columns(arrays, features.ngrams.bits), arrays["bias"]
     alone = len(classes) == 2 and features.separator is None
-    n, problems = len(columns), 1 if alone else len(classes)
-    if n * problems > _MOST_PER_BYTE * size_of(arrays):
-        raise ValueError(f"{n} features of {problems} problems cannot be in so small a file")
-    state: Mapping[str, Array] = PackedState(arrays, n, problems)
-    precision = about.get("precision", "float32")
-    if precision == "float32":
-        last = state.get("W")
-        if last is arrays.get("state.W", False):
-            last = np.array(last)  # the weights are made of a copy
-        weights = unpack(arrays, "weights", np.float32, (n, problems), last)
-    elif precision in PRECISIONS:
-        weights = unpack_weights(arrays, (n, problems))
-    else:
+    n, problems = about["n_features"], 1 if alone else len(classes)
+    if type(n) is not int or n < 0:
+        raise ValueError(f"{n!r} is not a number of features")
+
+    def array(name: str, kind: Any, shape: tuple[int, ...]) -> Array:
+        return decompressed(name, arrays[name], kind, shape)
+
+    columns = np.cumsum(array("columns", np.uint32, (n,)), dtype=np.uint32)
+    check_columns(columns, features.ngrams.bits)
+    precision = about["precision"]
+    if precision not in PRECISIONS:
         raise ValueError(f"{precision!r} is not a precision")
-    expect("bias", bias, np.float64, (problems,))
-    if about["version"] == 1 and "scale" in state:
-        # In version 1 rows were scaled; now features have learning rates.
-        scaled = [name for name in ("W", "U") if name in state]
-        state = dict(state) | {name: state[name] * state["scale"][:, None] for name in scaled}
+    weights = array("weights", precision, (n, problems))
+    if precision != "float32":
+        weights = unscaled(weights, array("scale", np.float32, (problems,)))
+    bias = array("bias", np.float64, (problems,))
     for name, kind in (("parameters", dict), ("history", list), ("words", dict)):
         if not isinstance(about[name], kind):
             raise ValueError(f"{name} is not a {kind.__name__}")
@@ -188,25 +165,35 @@ def _checked(arrays: dict[str, Array], about: dict[str, Any]) -> Model:
         str(label): [(str(word), float(weight)) for word, weight in pairs]
         for label, pairs in about["words"].items()
     }
-    history = about["history"]
-    if about["version"] < 3:
-        history = [{_RENAMED.get(name, name): v for name, v in epoch.items()} for epoch in history]
     return Model(
-        classes, features, columns, weights, bias, about["parameters"], history,
-        dict(about["fingerprint"]), words, state, str(about["package"]), precision,
-        *_decision(about),
-    )  # fmt: skip
+        classes=classes,
+        features=features,
+        columns=columns,
+        weights=weights,
+        bias=bias,
+        parameters=about["parameters"],
+        history=about["history"],
+        fingerprint=dict(about["fingerprint"]),
+        words=words,
+        state=CompressedState(arrays, n, problems),
+        package=str(about["package"]),
+        precision=precision,
+        calibration=_calibration(about, len(classes), features.separator is not None),
+        threshold=_threshold(about),
+    )
 
 
-def _decision(about: dict[str, Any]) -> tuple[Calibration | None, float]:
-    """The calibration and the threshold, which files of earlier releases do not have."""
-    plain, threshold = about.get("calibration"), about.get("threshold", 0.0)
+def _calibration(about: dict[str, Any], n_classes: int, multilabel: bool) -> Calibration | None:
+    if about["calibration"] is None:
+        return None
+    calibration = Calibration.from_json(about["calibration"])
+    if calibration.n_classes != n_classes or calibration.multilabel != multilabel:
+        raise ValueError("the calibration is of another number of classes")
+    return calibration
+
+
+def _threshold(about: dict[str, Any]) -> float:
+    threshold = about["threshold"]
     if type(threshold) not in (int, float) or not math.isfinite(threshold):
         raise ValueError("the threshold is not a finite number")
-    if plain is None:
-        return None, float(threshold)
-    calibration = Calibration.from_json(plain)
-    several = about["features"].get("separator") is not None
-    if calibration.n_classes != len(about["classes"]) or calibration.several != several:
-        raise ValueError("the calibration is of another number of classes")
-    return calibration, float(threshold)
+    return float(threshold)

@@ -5,21 +5,33 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rosenblatt.atomic_files import atomic_write
-from rosenblatt.errors import ModelFormatError
+from rosenblatt.errors import DataError, ModelFormatError
 
 # What checking the content of a damaged file may raise.
-CONTENT_ERRORS = (
+_CONTENT_ERRORS = (
     ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
 _KEY, _CHECKSUM = "rosenblatt", "checksum"
 Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@contextmanager
+def reporting_damage(name: str) -> Iterator[None]:
+    """Turn errors from checking the content of a file into a ModelFormatError that names it."""
+    try:
+        yield
+    except (DataError, ModelFormatError):
+        raise
+    except _CONTENT_ERRORS as error:
+        raise ModelFormatError(f"{name} is damaged: {error}") from None
 
 
 def write(path: str | os.PathLike[str], arrays: Arrays, metadata: Mapping[str, Any]) -> None:
@@ -92,7 +104,7 @@ def read(
             texts = file.metadata() or {}
             metadata = json.loads(texts[_KEY])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, *CONTENT_ERRORS) as error:
+    except (SafetensorError, OSError, *_CONTENT_ERRORS) as error:
         reason = "its header is missing" if isinstance(error, KeyError) else str(error)
         raise ModelFormatError(f"{os.fspath(path)} is not a rosenblatt file: {reason}") from None
     if not isinstance(metadata, dict):
