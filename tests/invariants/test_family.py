@@ -52,16 +52,22 @@ def learned(rule, X, y, layout="dense", passes=2, weights=None, **options):
 
 @pytest.mark.parametrize("name", MEMBERS)
 @settings(max_examples=12, deadline=None)
-@given(data=data_sets(max_rows=12), padding=st.sampled_from([None, 1.0, 2.0]))
-@example(data=FORGETTING, padding=None)
-def test_the_engine_takes_the_steps_of_the_reference(name, data, padding):
+@given(
+    data=data_sets(max_rows=12),
+    padding=st.sampled_from([None, 1.0, 2.0]),
+    draws=st.none() | st.integers(0, 99),
+)
+@example(data=FORGETTING, padding=None, draws=None)
+def test_the_engine_takes_the_steps_of_the_reference(name, data, padding, draws):
     X, y = data
-    rule, y = MEMBERS[name], y.astype(np.int32)
-    learner, _ = learned(rule, X, y, padding=padding or 0.0, averaging=True)
+    rule, y, weights = MEMBERS[name], y.astype(np.int32), None
+    if draws is not None:
+        weights = np.random.default_rng(draws).choice([0.5, 1.0, 2.0, 3.0], len(y))
+    learner, _ = learned(rule, X, y, weights=weights, padding=padding or 0.0, averaging=True)
     steps = list(
         reference.family(
             X.tolist(), (2 * y - 1).tolist(), rule, eta=0.5, padding=padding, max_epochs=2,
-            order=lambda epoch: range(len(X)),
+            order=lambda epoch: range(len(X)), sample_weight=weights,
         )
     )  # fmt: skip
     # Examples that contradict each other drive ROMMA's weights to 10^9 and more in a few steps,
@@ -76,7 +82,7 @@ def test_the_engine_takes_the_steps_of_the_reference(name, data, padding):
         cells = learner.state().cells[0, :, 1]
         assert np.allclose(cells, steps[-1].variances_after[:-1], **close)
     if len(steps) == 2 * len(X) and name not in LAZY:
-        w, b = reference.family_average(steps)
+        w, b = reference.family_average(steps, weights)
         assert np.allclose(learner.weights(True).weights[0], w, **close)
         assert np.allclose(learner.weights(True).bias, b, **close)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import gc
 import pickle
+import platform
+import sys
 import weakref
 from dataclasses import replace
 
@@ -13,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import reference
+from rosenblatt import Perceptron, reference, rules
 from rosenblatt.kernels.packing import Numbering
 from rosenblatt.kernels.rows import Packed
 from rosenblatt.kernels.text import Rows
 from rosenblatt.learners import Spec, make
 from rosenblatt.learners.dual import Dual
-from rosenblatt.learners.examples import Examples
+from rosenblatt.learners.examples import Examples, examples_of
 from rosenblatt.learners.gram_blocks import GramBlocks
 from rosenblatt.learners.problems import Problems
 from rosenblatt.rules.second_order import Arow
@@ -269,3 +272,41 @@ def test_a_learner_gives_its_memory_back_without_waiting_for_the_garbage_collect
         assert not any(one() for one in held)
     finally:
         gc.enable()
+
+
+@pytest.fixture
+def no_denormals():
+    """Let denormal numbers count as zero, as libraries built with -ffast-math do."""
+    libm = ctypes.CDLL("libm.so.6")
+    environment, changed = ctypes.create_string_buffer(32), ctypes.create_string_buffer(32)
+    libm.fegetenv(environment)
+    changed.raw = environment.raw
+    control = int.from_bytes(environment.raw[28:], "little") | 0x8040
+    changed[28:32] = control.to_bytes(4, "little")
+    libm.fesetenv(changed)
+    assert np.array([5e-324])[0] * 1.0 == 0.0
+    yield
+    libm.fesetenv(environment)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="needs the MXCSR register"
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_sign_rule_spares_a_score_of_zero_without_denormal_numbers(n_classes, no_denormals):
+    rule = rules.thresholds("sign", 0.0)
+    learner = make(Spec(thresholds=rule, dense=True), n_classes, 2)
+    examples = examples_of(np.eye(2), np.zeros(2, np.int32))
+    directions = learner.problems.directions(np.zeros((1, len(learner.problems))), np.array([0]))
+    assert directions.tolist() == ([[0]] if n_classes == 2 else [[1, 0, 0]])
+    assert learner.walk(examples, rows_of(2)).updates == np.abs(directions).sum()
+
+
+def test_a_cycle_on_more_rows_than_scores_are_kept_for_is_described():
+    rows = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (600_000, 1))
+    y = np.tile([0, 1, 1, 0], 600_000)
+    model = Perceptron.textbook(shuffle=False, tol=None).fit(rows, y)
+    assert model.stop_reason_ == "cycle"
+    updates = model.history_.row_updates
+    assert updates.shape == y.shape
+    assert updates.sum() > 0

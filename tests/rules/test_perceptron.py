@@ -33,9 +33,10 @@ def test_not_a_number_is_never_a_mistake():
 
 def test_the_sign_rule_spares_a_score_of_zero_only_for_the_negative_class():
     below, above = rules.thresholds("sign", 0.0)
-    assert not below >= 0.0
-    assert below >= -5e-324
-    assert above >= 0.0
+    assert not rules.is_within(0.0, below)
+    assert rules.is_within(-5e-324, below)
+    assert rules.is_within(0.0, above)
+    assert not rules.is_within(math.nan, below)
 
 
 def test_every_rule_names_its_source_and_its_promise():

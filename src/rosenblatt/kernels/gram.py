@@ -17,6 +17,7 @@ from rosenblatt import rules
 from rosenblatt.kernels.jit import inlined, kernel
 from rosenblatt.kernels.learn import strongest_but
 
+is_within = inlined(rules.is_within)
 step = inlined(rules.step)
 
 
@@ -90,14 +91,14 @@ def walk_joint(G, order, S, before, codes, omega, rule, book, lines, seen):
             seen[c, visit] = s[c]
         rival = strongest_but(s, label)
         threshold = above if label > rival else below
-        if s[label] - s[rival] <= threshold:
+        if is_within(s[label] - s[rival], threshold):
             copies = math.ceil(left)
             if left > 1.0 and G[i, i] > 0.0:
                 copies = min(copies, math.floor((s[rival] - s[label] + above) / G[i, i]) + 2)
             if updates >= allowed or written + 2 * copies > len(found):
                 return visit, written, updates, corrected
             corrected += 1
-        while left > 0.0 and s[label] - s[rival] <= threshold:
+        while left > 0.0 and is_within(s[label] - s[rival], threshold):
             size = left if left < 1.0 else 1.0
             for c in (label, rival):
                 pull = size if c == label else -size

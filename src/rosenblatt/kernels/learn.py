@@ -36,6 +36,7 @@ JOINT = 10  # whether all classes learn jointly
 TALLY = 11
 REST = -1  # as tally[NEGATIVE]: every class but the positive one is negative
 
+is_within = inlined(rules.is_within)
 step = inlined(rules.step)
 lag = inlined(rules.lag)
 
@@ -81,7 +82,7 @@ def walk_one(rows, codes, omega, order, etas, w, rates, book, rule, tally, seen)
         if sign == 0.0:
             continue
         wrong = np.int64((s > 0) != (sign > 0))
-        if not sign * s <= threshold:
+        if not is_within(sign * s, threshold):
             tally[MISTAKES] += wrong
             tally[RUN] += 1
             book[CLOCK, 0] += weight
@@ -113,7 +114,7 @@ def settle_one(rows, codes, omega, order, etas, seen, u, rates, book, rule, tall
         if sign == 0.0:
             continue
         margin, threshold = sign * seen[i, 0], rule[ABOVE] if sign > 0 else rule[BELOW]
-        if margin <= threshold:
+        if is_within(margin, threshold):
             sqnorm = square(rows, row, rates) + rule[PADDING] if weight > 1.0 else 0.0
             tau = step(margin, threshold, etas[i * varying], weight, sqnorm)
             late = sign * lag(tau, etas[i * varying], time)
@@ -182,10 +183,10 @@ def is_mistaken(s, label, rule, tally):
     """Whether any class is corrected by a row with these scores."""
     if tally[JOINT]:
         rival = strongest_but(s, label)
-        return s[label] - s[rival] <= (rule[ABOVE] if label > rival else rule[BELOW])
+        return is_within(s[label] - s[rival], rule[ABOVE] if label > rival else rule[BELOW])
     wrong = 0
     for c in range(s.size):
-        wrong += s[c] <= rule[ABOVE] if c == label else -s[c] <= rule[BELOW]
+        wrong += s[c] <= rule[ABOVE] if c == label else is_within(-s[c], rule[BELOW])
     return wrong > 0
 
 
@@ -220,7 +221,9 @@ def correct_jointly(s, label, weight, eta, sqnorm, rule, time, moves):
         moves[0, c], moves[1, c], moves[2, c] = 0.0, 0.0, s[c]
     now = moves[2]
     rival = strongest_but(now, label)
-    while left > 0.0 and now[label] - now[rival] <= (rule[ABOVE] if label > rival else rule[BELOW]):
+    while left > 0.0:
+        if not is_within(now[label] - now[rival], rule[ABOVE] if label > rival else rule[BELOW]):
+            break
         size = left if left < 1.0 else 1.0
         for c in (label, rival):
             signed = size * eta if c == label else -size * eta

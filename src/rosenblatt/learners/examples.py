@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -251,12 +250,12 @@ def csr_rows(X: sparse.csr_matrix | sparse.csr_array) -> Csr:
     return Csr(np.require(X.data[:stored], requirements=_LAYOUT), columns, pointers)
 
 
-@lru_cache(maxsize=2)
-def key_multipliers(n_features: int, word: Any) -> tuple[Array, Array]:
-    """Two arrays of random odd numbers, one number per feature, for the hash keys of rows."""
+def key_multipliers(n_features: int, word: Any, series: int = 0) -> Array:
+    """Random odd numbers, one per feature, for the hash keys of rows; there are two series."""
     generator, most = np.random.default_rng(1957), np.iinfo(word).max
-    first = generator.integers(0, most, n_features, dtype=word) | word.type(1)
-    return first, generator.integers(0, most, n_features, dtype=word) | word.type(1)
+    for _ in range(series):
+        generator.integers(0, most, n_features, dtype=word)
+    return cast(Array, generator.integers(0, most, n_features, dtype=word) | word.type(1))
 
 
 def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Array]:
@@ -271,9 +270,11 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     chosen = np.arange(n, dtype=np.uint64)
     if omega.size > 1:
         chosen = chosen[omega > 0]
-    first, second = key_multipliers(examples.n_features, examples.word)
     labels = codes[chosen].astype(np.uint64) << np.uint64(32)
-    key = (_keys(examples, chosen, first)[0] if keys is None else keys[chosen]) ^ labels
+    if keys is None:
+        keys = np.zeros(n, examples.word)
+        keys[chosen] = _keys(examples, chosen, 0)[0]
+    key = keys[chosen] ^ labels
     by_key = np.argsort(key)
     chosen, key = chosen[by_key], key[by_key]
     tied = key[1:] == key[:-1]
@@ -281,7 +282,7 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
         return chosen, omega
 
     suspects = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
-    finer, tops = _keys(examples, chosen[suspects], second)
+    finer, tops = _keys(examples, chosen[suspects], 1)
     ranks = np.lexsort((tops, finer, codes[chosen[suspects]], key[suspects]))
     chosen[suspects] = chosen[suspects[ranks]]
     close = chosen[suspects]
@@ -295,8 +296,13 @@ def distinct(examples: Examples, keys: Array | None = None) -> tuple[Array, Arra
     return chosen[~same], merged
 
 
-def _keys(examples: Examples, chosen: Array, multipliers: Array) -> tuple[Array, Array]:
-    """The hash keys of rows, and the bits of their largest magnitudes."""
+def _keys(examples: Examples, chosen: Array, series: int) -> tuple[Array, Array]:
+    """The hash keys of rows by a series of multipliers, and the bits of their largest magnitudes.
+
+    The multipliers are drawn when they are needed: a table of millions of columns would stay in
+    memory for the sake of a hundredth of a second.
+    """
+    multipliers = key_multipliers(examples.n_features, examples.word, series)
     out, tops = np.empty((2, chosen.size), multipliers.dtype)
     row_keys.keys(row_words(examples.rows, multipliers.dtype), chosen, multipliers, out, tops)
     return out, tops

@@ -123,16 +123,40 @@ class Linear(CountedByScores):
         mistake is a wrong set of labels, and updated rows count per label.
         """
         predict_first |= self.batch
-        own, screened = self._visits(examples, order, etas, predict_first), None
+        visits = self._visits(examples, order, etas, predict_first)
+        times = [part.clock for part in self.parts]
+        seen, tallies = self._visit(examples, visits, limits, predict_first)
+        if self.batch:
+            return self._corrected_together(examples, order, float(etas[0]), seen, times)
+        if self.averaging:
+            for i, part in enumerate(self.parts):
+                part.defer(*visits[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
+            if sum(part.deferred_bytes for part in self.parts) > _MOST_UNSETTLED:
+                self.settle()
+        return self._tally(examples, order, seen, tallies, predict_first)
+
+    def _visit(
+        self,
+        examples: Examples,
+        visits: list[tuple[Examples, Array, Array]],
+        limits: Limits = NO_LIMITS,
+        predict_first: bool = False,
+    ) -> tuple[list[Array], list[Array]]:
+        """Run the kernels; the scores seen and the tally of each part."""
+        screened = None
         if self.kind == "one" and not (predict_first or self._reads_all) and examples.screened:
             screened = replace(examples, rows=cast(Any, examples.screened))
-        seen = [part.score_buffer(len(o)) for part, (_, o, _) in zip(self.parts, own, strict=True)]
-        times = [part.clock for part in self.parts]
+        seen = [
+            part.score_buffer(len(order))
+            for part, (_, order, _) in zip(self.parts, visits, strict=True)
+        ]
         limits = self._limits(limits)
         tallies = [part.tally(limits) for part in self.parts]
         calls = [
-            (part.kernel, part.arguments(screened or e, o, rates, tally, s))
-            for part, (e, o, rates), tally, s in zip(self.parts, own, tallies, seen, strict=True)
+            (part.kernel, part.arguments(screened or rows, order, etas, tally, scores))
+            for part, (rows, order, etas), tally, scores in zip(
+                self.parts, visits, tallies, seen, strict=True
+            )
         ]
         numbers = sum(s.size for s in seen) * examples.stored // max(1, len(examples))
         if self.threads == 1 or len(calls) == 1 or numbers < WORTH_STARTING:
@@ -143,15 +167,8 @@ class Linear(CountedByScores):
                 list(pool.map(lambda call: call[0](*call[1]), calls))
         if screened:
             read = sum(int(tally[learn.READ]) for tally in tallies)
-            self._reads_all = read > _MOST_READ * sum(len(o) for _, o, _ in own)
-        if self.batch:
-            return self._corrected_together(examples, order, float(etas[0]), seen, times)
-        if self.averaging:
-            for i, part in enumerate(self.parts):
-                part.defer(*own[i], seen[i], times[i], int(tallies[i][learn.VISITED]))
-            if sum(part.deferred_bytes for part in self.parts) > _MOST_UNSETTLED:
-                self.settle()
-        return self._tally(examples, order, seen, tallies, predict_first)
+            self._reads_all = read > _MOST_READ * sum(len(order) for _, order, _ in visits)
+        return seen, tallies
 
     def _visits(
         self, examples: Examples, order: Array, etas: Array, predict_first: bool
@@ -247,13 +264,12 @@ class Linear(CountedByScores):
         """How often each row is corrected in the next epochs (two classes, online)."""
         if self.n_classes > 2 or self.multiclass == "labels" or self.batch:
             return None
-        twin = self.untrained(self.n_features, self.dense, averaging=True)
+        twin = self.untrained(self.n_features, self.dense, averaging=False)
         twin.restore(self.state())
         counts = np.zeros(len(examples.codes), np.int64)
         for _ in range(epochs):
-            twin.walk(examples, order, etas)
-            seen = twin.parts[0].deferred.pop()[3]
-            corrected = self.problems.is_corrected(seen, examples.codes[order])
+            seen, _ = twin._visit(examples, [(examples, order, etas)])
+            corrected = self.problems.is_corrected(seen[0], examples.codes[order])
             np.add.at(counts, order[corrected], 1)
         return counts
 

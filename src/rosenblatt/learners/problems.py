@@ -117,12 +117,12 @@ class Problems:
         if not self.joint:
             sides = self.sides(truth)
             limits = xp.where(sides > 0, above, below)
-            return cast(Array, xp.where(sides * scores <= limits, sides, 0))
+            return cast(Array, xp.where(within(sides * scores, limits), sides, 0))
         here, others = xp.arange(len(truth)), scores.copy()
         others[here, truth] = -np.inf
         rivals = others.argmax(axis=1)  # the first of equals
         limits = xp.where(truth > rivals, above, below)
-        wrong = scores[here, truth] - scores[here, rivals] <= limits
+        wrong = within(scores[here, truth] - scores[here, rivals], limits)
         found: Array = xp.zeros(scores.shape, np.int8)
         found[here[wrong], truth[wrong]], found[here[wrong], rivals[wrong]] = 1, -1
         return found
@@ -133,6 +133,11 @@ class Problems:
             return int((directions > 0).sum())
         copies = np.maximum(1, np.ceil(weights)).astype(np.int64)
         return int(((directions != 0) * copies[:, None]).sum())
+
+
+def within(margins: Array, limits: Array) -> Array:
+    """Which margins are mistakes: :func:`rosenblatt.rules.perceptron.is_within` for arrays."""
+    return cast(Array, (margins < 0.0) | ((limits >= 0.0) & (margins <= limits)))
 
 
 def differ(predictions: Array, truth: Array) -> Array:

@@ -68,7 +68,7 @@ def survey(
     screened = _room_for_copies(rows) if copies and isinstance(rows, Dense) else None
 
     if keys or screened:
-        words, multipliers = row_words(rows, word), key_multipliers(examples.n_features, word)[0]
+        words, multipliers = row_words(rows, word), key_multipliers(examples.n_features, word)
 
     def look(first: int, last: int) -> float:
         own = slice(first, last)

@@ -85,14 +85,14 @@ def family(
     w = [0.0] * (d + 1)
     sigma = [1.0] * (d + 1) if name in rules.SECOND_ORDER else []
     z, n = [0.0] * (d + 1), [0.0] * (d + 1)
-    updates, visit = 0, 0
+    updates, visit, time = 0, 0, 0.0
     for epoch, visits in enumerate(_epochs(order, len(rows), max_epochs, seed), start=1):
         corrected = 0
         for row in visits:
             weight = 1.0 if sample_weight is None else float(sample_weight[row])
             if weight == 0.0:
                 continue
-            t, visit = t + 1, visit + 1
+            t, visit, time = t + 1, visit + 1, time + weight
             x, rate = [*rows[row], c], _rate(eta, visit)
             score = dot(w, x)
             margin = y[row] * score
@@ -109,7 +109,7 @@ def family(
                     w = [kept * wj + tau * y[row] * p for wj, p in zip(w, pulls, strict=True)]
                     if sigma:
                         sigma = [s - beta * p * p for s, p in zip(sigma, pulls, strict=True)]
-            w = _penalized(rule, w, z, n, rate * weight, t if sample_weight is None else t * weight)
+            w = _penalized(rule, w, z, n, rate * weight, time)
             yield FamilyStep(
                 t, epoch, row, tuple(x[:d]), y[row], score, sign(score), sign(score) != y[row],
                 square, tau, beta, tuple(before[:d]), before[d] * c, tuple(w[:d]), w[d] * c,
@@ -147,8 +147,10 @@ def _penalized(
     return w
 
 
-def family_average(steps: Sequence[FamilyStep]) -> tuple[Vector, float]:
-    """The mean of the weights and of the bias after each step.
+def family_average(
+    steps: Sequence[FamilyStep], sample_weight: Sequence[float] | None = None
+) -> tuple[Vector, float]:
+    """The mean of the weights and of the bias after each step, by the weights of the rows.
 
     Examples
     --------
@@ -157,8 +159,11 @@ def family_average(steps: Sequence[FamilyStep]) -> tuple[Vector, float]:
     >>> [round(w, 3) for w in family_average(steps)[0]]
     [0.5, 0.0]
     """
-    columns = zip(*(s.weights_after for s in steps), strict=True)
-    return (
-        tuple(math.fsum(column) / len(steps) for column in columns),
-        math.fsum(s.bias_after for s in steps) / len(steps),
+    shares = [1.0 if sample_weight is None else float(sample_weight[s.row]) for s in steps]
+    total = math.fsum(shares)
+    columns = zip(*([*s.weights_after, s.bias_after] for s in steps), strict=True)
+    *weights, bias = (
+        math.fsum(share * value for share, value in zip(shares, column, strict=True)) / total
+        for column in columns
     )
+    return tuple(weights), bias

@@ -16,7 +16,7 @@ import math
 from typing import Any
 
 from rosenblatt.rules import gradient, passive_aggressive, projected, second_order
-from rosenblatt.rules.perceptron import MISTAKE_RULES, Rule, lag, step, thresholds
+from rosenblatt.rules.perceptron import MISTAKE_RULES, Rule, is_within, lag, step, thresholds
 from rosenblatt.rules.perceptron import RULES as _PERCEPTRON
 
 FAMILY = {
@@ -102,6 +102,7 @@ __all__ = [
     "SECOND_ORDER",
     "Rule",
     "answer",
+    "is_within",
     "lag",
     "no_limit",
     "pa_limit",

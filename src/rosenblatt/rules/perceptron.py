@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 
 MISTAKE_RULES = ("margin", "sign")
+BELOW_ZERO = -2.2250738585072014e-308  # a limit that only negative margins meet: minus the least
+# positive normal double, so that it is negative also where denormal numbers count as zero
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,28 @@ def thresholds(mistake: str, threshold: float) -> tuple[float, float]:
 
     With the rule ``"margin"`` a mistake is ``y·s <= δ`` for both. With the rule ``"sign"`` it is a
     wrong predicted sign; as ``sign(0) = -1``, a score of zero is right for y = -1, so that only
-    margins *below* zero are mistakes there: the largest is the negative double next to zero.
+    margins *below* zero are mistakes there: :func:`is_within` compares with a negative limit so.
 
     >>> thresholds("margin", 1.0)
     (1.0, 1.0)
     >>> thresholds("sign", 0.0)
-    (-5e-324, 0.0)
+    (-2.2250738585072014e-308, 0.0)
     """
     if mistake == "margin":
         return float(threshold), float(threshold)
-    return -5e-324, 0.0
+    return BELOW_ZERO, 0.0
+
+
+def is_within(margin: float, threshold: float) -> bool:
+    """Whether a margin is a mistake: at most the threshold, or below zero by `BELOW_ZERO`.
+
+    That limit is compared strictly with zero: a process in which a library has switched off
+    denormal numbers would take the double next to zero for zero.
+
+    >>> is_within(0.0, 0.0), is_within(0.0, BELOW_ZERO), is_within(-5e-324, BELOW_ZERO)
+    (True, False, True)
+    """
+    return margin < 0.0 if threshold < 0.0 else margin <= threshold
 
 
 def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: float) -> float:
@@ -78,7 +92,7 @@ def step(margin: float, threshold: float, eta: float, weight: float, sqnorm: flo
     >>> step(-1.0, thresholds("sign", 0.0)[0], 1.0, 5.0, 1.0)
     1.0
     """
-    if not margin <= threshold:
+    if not is_within(margin, threshold):
         return 0.0
     if weight <= 1.0:
         return eta * weight
