@@ -1,9 +1,13 @@
 """The order of labels; labels in columns of 0 and 1 are read as one column of labels."""
 
+from itertools import islice, permutations
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rosenblatt import data
 from rosenblatt.data.labels import (
@@ -28,6 +32,15 @@ def test_labels_are_sorted_by_number_where_all_are_numbers_and_named_once_in_a_c
     assert sorted_labels(["10", "9", "-1"]) == ["-1", "9", "10"]
     assert sorted_labels(["10", "9", "x"]) == ["10", "9", "x"]
     assert split_labels("red; green;;red", ";") == ["red", "green"]
+
+
+@given(st.lists(st.sampled_from(["1", "1.0", "01", "nan", "NaN", "inf", "-0", "0", "x"])))
+def test_the_order_of_labels_does_not_depend_on_the_order_in_which_they_came(names):
+    expected = sorted_labels(sorted(set(names)))
+    for order in islice(permutations(set(names)), 50):
+        assert sorted_labels(order) == expected
+    if "nan" in names or "NaN" in names:
+        assert expected == sorted(set(names))
 
 
 def sets_of(source):

@@ -7,6 +7,7 @@ by commas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,12 +22,21 @@ _YES, _NO = ("1", "true", "True", "TRUE"), ("0", "false", "False", "FALSE")
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:
-    """Sorted labels: as numbers if all are numbers, else as strings."""
-    labels = list(names)
+    """Sorted labels: by number, then by spelling, if all are numbers, else as strings.
+
+    The order of `names` does not matter; ``nan`` is not a number.
+
+    >>> sorted_labels({"10", "9", "9.0"}), sorted_labels(["10", "9", "nan"])
+    (['9', '9.0', '10'], ['10', '9', 'nan'])
+    """
+    labels = sorted(names)
     try:
-        return sorted(labels, key=float)
+        numbers = {label: float(label) for label in labels}
     except ValueError:
-        return sorted(labels)
+        return labels
+    if any(math.isnan(number) for number in numbers.values()):
+        return labels
+    return sorted(labels, key=numbers.__getitem__)
 
 
 def split_labels(cell: str, separator: str) -> list[str]:
