@@ -189,6 +189,11 @@ def test_bad_fasttext_labels_are_left_out_one_by_one(tmp_path):
         ("a.jsonl", b'{"label": "a", "x": 1}\n{"label": "b"\n', "line 2: expected a JSON object"),
         ("a.jsonl", b'{"label": "a", "x": 1}\n\n[3]\n', "line 3: expected a JSON object"),
         ("a.svm", b"1 1:1\n-1 2:x\n", "line 2, column 4: expected a feature"),
+        (
+            "a.vw",
+            b"1 2 | a\n-1 -2 't| b\n",
+            "line 2, column 4: expected an importance, which is not negative, found '-2'",
+        ),
         ("a.svm", b"1 1:1\n-1 9999999:1\n", r"too large for the table.*more with --bits 24"),
         ("a.svm", b"1 1:1\n-1 99999999:1\n", "above 2.26: number the features in use from 1"),
         ("a.vw", b"1 | a\nbad line\n", "line 2, column 1: expected '|'"),

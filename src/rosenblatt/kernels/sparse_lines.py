@@ -22,6 +22,7 @@ FAULTS = {
     4: "expected one label as '__label__name'",
     5: "expected '|' between the label and the features",
     6: "a number is not finite",
+    7: "expected an importance, which is not negative",
 }
 
 _NEWLINE, _SPACE, _TAB, _RETURN = 10, 32, 9, 13
@@ -223,6 +224,8 @@ def _vw_head(data, i, bar, row, labels, weights):
             if given == 0:
                 labels[row] = value
             elif given == 1:
+                if value < 0:
+                    return 7, i
                 weights[row] = value
             given += 1
         elif data[i] != _APOSTROPHE and end != bar:
