@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+from contextlib import suppress
+
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rosenblatt import data
 from rosenblatt.data.cells import (
     MISSING_WORDS,
     is_utf8,
@@ -15,6 +21,7 @@ from rosenblatt.data.cells import (
     string_buffers,
     trimmed_strings,
 )
+from rosenblatt.errors import DataError
 
 
 @settings(max_examples=100, deadline=None)
@@ -35,10 +42,52 @@ def test_values_of_other_types_are_written_plainly():
         ([1.0, 2.5], ["1", "2.5"]),
         ([True, None], ["true", None]),
         ([3, 4], ["3", "4"]),
+        ([1e16, 2.0, None], ["10000000000000000", "2", None]),
+        ([1e16, 2.5, 1e300, None], ["10000000000000000", "2.5", "1e+300", None]),
+        ([1e300, float("inf"), -0.0], ["1e+300", "inf", "0"]),
     ):
         assert plain_strings(pa.array(values)).to_pylist() == found
     words = pa.chunked_array([pa.array(["a", "b"]).dictionary_encode()] * 2)
     assert plain_strings(words).to_pylist() == ["a", "b", "a", "b"]
+
+
+DAY, CLOCK = dt.datetime(2024, 3, 31), dt.time(17, 30)
+TYPES = {
+    pa.bool_(): True,
+    pa.float16(): np.float16(1.5),
+    pa.float64(): 1e300,
+    pa.uint64(): 1 << 63,
+    pa.string_view(): "a",
+    pa.large_binary(): b"a",
+    pa.binary_view(): b"a",
+    pa.binary(2): b"ab",
+    pa.date64(): DAY.date(),
+    pa.timestamp("s", "UTC"): DAY,
+    pa.time32("s"): CLOCK,
+    pa.time64("ns"): CLOCK,
+    pa.duration("ns"): dt.timedelta(1),
+    pa.month_day_nano_interval(): (1, 2, 3),
+    pa.decimal32(5, 2): decimal.Decimal("1.50"),
+    pa.decimal256(40, 2): decimal.Decimal("1.50"),
+    pa.list_(pa.int64()): [1],
+    pa.list_view(pa.int64()): [1],
+    pa.struct({"a": pa.int64()}): {"a": 1},
+    pa.map_(pa.string(), pa.int64()): [("a", 1)],
+    pa.dictionary(pa.int8(), pa.int64()): 1,
+    pa.null(): None,
+}
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+@pytest.mark.parametrize("role", ["label", "feature", "number", "category", "text", "date"])
+def test_cells_of_every_type_are_read_or_refused_in_a_sentence(kind, role):
+    odd = pa.array([TYPES[kind]] * 4, kind)
+    table = {"x": [0.0, 1.0, 2.0, 3.0], "odd": odd, "label": ["a", "b", "a", "b"]}
+    options = {"label": "odd" if role == "label" else "label"}
+    if role not in ("label", "feature"):
+        options["columns"] = {"odd": role}
+    with suppress(DataError):
+        assert sum(len(batch) for batch in data.open(pa.table(table), **options)) == 4
 
 
 @settings(max_examples=200, deadline=None)

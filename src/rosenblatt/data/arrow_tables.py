@@ -14,6 +14,7 @@ from rosenblatt.data.cells import (
     MISSING_WORDS,
     Words,
     decoded,
+    is_bytes,
     is_stringlike,
     label_strings,
     plain_strings,
@@ -208,8 +209,7 @@ def _shown(chunk: Chunk, name: str, row: int) -> str:
 
 
 def _bad_utf8(chunk: Chunk, name: str) -> Faults:
-    kind = chunk.table[name].type
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    if not is_bytes(chunk.table[name].type):
         return []
     try:
         plain_strings(chunk.table[name])

@@ -84,11 +84,25 @@ def plain_strings(column: Cells) -> pa.Array:
     if pa.types.is_boolean(array.type):
         array = pc.if_else(array, "true", "false")
     if pa.types.is_floating(array.type):
-        whole = pc.all(pc.equal(pc.floor(array), array)).as_py()
-        array = array.cast(pa.int64()) if whole else array
+        return _float_strings(array)
     if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
         return array.cast(pa.large_string())
     return array.cast(pa.string())
+
+
+def _float_strings(array: pa.Array) -> pa.Array:
+    """Floats as strings, each by its value alone: integers of at most 18 digits without a point.
+
+    >>> _float_strings(pa.array([1e16, 2.5, 1e300])).to_pylist()
+    ['10000000000000000', '2.5', '1e+300']
+    """
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    is_whole = pc.and_(pc.equal(pc.floor(array), array), pc.less(pc.abs(array), 1e18))
+    if pc.all(is_whole).as_py():
+        return array.cast(pa.int64()).cast(pa.string())
+    whole = pc.if_else(is_whole, array, pa.nulls(1, array.type)[0])
+    return pc.coalesce(whole.cast(pa.int64()).cast(pa.string()), array.cast(pa.string()))
 
 
 def one_array(column: Cells) -> pa.Array:
@@ -119,13 +133,28 @@ def decoded(value: Any) -> str | None:
 def is_stringlike(kind: pa.DataType) -> bool:
     """Whether a type is one of Arrow's string or binary types."""
     types = pa.types
+    is_string = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(is_string or is_bytes(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether a type is one of Arrow's binary types, whose values may not be UTF-8."""
+    types = pa.types
     return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_binary(kind)
+        types.is_binary(kind)
         or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+        or types.is_fixed_size_binary(kind)
     )
+
+
+def can_be_strings(kind: pa.DataType) -> bool:
+    """Whether cells of a type can be spelled as strings: not lists, structs and intervals."""
+    try:
+        plain_strings(pa.nulls(0, kind))
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid):
+        return False
+    return not pa.types.is_nested(kind)
 
 
 def cast_to_any(cells: Cells, kinds: tuple[pa.DataType, ...]) -> Any:
@@ -168,7 +197,11 @@ def to_numbers(column: Cells, missing: Words = MISSING_WORDS) -> tuple[np.ndarra
         if array is None:
             array, bad = _cast_rows(trimmed_strings(column, missing), NUMBER)
     else:
-        if pa.types.is_temporal(kind):
+        if pa.types.is_time(kind):
+            column = column.cast(pa.time64("us"), safe=False).cast(pa.int64())
+        elif pa.types.is_duration(kind):
+            column = column.cast(pa.duration("us"), safe=False).cast(pa.int64())
+        elif pa.types.is_temporal(kind):
             column = column.cast(pa.timestamp("us")).cast(pa.int64())
         elif pa.types.is_boolean(kind):
             column = column.cast(pa.int8())

@@ -14,6 +14,7 @@ from rosenblatt.data.cells import (
     NUMBER,
     TIME,
     Words,
+    can_be_strings,
     cast_to_any,
     days_of,
     is_date,
@@ -120,7 +121,7 @@ def seldom_repeats(column: pa.ChunkedArray, missing: Words = MISSING_WORDS) -> b
 
 def _guess(name: str, column: pa.ChunkedArray, missing: Words) -> str:
     kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+    if pa.types.is_null(kind) or not can_be_strings(kind):
         return "ignore"
     if is_date(kind):
         return "date"

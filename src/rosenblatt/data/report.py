@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.cells import label_strings, to_numbers, to_times, trimmed_strings
+from rosenblatt.data.cells import (
+    can_be_strings,
+    label_strings,
+    to_numbers,
+    to_times,
+    trimmed_strings,
+)
 from rosenblatt.data.column_kinds import name_suggests
 from rosenblatt.data.labels import indicator_columns
 from rosenblatt.data.source import Source
@@ -88,7 +94,7 @@ def _column(
     name: str, kind: str, column: pa.ChunkedArray, missing: tuple[str, ...]
 ) -> ColumnReport:
     rows = len(column)
-    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+    if pa.types.is_null(column.type) or not can_be_strings(column.type):
         return ColumnReport(name, kind, rows, 0, 0, "", f"{column.type}")
     strings = trimmed_strings(column, missing)
     present = strings.drop_null().to_pylist()

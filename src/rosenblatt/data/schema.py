@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rosenblatt.data.cells import MISSING_WORDS
+from rosenblatt.data.cells import MISSING_WORDS, can_be_strings
 from rosenblatt.data.column_kinds import Column, guess_columns, name_suggests, seldom_repeats
 from rosenblatt.data.features import Features
 from rosenblatt.data.labels import SEPARATOR, indicator_columns, joined_label
@@ -52,6 +52,8 @@ def detect_features(
     for one in parts or (name,):
         if one in texts or one in kinds:
             raise OptionError(f"{one!r} is the label: it cannot be a feature as well")
+    features = {*(only or ()), *(key for key, kind in kinds.items() if kind != "ignore")}
+    _require_cells([*(parts or (name,)), *features], head, path)
     if reader.format == "fasttext":
         kinds = {"text": "text"} | kinds
     kinds |= dict.fromkeys(texts, "text")
@@ -135,7 +137,10 @@ def fit_features(reader: Reader, features: Features) -> bool:
         return True
     names = reader.head().column_names
     _require_columns([c.name for c in features.columns], names, reader.files[0])
-    return features.label in names or bool(indicator_columns(features.label, names))
+    labels = indicator_columns(features.label, names)
+    labels = labels or tuple(name for name in names if name == features.label)
+    _require_cells([*labels, *(c.name for c in features.columns)], reader.head(), reader.files[0])
+    return bool(labels)
 
 
 def joined_label_name(label: str | int | None, names: list[str], path: str) -> str:
@@ -170,6 +175,14 @@ def label_name(label: str | int | None, names: list[str], path: str) -> str:
     if abs(place) > len(names):
         _require_columns([str(label)], names, path)
     return names[place - 1 if place > 0 else place]
+
+
+def _require_cells(wanted: Iterable[str], head: pa.Table, path: str) -> None:
+    for name in wanted:
+        kind = head[name].type
+        if not can_be_strings(kind):
+            message = f"expected strings, numbers or dates, found {kind}: put what is in it into "
+            raise DataError(message + "columns of their own first", path=path, column=name)
 
 
 def _require_columns(wanted: list[str], names: list[str], path: str) -> None:
