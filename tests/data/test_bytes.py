@@ -7,7 +7,11 @@ import csv
 import gzip
 import io
 import lzma
+import os
 import sys
+import threading
+import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rosenblatt import data, train
 from rosenblatt.data.bytes import ByteSource, read_blocks
 from rosenblatt.errors import DataError
 
@@ -94,6 +99,54 @@ def test_what_stands_before_a_break_is_read(tmp_path, kind, size):
     lines = b"".join(found).count(b"\n")
     assert 0 <= error.value.line - lines < size / 10
     assert len(content) / 2 < sum(map(len, content.split(b"\n")[: error.value.line]))
+
+
+def piped(path, content):
+    """A named pipe that a thread writes to."""
+    os.mkfifo(path)
+
+    def write():
+        with suppress(BrokenPipeError):
+            path.write_bytes(content)
+
+    threading.Thread(target=write, daemon=True).start()
+    return path
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "vw"])
+def test_a_pipe_is_read_like_a_file(tmp_path, kind):
+    content = b"label,text\n" + b"a,good film\nb,dull film\n" * 5000
+    if kind == "vw":
+        content = b"1 | good\n-1 | dull\n" * 5000
+    (tmp_path / "file").write_bytes(content)
+    packed = gzip.compress(content) if kind.endswith("gz") else content
+    piped_model = train(piped(tmp_path / "pipe", packed), epochs=2)
+    model = train(tmp_path / "file", epochs=2)
+    assert np.array_equal(piped_model.weights, model.weights)
+    source = data.open(piped(tmp_path / "other", packed))
+    list(source)
+    with pytest.raises(DataError, match="a stream can be read only once"):
+        list(source)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\0" * (1 << 20), "a zero byte; is this a binary file"),
+        (b"label,x\n" + b"a" * (1 << 21), "line 2: a row is longer than 512 MB"),
+    ],
+)
+def test_a_row_that_never_ends_is_refused_at_the_limit(tmp_path, monkeypatch, content, message):
+    monkeypatch.setattr("rosenblatt.data.readers.LONGEST_ROW", 1 << 18)
+    (tmp_path / "a.csv").write_bytes(content)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
+    for name in ("a.csv", "a.csv.gz"):
+        tracemalloc.start()
+        with pytest.raises(DataError, match=message):
+            data.open(tmp_path / name)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 21
+        tracemalloc.stop()
 
 
 PIECES = st.sampled_from([b"a", b",", b"\n", b"\r\n", b'"', b'"a"', b'"b""c"', b'"\n"', b'",",'])

@@ -35,6 +35,19 @@ def test_pythons_csv_module_reads_the_cells_that_were_written(rows, format, kind
     assert [tuple(row) for row in found] == [(a, b, str(n)) for a, b, n in rows]
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@given(rows=ROWS, plain=st.integers(0, 80))
+def test_the_reader_finds_the_cells_that_were_written(tmp_path_factory, name, rows, plain):
+    """Even if only a row that the reader does not look at first has a cell that needs quotes."""
+    rows = [("p", "q", 1)] * plain + rows
+    path = tmp_path_factory.mktemp("written") / name
+    path.write_bytes(header_of(["a", "b", "n"], name[2:]) + lines_of(table_of(rows), name[2:]))
+    source = data.open(path, label="n", columns={"a": "text", "b": "text"}, header=True)
+    source.kept_columns = None
+    cells = [tuple(row.values()) for batch in source for row in batch.table.to_pylist()]
+    assert cells == [(a, b, str(n)) for a, b, n in rows]
+
+
 @given(ROWS)
 def test_json_lines_hold_the_values_that_were_written(rows):
     text = lines_of(table_of(rows), "jsonl").decode()

@@ -9,12 +9,13 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.files import STDIN
+from rosenblatt.data.files import STDIN, is_stream
 from rosenblatt.errors import DataError
 
 BLOCK_BYTES = 4 << 20
@@ -27,7 +28,8 @@ _MAGIC = {
     b"\xfd7zXZ\x00": "xz",
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST_ROW = 512 << 20
+LONGEST_ROW = 512 << 20
+TOO_LONG = "a row is longer than 512 MB; is a quote left open?"
 _NEWLINE, _QUOTE = ord("\n"), ord('"')
 _ALL_BYTES = np.arange(256)
 # If compressed data end early, the bytes of the last read are lost: reads are small.
@@ -51,6 +53,8 @@ class ByteSource:
         if path == STDIN and stream is None:
             stream = sys.stdin.buffer
         try:
+            if stream is None and is_stream(path) and Path(path).exists():
+                stream = Path(path).open("rb")  # noqa: SIM115 - closed with this
             raw = pa.OSFile(path) if stream is None else stream
             if not isinstance(raw, pa.NativeFile):
                 raw = pa.PythonFile(stream, mode="r")
@@ -215,9 +219,8 @@ def read_blocks(source: ByteSource, size: int, quoting: str = "") -> Iterator[Bl
             return
         cut = _last_row_end(data[:end], quoting)
         if cut == 0:
-            if end > _LONGEST_ROW:
-                message = "a row is longer than 512 MB; is a quote left open?"
-                raise DataError(message, path=source.path, line=line)
+            if end > LONGEST_ROW:
+                raise DataError(TOO_LONG, path=source.path, line=line)
             # Doubling keeps the work linear when one row spans many reads.
             rest, wanted = data[:end], 2 * wanted
             continue

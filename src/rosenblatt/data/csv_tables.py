@@ -18,7 +18,7 @@ import pyarrow as pa
 from rosenblatt.data.arrow_tables import Chunk, Faults, drop_faults
 from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import MISSING_WORDS, Words, is_utf8
-from rosenblatt.errors import DataError, NoRowsError
+from rosenblatt.errors import NoRowsError
 
 SAMPLE_BYTES = 1 << 16
 
@@ -70,9 +70,6 @@ def detect_dialect(
     >>> detect_dialect(b"39; Private; <=50K\\n50; Local-gov; >50K\\n", "csv", "adult").names
     ('1', '2', '3')
     """
-    if b"\0" in head:
-        message = "expected a table in UTF-8, found a zero byte; is this a binary file?"
-        raise DataError(message, path=path)
     end = head.find(b"\n", SAMPLE_BYTES)
     text = (head if end < 0 else head[: end + 1]).decode("utf-8", errors="surrogateescape")
     delimiter, quote = "\t", True
@@ -106,14 +103,17 @@ def _fit(text: str, delimiter: str) -> tuple[bool, int]:
 
 
 def _is_quoted(text: str, delimiter: str) -> bool:
-    """Whether cells that begin with a quote end with one, and quotes inside are doubled."""
+    """Whether all cells of the first row are quoted, or all that begin with a quote."""
     lines = islice(io.StringIO(text, newline=None), _SAMPLE_ROWS)
-    cells = [cell for line in lines for cell in line.rstrip("\n").split(delimiter)]
-    opened = [cell for cell in cells if cell.startswith('"')]
-    return bool(opened) and all(
-        len(cell) > 1 and cell.endswith('"') and '"' not in cell[1:-1].replace('""', "")
-        for cell in opened
-    )
+    rows = [line.rstrip("\n").split(delimiter) for line in lines if line.strip()]
+    opened = [cell for row in rows for cell in row if cell.startswith('"')]
+    return bool(opened) and (all(map(_is_quote, rows[0])) or all(map(_is_quote, opened)))
+
+
+def _is_quote(cell: str) -> bool:
+    """Whether a cell begins and ends with a quote, and quotes inside are doubled."""
+    inside = cell[1:-1].replace('""', "")
+    return len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside
 
 
 def _is_header(

@@ -64,6 +64,11 @@ def expand_paths(
     return found
 
 
+def is_stream(path: str) -> bool:
+    """Whether a path is standard input, a pipe or a device, which can be read only once."""
+    return path == STDIN or not (Path(path).is_file() or Path(path).is_dir() or "://" in path)
+
+
 def fingerprint(path: str) -> dict[str, Any]:
     """Name, size and a digest of samples of a file, to recognise it again.
 

@@ -14,10 +14,17 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt.data.arrow_tables import Chunk, null_types_as_strings, read_columnar, validated
-from rosenblatt.data.bytes import Block, ByteSource, read_blocks
+from rosenblatt.data.bytes import LONGEST_ROW, TOO_LONG, Block, ByteSource, read_blocks
 from rosenblatt.data.cells import MISSING_WORDS, Words
 from rosenblatt.data.csv_tables import SAMPLE_BYTES, Dialect, detect_dialect, parse_csv
-from rosenblatt.data.files import STDIN, detect_format, fingerprint, last_change, named_format
+from rosenblatt.data.files import (
+    STDIN,
+    detect_format,
+    fingerprint,
+    is_stream,
+    last_change,
+    named_format,
+)
 from rosenblatt.data.json_tables import parse_json
 from rosenblatt.data.sparse_lines import Lines, read_fasttext, read_sparse, read_text
 from rosenblatt.errors import DataError, NoRowsError, counted, listed, shown
@@ -238,7 +245,7 @@ class Reader:
         if self._first_file is not None and path == self.files[0]:
             first, self._first_file = self._first_file, None
             return first
-        if path == STDIN or self._stream is not None:
+        if is_stream(path) or self._stream is not None:
             name = "<stdin>" if path == STDIN else path
             raise DataError("a stream can be read only once", path=name)
         return ByteSource(path)
@@ -291,6 +298,13 @@ def dialect_of(
 def _sample(source: ByteSource) -> bytes:
     """The beginning of a file, at least one whole line."""
     size = 2 * SAMPLE_BYTES
-    while len(head := source.head(size)) == size and b"\n" not in head[SAMPLE_BYTES:]:
+    while True:
+        head = source.head(size)
+        if b"\0" in head:
+            message = "expected a table in UTF-8, found a zero byte; is this a binary file?"
+            raise DataError(message, path=source.path)
+        if len(head) < size or b"\n" in head[SAMPLE_BYTES:]:
+            return head
+        if size >= LONGEST_ROW:
+            raise DataError(TOO_LONG, path=source.path, line=1 + head.count(b"\n"))
         size *= 2
-    return head

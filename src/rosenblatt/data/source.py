@@ -17,7 +17,7 @@ from rosenblatt.data.arrow_tables import Chunk, check_chunk, weights_of
 from rosenblatt.data.cells import label_strings
 from rosenblatt.data.column_kinds import Column, guess_columns
 from rosenblatt.data.features import Features
-from rosenblatt.data.files import STDIN
+from rosenblatt.data.files import is_stream
 from rosenblatt.data.labels import LabelSets, indicator_columns, sorted_labels, split_labels
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
@@ -193,7 +193,7 @@ class Source:
     def first_table(self) -> pa.Table | None:
         """The first rows as in batches, or the first lines of a Vowpal Wabbit file, or None."""
         if self.features.origin != "table":
-            has_lines = self.features.origin == "vw" and STDIN not in self.files
+            has_lines = self.features.origin == "vw" and not any(map(is_stream, self.files))
             return self._reader.first_lines() if has_lines else None
         wanted = self._wanted() or self.column_names
         head = Chunk(self._reader.head().select(wanted), self.files[0], partial(add, 1))

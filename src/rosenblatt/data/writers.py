@@ -117,7 +117,10 @@ def header_of(names: list[str], format: str) -> bytes:
     if format not in ("csv", "tsv"):
         return b""
     line = io.StringIO()
-    csv.writer(line, delimiter=_DELIMITERS[format], lineterminator="\n").writerow(names)
+    # Readers, ours among them, tell by quoted names that later cells of TSV may be quoted.
+    quoting = csv.QUOTE_ALL if format == "tsv" else csv.QUOTE_MINIMAL
+    mark = _DELIMITERS[format]
+    csv.writer(line, delimiter=mark, lineterminator="\n", quoting=quoting).writerow(names)
     return line.getvalue().encode()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rosenblatt import data
 from rosenblatt.data import Source
-from rosenblatt.data.files import STDIN
+from rosenblatt.data.files import is_stream
 from rosenblatt.data.labels import joined_label
 from rosenblatt.data.schema import refuse_unused_options
 from rosenblatt.errors import OptionError
@@ -87,8 +87,10 @@ def check_tuning(source: Source, goes_on: bool, is_saved: bool) -> None:
         raise OptionError("tune begins anew: the model to go on from has its settings")
     if is_saved:
         raise OptionError("tune and checkpoint exclude each other: what is chosen depends on time")
-    if STDIN in source.files:
-        raise OptionError("tune reads the rows more than once, and standard input cannot be")
+    if any(map(is_stream, source.files)):
+        raise OptionError(
+            "tune reads the rows more than once: name files, not pipes or standard input"
+        )
 
 
 @dataclass(frozen=True)
