@@ -37,7 +37,6 @@ FAMILY = [
     PassiveAggressive, AROW, SCW, ALMA, ROMMA, OnlineGradient,
     lambda **options: AROW(covariance="full", **options),
     lambda **options: OnlineGradient(method="adagrad", **options),
-    lambda **options: Perceptron(penalty="elasticnet", **options),
 ]  # fmt: skip
 FIXED = {"shuffle": False, "max_iter": 6, "tol": None}
 LAYOUTS = [

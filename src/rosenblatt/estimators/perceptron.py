@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.estimators._checks import AUTO, CONSTRAINTS
 from rosenblatt.estimators._linear_training import LinearTraining
-from rosenblatt.rules import gradient
 
 
 class Perceptron(LinearTraining):
@@ -56,15 +55,6 @@ class Perceptron(LinearTraining):
     feature_rates : "idf", array (n_features,) or None, default=None
         A learning rate per feature. ``"idf"`` is the square of its inverse document frequency in
         the first 4,096 rows, which is learning from idf-weighted rows; recommended for text.
-    penalty : {"l1", "l2", "elasticnet"} or None, default=None
-        A penalty on the weights, not on the offset, as scikit-learn's: after each step L2 scales
-        them down by ``1 - η·alpha·(1 - l1_ratio)`` and L1 moves them towards zero by
-        ``η·alpha·l1_ratio``. They are applied lazily, when a weight is next used: sparse rows stay
-        cheap. With a penalty the weight of a row multiplies its step.
-    alpha : float, default=1e-4
-        The weight of the penalty.
-    l1_ratio : float, default=0.15
-        The share of L1 in ``"elasticnet"``.
     shuffle : bool, "after_first", "random" or array of row numbers, default=True
         The order of an epoch: a new permutation; as given (False); as given in the first epoch and
         permuted after it, as files are read; drawn with replacement; or these rows, every epoch.
@@ -180,9 +170,6 @@ class Perceptron(LinearTraining):
     keep: str = "average"
     multiclass: str = "auto"
     intercept_scaling: Any = "auto"
-    penalty: str | None = None
-    alpha: float = 1e-4
-    l1_ratio: float = 0.15
     max_updates: Any = None
     tol: Any = "auto"
     n_iter_no_change: Any = "auto"
@@ -193,26 +180,11 @@ class Perceptron(LinearTraining):
         for name in ("intercept_scaling", "tol", "n_iter_no_change")
     }
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        if self.penalty is None:
-            return
-        refused = {"update": "batch", "mistake": "sign", "keep": "best", "device": "cuda"}
-        for name, value in refused.items():
-            if getattr(self, name) == value:
-                raise ValueError(f"penalty={self.penalty!r} does not go with {name}={value!r}.")
-        if self.max_updates is not None:
-            raise ValueError(f"penalty={self.penalty!r} does not go with max_updates.")
-
     def _screens(self) -> bool:
-        return self.penalty is None and self.update == "online"
+        return self.update == "online"
 
     def _member_rule(self) -> Any:
-        if self.penalty is None:
-            return None
-        loss = gradient.loss_of("perceptron", self.threshold_)
-        l1, l2 = gradient.penalties(self.penalty, float(self.alpha), float(self.l1_ratio))
-        return gradient.Truncated(*loss, l2, l1) if l1 > 0 else gradient.Descent(*loss, l2)
+        return None
 
     @classmethod
     def textbook(cls, **options) -> Self:
@@ -268,16 +240,15 @@ class Perceptron(LinearTraining):
         from rosenblatt import theory
 
         check_is_fitted(self)
-        constant = self.learning_rate == "constant" and self.penalty is None
         two = len(self.classes_) == 2 and self.multiclass_ != "labels"
-        if not two or self.update != "online" or not constant:
+        if not two or self.update != "online" or self.learning_rate != "constant":
             raise ValueError(
-                "The mistake bounds speak of two classes, the online rule, a constant learning "
-                "rate and no penalty. Use rosenblatt.certify for the data alone."
+                "Mistake bounds are defined for two classes, online updates and a constant "
+                "learning rate. Use rosenblatt.certify, which needs the data alone."
             )
         if self._square.total > 0:  # the unit changed from row to row
             raise ValueError(
-                "The mistake bounds speak of one threshold, but partial_fit estimated "
+                "Mistake bounds are defined for one threshold, but partial_fit estimated "
                 "threshold='auto' as the rows came. Give threshold and intercept_scaling as "
                 "numbers, or use fit."
             )

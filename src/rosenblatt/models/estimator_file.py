@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rosenblatt import __version__, estimators
+from rosenblatt.errors import ModelFormatError
 from rosenblatt.estimators._checks import describe_run
 from rosenblatt.estimators._classifier import MOST_RECENT, Classifier
 from rosenblatt.estimators._kernel_functions import ModelKernel
@@ -73,6 +74,8 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
     if name not in (*LINEAR, KERNEL):
         raise ValueError(f"{name!r} is not an estimator that this release knows")
     parameters = dict(about["parameters"])
+    if name == "Perceptron":
+        _drop_penalties(parameters)
     if isinstance(parameters["class_weight"], list):
         parameters["class_weight"] = {label: float(w) for label, w in parameters["class_weight"]}
     model = getattr(estimators, name)(**parameters)
@@ -98,6 +101,18 @@ def from_file(arrays: Arrays, about: About) -> Classifier:
         progress.history = []
     _restore_recent(model, arrays)
     return model
+
+
+def _drop_penalties(parameters: dict[str, Any]) -> None:
+    """Remove the parameters of penalties, which the perceptron had in earlier releases."""
+    penalty = parameters.pop("penalty", None)
+    parameters.pop("alpha", None)
+    parameters.pop("l1_ratio", None)
+    if penalty is not None:
+        raise ModelFormatError(
+            f"The model was trained with penalty={penalty!r}, which Perceptron no longer has: "
+            "train OnlineGradient(loss='perceptron') with that penalty instead."
+        )
 
 
 def _plain_parameters(model: Classifier) -> dict[str, Any]:
