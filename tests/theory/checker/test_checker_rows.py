@@ -21,6 +21,11 @@ NUMBERS = {
     "doubles": (np.float64, st.floats(allow_nan=False, allow_infinity=False)),
     "short doubles": (np.float64, st.integers(-8, 8).map(lambda k: k / 4)),
     "fractions": (object, st.fractions(max_denominator=50)),
+    # NumPy makes doubles of a list of integers of which one is in [2^63, 2^64).
+    "fine fractions": (
+        object,
+        st.builds(Fraction, st.integers(-(2**70), 2**70), st.integers(2**62, 2**65)),
+    ),
 }
 integers = st.integers(-9, 9) | st.integers(-(10**30), 10**30)
 

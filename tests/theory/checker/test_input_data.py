@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from rosenblatt import certify, verify
-from rosenblatt.theory.checker.input_data import check_labels
+from rosenblatt.theory.checker.input_data import check_labels, check_matrix
 
 XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0, 1, 1, 0])
 
@@ -40,6 +45,74 @@ def test_the_largest_whole_numbers_are_told_apart(lowest):
 def test_every_type_of_number_has_the_same_certificate(kind):
     X, y = XOR
     assert certify(X.astype(kind), y) == certify(X, y)
+
+
+LARGE = 2**53
+
+
+def _decided(X, y):
+    """The verdict, which the checker must confirm."""
+    certificate = certify(X, y)
+    assert verify(certificate, X, y)
+    return certificate.verdict
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "verdict"),
+    [
+        ([[LARGE + 1, 0.5], [LARGE, 0.5]], [0, 1], "separable"),
+        ([[LARGE, 0.5], [LARGE + 1, 0.5], [LARGE + 2, 0.5]], [0, 1, 0], "inseparable"),
+        ([[2**63 + 1, -1], [2**63, -1]], [0, 1], "separable"),
+        ([[np.int64(LARGE + 1), 0.5], [LARGE, 0.5]], [0, 1], "separable"),
+        ([np.array([LARGE + 1, 1]), np.array([LARGE, 0.5])], [0, 1], "separable"),
+    ],
+)
+def test_integers_beside_decimal_fractions_are_not_rounded(X, y, verdict):
+    assert _decided(X, y) == verdict
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": np.array([LARGE + 1, LARGE]), "b": np.array([0.5, 0.5])},
+        {"a": np.array([2**63 + 1, 2**63], dtype=np.uint64), "b": np.array([-1, -1])},
+    ],
+)
+def test_each_column_of_a_data_frame_keeps_its_type(frame, columns):
+    assert _decided(frame(columns), [0, 1]) == "separable"
+
+
+def test_a_data_frame_without_large_integers_is_an_array_of_doubles():
+    frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 2.5], "c": [True, False]})
+    values = check_matrix(frame)
+    assert values.dtype == float
+    assert values.tolist() == [[1, 0.5, 1], [2, 2.5, 0]]
+    with pytest.raises(ValueError, match="row 0, column 1: expected a number"):
+        check_matrix(pd.DataFrame({"a": [1], "b": [pd.Timestamp("2024-03-31")]}))
+
+
+def test_labels_of_a_list_are_told_apart_however_large_or_alike_they_are():
+    assert check_labels([2**63, 2**63 + 1, -1], 3)[0] == [-1, 2**63, 2**63 + 1]
+    assert check_labels(["a", "a\0", "b"], 3)[0] == ["a", "a\0", "b"]
+    assert check_labels([0.5, 2, 2], 3)[0] == [0.5, 2]
+    assert _decided([[0], [1]], ["a", "a\0"]) == "separable"
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.integers() | st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_a_list_of_lists_is_read_exactly(rows):
+    values = check_matrix(rows).tolist()
+    assert [list(map(Fraction, row)) for row in values] == [
+        list(map(Fraction, row)) for row in rows
+    ]
 
 
 def test_duplicate_entries_of_a_sparse_matrix_add_up():

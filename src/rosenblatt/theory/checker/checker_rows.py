@@ -160,11 +160,12 @@ def _entries(part: Any, used: Any = None) -> tuple[Any, Any, Any, Any]:
         owner, columns, values = owner[kept], columns[kept], values[kept]
     scales = np.array([1] * n, dtype=object)
     if values.dtype == object:
-        np.lcm.at(scales, owner, [q.denominator for q in values])
-        numbers = [
-            q.numerator * (s // q.denominator) for q, s in zip(values, scales[owner], strict=True)
-        ]
-        return owner, columns, np.array(numbers, dtype=object), scales
+        # As objects: NumPy makes doubles of a list of integers of which one is in [2^63, 2^64).
+        denominators = np.array([q.denominator for q in values], dtype=object)
+        numerators = np.array([q.numerator for q in values], dtype=object)
+        np.lcm.at(scales, owner, denominators)
+        assert set(map(type, scales)) <= {int}, "a denominator is not a whole number"
+        return owner, columns, numerators * (scales[owner] // denominators), scales
     if values.dtype.kind != "f":
         return owner, columns, values.astype(object), scales
     mantissa, exponent = np.frexp(values)

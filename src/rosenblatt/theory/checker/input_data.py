@@ -16,6 +16,8 @@ from scipy import sparse
 
 # `str` converts integers of fewer bits whatever the interpreter's limit (at least 640 digits).
 _SHORT = 2000
+# Doubles hold all integers up to this one.
+_WHOLE = 2**53
 
 
 def check_matrix(X: Any) -> Any:
@@ -30,7 +32,7 @@ def check_matrix(X: Any) -> Any:
             X.sum_duplicates()
         values = X.data
     else:
-        X = np.asarray(X)
+        X = exact_array(X)
         values = X
     if X.ndim != 2:
         raise ValueError(f"Expected a 2D array, got {X.ndim}D; reshape your data.")
@@ -48,6 +50,64 @@ def check_matrix(X: Any) -> Any:
     if kind in "fO" and not sparse.issparse(X):
         return _fractions(X)
     raise ValueError(f"X must hold real numbers, found the type {values.dtype}")
+
+
+def exact_array(values: Any) -> Any:
+    """A container as an array of its values: of objects where NumPy's type would change one.
+
+    NumPy makes doubles of integers beside decimal fractions, of a list or of the columns of a data
+    frame. It makes strings of labels of several types, and drops zero bytes at their end.
+
+    >>> exact_array([[2**53 + 1, 0.5], [2, 3]]).tolist()
+    [[9007199254740993, 0.5], [2, 3]]
+    """
+    columns = _columns(values)
+    if columns is not None:
+        return join_exactly(columns)
+    array = np.asarray(values)
+    if isinstance(values, np.ndarray) or array.dtype.kind in "biuO":
+        return array
+    if array.dtype == np.float64 and (np.abs(array) < _WHOLE).all():
+        return array
+    objects = np.array(values, dtype=object)
+    pairs = zip(objects.ravel().tolist(), array.ravel().tolist(), strict=True)
+    return array if all(map(_same, pairs)) else objects
+
+
+def _same(pair: tuple[Any, Any]) -> bool:
+    """Whether NumPy left a value as it is."""
+    original, converted = pair
+    if isinstance(original, np.integer):
+        original = int(original)
+    if converted != converted:  # NaN, which is refused later
+        return True
+    return bool(isinstance(original, type(converted) | int) and original == converted)
+
+
+def _columns(X: Any) -> list[Any] | None:
+    """The columns of a data frame of several types, as arrays; None for other containers."""
+    if hasattr(X, "iloc") and hasattr(X, "dtypes") and X.ndim == 2:  # pandas
+        if len(set(X.dtypes)) < 2:
+            return None
+        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+    for method in ("iter_columns", "itercolumns"):  # polars, Arrow
+        if hasattr(X, method):
+            return [np.asarray(column) for column in getattr(X, method)()]
+    return None
+
+
+def join_exactly(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """Columns of numbers side by side: as objects where doubles would round an integer.
+
+    >>> join_exactly([np.array([2**53 + 1]), np.array([0.5])]).tolist()
+    [[9007199254740993, 0.5]]
+    """
+    whole = [column for column in columns if column.dtype.kind in "iu" and column.size]
+    large = any(max(int(column.max()), -int(column.min())) > _WHOLE for column in whole)
+    numeric = all(column.dtype.kind in "biuf" for column in columns)
+    if not numeric or (large and np.result_type(*columns).kind == "f"):
+        columns = [column.astype(object) for column in columns]
+    return np.column_stack(columns)
 
 
 def checked_csr(X: Any) -> Any:
@@ -114,7 +174,7 @@ def fraction(value: Any) -> Fraction:
 
 def check_labels(y: Any, n: int) -> tuple[list[Any], NDArray[np.intp]]:
     """The classes in sorted order and the class number of each row."""
-    labels = np.asarray(y)
+    labels = exact_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:

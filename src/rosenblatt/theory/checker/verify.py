@@ -75,32 +75,31 @@ def verify(certificate: Certificate | CertificateSet, X: Any, y: Any) -> Verific
     values = check_matrix(X)
     classes, codes = check_labels(y, values.shape[0])
     mark = fingerprint(values, classes, codes)
-    known = [label_name(c) for c in classes]
-    names = np.array(known, dtype=object)[codes]
+    names = [label_name(c) for c in classes]
     try:
         if isinstance(certificate, CertificateSet):
             for part in certificate.values():
-                _check(part, values, names, mark)
+                _check(part, values, names, codes, mark)
             require(
-                certificate.classes == tuple(sorted(known)),
+                certificate.classes == tuple(sorted(names)),
                 f"the set is about {len(certificate.classes):,} classes, "
-                f"the data have {len(known):,}",
+                f"the data have {len(names):,}",
             )
         else:
-            _check(certificate, values, names, mark)
+            _check(certificate, values, names, codes, mark)
     except RefutedError as refuted:
         return Verification(False, str(refuted), holds=False)
-    if isinstance(certificate, Certificate) and len(known) > 2:
+    if isinstance(certificate, Certificate) and len(names) > 2:
         return Verification(
             False,
             f"every claim holds, but only about {certificate.speaks_of}; "
-            f"the data have {len(known):,} classes, whose other certificates are not here",
+            f"the data have {len(names):,} classes, whose other certificates are not here",
             holds=True,
         )
     return Verification(True, "every claim holds in whole numbers", holds=True)
 
 
-def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
+def _check(c: Certificate, values: Any, names: list[str], codes: Any, mark: str) -> None:
     try:
         check_fields(c)
     except ValueError as error:
@@ -117,7 +116,8 @@ def _check(c: Certificate, values: Any, names: Any, mark: str) -> None:
         set(c.positive) | set(c.negative) <= set(names),
         "the certificate names a class that the data do not have",
     )
-    sides = np.isin(names, list(c.positive)).astype(int) - np.isin(names, list(c.negative))
+    side_of_class = [(name in c.positive) - (name in c.negative) for name in names]
+    sides = np.array(side_of_class, dtype=np.intp)[codes]
     require((sides > 0).any() and (sides < 0).any(), "a side has no rows")
     require(not c.replaced or c.balance is not None, "replaced columns without a balance")
     _check_columns(c, SignedRows(values, sides, c.fit_intercept))
