@@ -82,3 +82,14 @@ def test_one_vs_all_has_one_classifier_per_class_and_the_largest_score_wins():
 def test_what_cannot_be_traced_is_refused(y, options, words):
     with pytest.raises(ValueError, match=words):
         trace_classes([[1], [2]], y, **options)
+
+
+def test_a_data_frame_is_traced_by_its_rows_and_names_its_columns():
+    pandas = pytest.importorskip("pandas")
+    rows, y = [[0, 1], [2, 0], [3, 3], [1, 5]], [0, 1, 2, 2]
+    run = trace_classes(pandas.DataFrame(rows, columns=["width", "height"]), pandas.Series(y))
+    plain = trace_classes(rows, y)
+    assert {name: t.weights for name, t in run.traces.items()} == {
+        name: t.weights for name, t in plain.traces.items()
+    }
+    assert all(t.problem.feature_names == ("width", "height") for t in run.traces.values())

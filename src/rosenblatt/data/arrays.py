@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from contextlib import suppress
 from itertools import chain
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,17 +15,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.arrow_tables import Chunk, check_chunk
+from rosenblatt.data.bytes import Block
 from rosenblatt.data.cells import label_strings, to_numbers, trimmed_strings
 from rosenblatt.data.column_kinds import Column
 from rosenblatt.data.open import reader_of
 from rosenblatt.data.parallel import in_order
 from rosenblatt.data.readers import Piece, Reader
 from rosenblatt.data.schema import label_name
-from rosenblatt.data.sparse_lines import read_sparse
+from rosenblatt.data.sparse_lines import plain_number, read_sparse
 from rosenblatt.errors import DataError
 
 _MOST_BITS = 31
 _MOST_COLUMNS = 1 << 22  # each has a name, and a weight in a certificate
+# Doubles hold all integers below this one.
+_LARGE = 2**53
+_INTEGER = re.compile("[+-]?[0-9]+")
+_LONG_VALUE = re.compile(rb":([+-]?[0-9]{16,})(?=[\s#]|$)")
 
 
 class Arrays(NamedTuple):
@@ -34,7 +42,8 @@ class Arrays(NamedTuple):
         Integers are exact (int64, or objects if some do not fit a double); decimal fractions are
         the nearest doubles.
     y : array
-        Integers if all labels are, else floats if all are numbers, else strings.
+        Labels are text, as for :func:`open`: `1`, `01` and `1.0` are three classes. They are
+        integers or floats here only if the text of all labels can be told from these.
     columns : tuple of str
         The names of the columns of X, or their numbers from 1.
     label : str
@@ -130,14 +139,17 @@ def _table(
         return numbers, labels, trimmed_strings(chunk.table[name_column]).fill_null("").to_pylist()
 
     parts, rows = [], 0
-    wanted = [*others, chosen, *([name_column] if name_column else [])]
-    for part in in_order(reader.pieces(wanted), read):
+    columns = [*others, chosen, *([name_column] if name_column else [])]
+    for part in in_order(reader.pieces(columns), read):
         parts.append(part)
         rows += len(part[1])
         _check_size(rows, len(others), most_cells, path)
-    numbers, labels, names = zip(*parts, strict=True)
+    blocks, labels, names = zip(*parts, strict=True)
+    numbers = [np.concatenate(_as_one_type(column)) for column in zip(*blocks, strict=True)]
+    if reader.format == "jsonl":
+        numbers = _exact_json(reader, others, numbers)
     return Arrays(
-        _stack([np.concatenate(column) for column in zip(*numbers, strict=True)]),
+        np.column_stack(_as_one_type(numbers)),
         _plain_labels(list(chain.from_iterable(labels))),
         tuple(others),
         chosen,
@@ -164,38 +176,76 @@ def _numbers(chunk: Chunk, name: str) -> np.ndarray:
         line = chunk.line_of(int(absent[0]))
         message = "expected a number, found nothing, or one that is not finite"
         raise DataError(message, path=chunk.path, line=line, column=name)
-    if pa.types.is_floating(kind) or not np.array_equal(numbers, np.floor(numbers)):
+    if pa.types.is_floating(kind):
         return numbers
     if pa.types.is_boolean(kind):
         return numbers.astype(np.int64)
-    whole = column if pa.types.is_integer(kind) else trimmed_strings(column)
-    try:
-        return pc.cast(whole, pa.int64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:
-        with suppress(ValueError):  # 1e3 is not written as an integer
-            return np.array([int(value) for value in whole.to_pylist()], dtype=object)
-    return numbers
+    if pa.types.is_decimal(kind):  # Arrow's doubles are not the nearest ones
+        ratios = [(value, *value.as_integer_ratio()) for value in column.to_pylist()]
+        return _narrowest([p if q == 1 else float(value) for value, p, q in ratios])
+    cells = column if pa.types.is_integer(kind) else trimmed_strings(column)
+    if np.array_equal(numbers, np.floor(numbers)):
+        with suppress(pa.ArrowInvalid):  # 1e3 is not written as an integer
+            return pc.cast(cells, pa.int64()).to_numpy(zero_copy_only=False)
+    if np.abs(numbers).max(initial=0) < _LARGE:
+        return numbers
+    pairs = zip(map(str, cells.to_pylist()), numbers.tolist(), strict=True)
+    return _narrowest([int(text) if _INTEGER.fullmatch(text) else x for text, x in pairs])
 
 
-def _stack(columns: list[np.ndarray]) -> np.ndarray:
-    """Columns as one array, of objects if it has both fractions and integers beyond 2**53."""
-    kinds = {column.dtype.kind for column in columns}
-    large = any(
-        c.dtype.kind == "i" and np.abs(c.astype(float)).max(initial=0) >= 2**53 for c in columns
-    )
-    if "f" in kinds and large:
-        columns = [c.astype(object) for c in columns]
-    return np.column_stack(columns)
+def _narrowest(values: list[Any]) -> np.ndarray:
+    """Integers and floats as an array: of int64, else of doubles, else of objects."""
+    if all(type(value) is int for value in values):
+        fits = all(-(2**63) <= value < 2**63 for value in values)
+        return np.array(values, dtype=np.int64 if fits else object)
+    exact = all(value == float(value) for value in values)
+    return np.array(values, dtype=float if exact else object)
+
+
+def _as_one_type(arrays: Any) -> list[np.ndarray]:
+    """The same arrays, as objects if there are both floats and integers beyond 2**53."""
+    integers = (array.astype(float) for array in arrays if array.dtype.kind == "i")
+    large = any(np.abs(array).max(initial=0) >= _LARGE for array in integers)
+    if large and any(array.dtype.kind == "f" for array in arrays):
+        return [array.astype(object) for array in arrays]
+    return list(arrays)
+
+
+def _exact_json(reader: Reader, names: list[str], columns: list[np.ndarray]) -> list[np.ndarray]:
+    """The columns of JSON lines with the integers that Arrow made doubles of as they stand there.
+
+    Arrow does so beside decimal fractions, and with integers that are not of 64 bits.
+    """
+    rounded = [
+        k for k, column in enumerate(columns)
+        if column.dtype.kind == "f" and np.abs(column).max(initial=0) >= _LARGE
+    ]  # fmt: skip
+    if not rounded:
+        return columns
+    lines = (json.loads(line) for block in reader.blocks() for _, line in block.filled_lines())
+    rows = [[line[names[k]] for k in rounded] for line in lines]
+    exact = dict(zip(rounded, zip(*rows, strict=True), strict=True))
+    return [_narrowest(list(exact[k])) if k in exact else x for k, x in enumerate(columns)]
 
 
 def _plain_labels(labels: list[str]) -> np.ndarray:
-    """Labels as integers if all of them are, else as floats if all are, else as strings."""
-    for kind in (int, float):
-        try:
-            return np.array([kind(label) for label in labels])
-        except (ValueError, OverflowError):
-            continue
-    return np.array(labels)
+    """Labels as integers or floats if they say which text each label is, else as strings.
+
+    >>> _plain_labels(["1", "-1"]).tolist(), _plain_labels(["1", "01"]).tolist()
+    ([1, -1], ['1', '01'])
+    """
+    texts = dict.fromkeys(labels)
+    with suppress(ValueError, OverflowError):
+        integers = {text: int(text) for text in texts}
+        same = all(str(x) == text.removeprefix("+") for text, x in integers.items())
+        if same and len(set(integers.values())) == len(texts):
+            return _narrowest([integers[label] for label in labels])
+    with suppress(ValueError, OverflowError):
+        floats = {text: float(text) for text in texts}
+        if all(isfinite(x) and plain_number(x) == text for text, x in floats.items()):
+            return np.array([floats[label] for label in labels])
+    # As objects: NumPy's strings lose zero bytes at their end.
+    return np.array(labels, dtype=object)
 
 
 def _svmlight(reader: Reader, most_cells: int | None) -> Arrays:
@@ -211,10 +261,26 @@ def _svmlight(reader: Reader, most_cells: int | None) -> Arrays:
         for block in blocks:
             read_sparse(block, "svmlight", _MOST_BITS, skip=False)
         raise DataError(f"expected svmlight lines: {error}", path=reader.files[0]) from None
+    if np.abs(X.data).max(initial=0) >= _LARGE:
+        for block in blocks:
+            _refuse_rounded(block)
     rows, width = X.shape
     if width > _MOST_COLUMNS:
         message = f"feature {width:,} is beyond the {_MOST_COLUMNS:,} columns of a table"
         raise DataError(f"{message}: number the features in use from 1", path=reader.files[0])
     _check_size(rows, width, most_cells, reader.files[0])
     columns = tuple(str(j + 1) for j in range(width))
-    return Arrays(X, y.astype(np.int64) if np.all(y == np.floor(y)) else y, columns, "", False)
+    return Arrays(X, _plain_labels([plain_number(label) for label in y]), columns, "", False)
+
+
+def _refuse_rounded(block: Block) -> None:
+    """DataError if an integer of svmlight lines, which are read as doubles, is none."""
+    for match in _LONG_VALUE.finditer(block.data):
+        value = int(match[1])
+        if value != float(value):
+            raise DataError(
+                f"{value} is not a double, as which svmlight values are read; write it to a CSV "
+                "file, whose integers are exact",
+                path=block.path,
+                line=block.line_at(match.start()),
+            )

@@ -50,12 +50,13 @@ def read_sparse(block: Block, format: str, bits: int, skip: bool) -> Lines:
     rows = Rows(parsed.indptr, parsed.indices, parsed.values)
     good = np.flatnonzero(parsed.faults == 0)
     values, codes = np.unique(parsed.labels, return_inverse=True)
-    names = [_plain_number(value) for value in values]
+    names = [plain_number(value) for value in values]
     codes[np.isnan(parsed.labels)] = -1
     return Lines(rows, names, codes, parsed.weights, block.path, line_of, len(wrong))
 
 
-def _plain_number(value: float) -> str:
+def plain_number(value: float) -> str:
+    """A label of svmlight lines as text."""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 

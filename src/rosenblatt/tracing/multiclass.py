@@ -10,6 +10,7 @@ from typing import Any
 from rosenblatt.errors import counted
 from rosenblatt.reference import dot
 from rosenblatt.tracing import words
+from rosenblatt.tracing.problem import column_names, plain_rows, plain_values
 from rosenblatt.tracing.record import Trace, trace
 from rosenblatt.tracing.render import Printed
 from rosenblatt.tracing.words import Block, Heading, Line, Math, Paragraph, TraceTable, number
@@ -64,7 +65,7 @@ class ClassTraces(Printed):
 
     def __init__(self, scheme: str, rows: Any, classes: tuple[Any, ...], traces: Any) -> None:
         self.scheme, self.classes = scheme, classes
-        self.traces: dict[str, Trace] = {name: found for name, _, _, found in traces}
+        self.traces: dict[str, Trace] = {name: run for name, _, _, run in traces}
         self._pairs = {name: (plus, minus) for name, plus, minus, _ in traces}
         self._X, self._y, self._row_names = rows
 
@@ -115,13 +116,13 @@ class ClassTraces(Printed):
         header: list[Line] = [["row"], [Math("y")], *([name] for name in self.traces)]
         header += [[f"votes for {label}"] for label in self.classes] if ballots else []
         rows: list[Sequence[Line]] = []
-        for name, y, found in zip(self._row_names, self._y, decisions, strict=True):
+        for name, y, decision in zip(self._row_names, self._y, decisions, strict=True):
             row: list[Line] = [[name], [str(y)]]
-            for classifier, score in found.scores.items():
+            for classifier, score in decision.scores.items():
                 plus, minus = self._pairs[classifier]
                 row.append([f"{plus if score > 0 else minus}"] if ballots else [number(score)])
-            row += [[str(count)] for count in (found.votes or {}).values()]
-            rows.append([*row, [str(found.prediction)]])
+            row += [[str(count)] for count in (decision.votes or {}).values()]
+            rows.append([*row, [str(decision.prediction)]])
         return TraceTable([*header, ["predicted"]], rows)
 
 
@@ -150,25 +151,28 @@ def trace_classes(
     """
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {SCHEMES}, not {scheme!r}")
-    rows, labels = list(X), [v.item() if hasattr(v, "item") else v for v in y]
+    options.setdefault("feature_names", column_names(X))
+    rows, labels = plain_rows(X), plain_values(y)
     if len(rows) != len(labels):
         raise ValueError(f"X has {len(rows)} rows but y has {len(labels)} labels")
-    found = sorted(set(labels))
+    classes = sorted(set(labels))
     if class_names is not None:
-        if len(class_names) != len(found):
-            raise ValueError(f"{len(class_names)} class names do not fit {len(found)} classes")
-        named = dict(zip(found, class_names, strict=True))
-        labels, found = [named[label] for label in labels], list(class_names)
-    if len(found) < 2:
-        raise ValueError(f"several classes are needed, but y holds {len(found)}")
+        if len(class_names) != len(classes):
+            raise ValueError(f"{len(class_names)} class names do not fit {len(classes)} classes")
+        named = dict(zip(classes, class_names, strict=True))
+        labels, classes = [named[label] for label in labels], list(class_names)
+    if len(classes) < 2:
+        raise ValueError(f"several classes are needed, but y holds {len(classes)}")
     names = list(row_names) if row_names is not None else [f"row {i + 1}" for i in range(len(rows))]
-    pairs: list[tuple[Any, Any]] = list(combinations(found, 2))
+    pairs: list[tuple[Any, Any]] = list(combinations(classes, 2))
     if scheme == "one-vs-all":
-        pairs = [(label, None) for label in found]
+        pairs = [(label, None) for label in classes]
     traces = []
     for plus, minus in pairs:
-        kept = [i for i, label in enumerate(labels) if minus is None or label in (plus, minus)]
-        signs = [1 if labels[i] == plus else -1 for i in kept]
-        run = trace([rows[i] for i in kept], signs, row_names=[names[i] for i in kept], **options)
+        members = [i for i, label in enumerate(labels) if minus is None or label in (plus, minus)]
+        signs = [1 if labels[i] == plus else -1 for i in members]
+        run = trace(
+            [rows[i] for i in members], signs, row_names=[names[i] for i in members], **options
+        )
         traces.append((f"{plus} vs {'all' if minus is None else minus}", plus, minus, run))
-    return ClassTraces(scheme, (rows, labels, names), tuple(found), traces)
+    return ClassTraces(scheme, (rows, labels, names), tuple(classes), traces)

@@ -64,9 +64,8 @@ class TraceProblem:
         mistake: str = "margin",
     ) -> TraceProblem:
         """Check the rows and labels of an array, a data frame or nested sequences."""
-        if feature_names is None and hasattr(X, "columns"):
-            feature_names = [str(name) for name in X.columns]
-        rows, labels = _rows(X), _plain(y)
+        feature_names = column_names(X) if feature_names is None else feature_names
+        rows, labels = plain_rows(X), plain_values(y)
         if len(rows) != len(labels):
             raise ValueError(f"X has {len(rows)} rows but y has {len(labels)} labels")
         width = len(rows[0])
@@ -113,7 +112,12 @@ class TraceProblem:
         return f"{written} ({self.classes[sign > 0]})"
 
 
-def _plain(values: Any) -> list[Any]:
+def column_names(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame; None for other containers."""
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
+
+
+def plain_values(values: Any) -> list[Any]:
     """Python numbers and strings from an array, a series or a sequence."""
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
@@ -121,14 +125,15 @@ def _plain(values: Any) -> list[Any]:
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
-def _rows(X: Any) -> tuple[Vector, ...]:
+def plain_rows(X: Any) -> tuple[Vector, ...]:
+    """The rows of an array, a data frame or nested sequences, as Python numbers."""
     if hasattr(X, "toarray"):
         from rosenblatt.theory.checker.input_data import to_dense  # SciPy's import takes 0.1 s
 
         X = to_dense(X, _MOST_DENSE, "trace")
     elif hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    rows = tuple(tuple(_plain(row)) for row in X)
+    rows = tuple(tuple(plain_values(row)) for row in X)
     if not rows or not rows[0]:
         raise ValueError("a trace needs at least one row and one feature")
     for i, row in enumerate(rows):
