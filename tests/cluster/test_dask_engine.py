@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rosenblatt import train
-from rosenblatt.cluster.environment import WorkerError
+from rosenblatt.cluster.engines import WorkerError
 from rosenblatt.errors import DataError
 
 from .reviews import same_bits, write_reviews
@@ -159,7 +159,7 @@ def test_a_shard_that_cannot_be_read_is_named(cluster, tmp_path):
 
 def test_a_worker_that_lacks_the_package_is_named(cluster, options):
     cluster.add_worker(code="import sys; sys.modules['rosenblatt'] = None")
-    cluster.ready(2)
+    cluster.ready(sum(process.poll() is None for process in cluster.workers))
     with pytest.raises(
         WorkerError, match=r"the worker at tcp://.* lacks a package .*install rosenblatt"
     ):
@@ -168,7 +168,7 @@ def test_a_worker_that_lacks_the_package_is_named(cluster, options):
 
 
 def test_no_scheduler_is_one_sentence(options, monkeypatch):
-    monkeypatch.setattr("rosenblatt.cluster.dask_engine._CONNECT", 1.0)
+    monkeypatch.setattr("rosenblatt.cluster.engines._CONNECT", 1.0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"

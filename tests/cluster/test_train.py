@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rosenblatt import load, train
-from rosenblatt.cluster.engines import Task, local_engine
 from rosenblatt.cluster.run import ShardWarning
 from rosenblatt.data import open as open_data
 from rosenblatt.errors import DataError, ModelFormatError, OptionError
@@ -193,44 +187,13 @@ def test_workers_that_die_are_replaced(reviews, expected):
 
     def kill(run):
         if run.history and not killed:
-            processes = list(run.engine._executor._processes)
-            killed.append(processes[0])
-            os.kill(processes[0], signal.SIGKILL)
+            killed.extend(run.engine.executor.pids)
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
 
     options = {"label": "sentiment", "max_epochs": 4, "shards": 7}
     assert same_bits(train(reviews, **options, workers=2, report=kill), expected)
     assert killed
-
-
-def test_a_process_that_has_mapped_many_rows_is_not_replaced(tmp_path):
-    def grown(size):
-        vars(np).setdefault("held_for_a_test", []).append(np.ones(size << 17))
-        time.sleep(1.1)  # until memory is looked at again
-        return os.getpid()
-
-    with closing(local_engine(1, tmp_path)) as engine:
-        tasks = [Task(grown, (size,)) for size in (1, 400, 1, 1)]
-        assert len(set(engine.results(tasks))) == 1
-
-
-def test_processes_end_when_the_one_that_started_them_is_killed(tmp_path):
-    code = """
-import os, sys, time
-from pathlib import Path
-from rosenblatt.cluster.engines import Task, local_engine
-
-engine = local_engine(1, Path(sys.argv[1]))
-print(*engine.results([Task(os.getpid, ())]), flush=True)
-time.sleep(60)
-"""
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
-        worker = int(starter.stdout.readline())
-        starter.kill()
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not Path(f"/proc/{worker}").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@
     Cuts files into shards.
 ``shards``
     Reads a shard, and keeps its hashed rows on a worker's disk.
-``environment``
-    What must be equal on all workers for equal bits.
-``engines``, ``dask_engine``
-    Run tasks on local processes, executors and Dask clusters.
+``processes``, ``engines``
+    Run tasks on local processes, executors and Dask clusters with equal bits.
 ``first_pass``, ``tasks``
     The pure functions that workers call, before and in the epochs.
 ``mixing``, ``learner``, ``run``, ``train``
@@ -25,7 +23,7 @@ from rosenblatt._lazy import lazily
 _HOME: dict[str, str | None] = {
     "Scoring": "rosenblatt.cluster.scoring",
     "ShardWarning": "rosenblatt.cluster.run",
-    "WorkerError": "rosenblatt.cluster.environment",
+    "WorkerError": "rosenblatt.cluster.engines",
     "evaluate_on_shards": "rosenblatt.cluster.scoring",
     "make_manifest": "rosenblatt.cluster.manifest",
     "predict_on_shards": "rosenblatt.cluster.scoring",

@@ -1,32 +1,94 @@
-"""Run tasks on processes of this machine or on any `concurrent.futures.Executor`."""
+"""Run tasks on local processes, executors and Dask clusters: the same bits whoever runs them."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
+from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import version
 from pathlib import Path
-from threading import Thread
-from time import sleep
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 
-from rosenblatt.cluster.environment import WorkerError, environment, run_checked
+import rosenblatt
 from rosenblatt.cluster.manifest import Range
-from rosenblatt.cluster.mixing import tree_sum
-from rosenblatt.errors import OptionError
+from rosenblatt.cluster.mixing import tree_map
+from rosenblatt.cluster.processes import LocalProcesses, ProcessDied
+from rosenblatt.errors import MissingExtraError, OptionError
 from rosenblatt.models import tensorfile
 
 _POLL = 0.2  # seconds between two checks for Ctrl-C
-_PARENT_POLL = 1.0  # seconds between two checks whether the parent process lives
-_MAX_DEATHS = 5  # of workers, without a result in between
+_MOST_DEATHS = 5  # of the processes that ran the same task
 _BLOCKS_PER_WORKER = 3  # so that a slow worker does not hold up the others
+_CONNECT = 10.0  # seconds to reach a Dask scheduler
+_WAIT_FOR_WORKERS = 60.0  # seconds until a run on a Dask cluster without workers fails
+
+_PACKAGES = ("numpy", "pyarrow", "numba", "llvmlite")
+_VERSION_DIFFERS = (
+    "a worker has {name} {found}, this process {expected}: install the same versions everywhere"
+)
+_DIFFERS = {
+    "processor": (
+        "a worker has another kind of processor, whose vector instructions add numbers up in "
+        "another order: take machines of one kind, and start this process on one of them"
+    ),
+    "sources": "a worker has other sources of rosenblatt: install the same everywhere",
+}
+_LACKS_PACKAGE = (
+    "the worker at {worker} lacks a package ({error}): install rosenblatt with its extra 'cluster' "
+    "on all workers, from the same sources as here"
+)
+_KILLED = (
+    "a task was running on several workers when they died; is there memory enough for them? Take "
+    "fewer workers, or more shards (--shards)"
+)
+_LOST = (
+    "the connection to the Dask scheduler was lost; once it runs again, go on with --resume if "
+    "there is a checkpoint"
+)
+
+Environment = tuple[tuple[str, str], ...]
+
+
+class WorkerError(OptionError):
+    """A worker cannot take part: it has other versions, another processor, or no package."""
+
+
+@cache
+def environment() -> Environment:
+    """What must be equal on all workers: versions, a hash of the sources, the processor.
+
+    The vector instructions of a processor decide in which order kernels add numbers up.
+    """
+    import llvmlite.binding as llvm
+
+    package = Path(rosenblatt.__file__).parent
+    sources = b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))
+    processor = llvm.get_host_cpu_name() + llvm.get_host_cpu_features().flatten()
+    return (
+        ("rosenblatt", rosenblatt.__version__),
+        ("sources", hashlib.sha256(sources).hexdigest()[:16]),
+        *((name, version(name)) for name in _PACKAGES),
+        ("processor", hashlib.sha256(processor.encode()).hexdigest()[:16]),
+    )
+
+
+def run_checked(expected: Environment, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function, or raise a WorkerError if the environment here is not the expected one."""
+    for (name, value), (_, value_here) in zip(expected, environment(), strict=False):
+        if value != value_here:
+            message = _DIFFERS.get(name, _VERSION_DIFFERS)
+            raise WorkerError(message.format(name=name, found=value_here, expected=value))
+    return function(*arguments)
 
 
 @dataclass(frozen=True)
@@ -66,21 +128,18 @@ class Task(NamedTuple):
 
 
 class Engine:
-    """Runs tasks on an executor, which is made again if its workers die; sums results here.
+    """Runs tasks on an executor, again if the process of one died, and sums results here.
 
     Broadcasts and hashed rows lie in `folder`, which all workers and this process see; if None,
-    broadcasts are sent with each task, and each worker has a folder of its own. :meth:`close` shuts
-    down an `owned` executor. `tick` is called several times per second with the number of tasks
-    done and of all tasks.
+    broadcasts are sent with each task, and each worker has a folder of its own. `tick` is called
+    several times per second with the number of tasks done and of all tasks. :meth:`close` ends
+    local processes; an executor of the caller is left as it is.
     """
 
     dashboard = ""  # the address of a page that shows the workers
 
-    def __init__(
-        self, make: Callable[[], Executor], workers: int, folder: Path | None, owned: bool = True
-    ) -> None:
-        self._make, self.workers, self.folder, self._owned = make, max(1, workers), folder, owned
-        self._executor: Executor | None = None
+    def __init__(self, executor: Executor, workers: int, folder: Path | None = None) -> None:
+        self.executor, self.workers, self.folder = executor, max(1, workers), folder
         self.tick: Callable[[int, int], None] = lambda done, total: None
 
     @property
@@ -108,40 +167,41 @@ class Engine:
         if shared.path:
             Path(shared.path).unlink(missing_ok=True)
 
-    def spread(self, work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """The results of a function for each tuple of arguments; a few are computed here."""
-        if len(arguments) < 4:
-            return [work(*some) for some in arguments]
-        return self.results([Task(work, some) for some in arguments])
-
-    def results(self, tasks: Sequence[Task]) -> list[Any]:
-        """The results of tasks, in their order."""
-        return list(self.stream(tasks, len(tasks)))
+    def spread(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """The results of a function for tuples of arguments, in their order."""
+        return self.stream([Task(function, some) for some in arguments])
 
     def reduce(self, tasks: Sequence[Task], add: Callable[[Any, Any], Any]) -> Any:
         """The sum of the results of tasks, in the order of the fixed tree."""
-        return tree_sum(self.results(tasks), add)
+        results = self.stream(tasks)
+        return tree_map(tasks, lambda _: next(results), add)
 
     def stream(self, tasks: Sequence[Task], ahead: int | None = None) -> Iterator[Any]:
         """The results of tasks in their order; at most `ahead` of them are pending or waiting."""
-        ahead = max(1, 2 * self.workers if ahead is None else ahead)
         done: dict[int, Any] = {}
+        deaths: Counter[int] = Counter()
         running: dict[Future[Any], int] = {}
-        submitted = taken = deaths = 0
+        submitted = taken = 0
         try:
             while taken < len(tasks):
-                try:
-                    while submitted < len(tasks) and submitted - taken < ahead:
-                        running[self._submit(tasks[submitted])] = submitted
-                        submitted += 1
-                    for future in wait(running, _POLL, FIRST_COMPLETED).done:
-                        done[running[future]] = future.result()
-                        del running[future]
-                        deaths = 0
-                except (BrokenProcessPool, CancelledError) as error:
-                    deaths = self._count_death(deaths, error)
-                    lost = sorted(running.values())
-                    running = {self._submit(tasks[i]): i for i in lost}
+                while submitted < len(tasks) and (ahead is None or submitted - taken < ahead):
+                    running[self._submit(tasks[submitted])] = submitted
+                    submitted += 1
+                for future in wait_for(running, _POLL, FIRST_COMPLETED).done:
+                    number = running.pop(future)
+                    try:
+                        done[number] = future.result()
+                    except ProcessDied as error:
+                        deaths[number] += 1
+                        if deaths[number] == _MOST_DEATHS:
+                            raise WorkerError(_KILLED) from error
+                        running[self._submit(tasks[number])] = number
+                    except Exception as error:
+                        self._explain(error)
+                        raise
+                self._check()
                 self.tick(len(done) + taken, len(tasks))
                 while taken in done:
                     yield done.pop(taken)
@@ -151,78 +211,121 @@ class Engine:
                 future.cancel()
 
     def close(self) -> None:
-        """Shut the workers down, whatever they are doing."""
-        executor: Any = self._executor
-        if executor is not None and self._owned:
-            executor.shutdown(wait=True, kill_workers=True)
-        self._executor = None
+        """End local processes, whatever they are doing."""
+        if isinstance(self.executor, LocalProcesses):
+            self.executor.shutdown(wait=False)
 
-    def _submit(self, task: Task) -> Future[Any]:
-        deaths = 0
-        while True:
-            if self._executor is None:
-                self._executor = self._make()
-            try:
-                return self._executor.submit(
-                    run_checked, environment(), task.function, *task.arguments
-                )
-            except (BrokenProcessPool, RuntimeError) as error:  # it broke since the last result
-                deaths = self._count_death(deaths, error)
+    def _submit(self, task: Task, **options: Any) -> Future[Any]:
+        try:
+            return self.executor.submit(
+                run_checked, environment(), task.function, *task.arguments, **options
+            )
+        except Exception as error:
+            self._explain(error)
+            raise
 
-    def _count_death(self, deaths: int, error: BaseException) -> int:
-        """Drop an executor whose workers died; raise a WorkerError if that happens too often."""
-        if deaths >= _MAX_DEATHS or not self._owned:
-            raise WorkerError(
-                f"workers died {deaths + 1} times in a row without finishing a task; is there "
-                "memory enough for them? Take fewer workers, or more shards (--shards)"
-            ) from error
-        self.close()
-        return deaths + 1
+    def _check(self) -> None:
+        """Raise a WorkerError if no result can come any more."""
+
+    def _explain(self, error: Exception) -> None:
+        """Raise a WorkerError of one sentence for an error of the executor, not of a task."""
+        name = type(error).__name__  # Dask's classes are not imported for this
+        if isinstance(error, BrokenExecutor) or name == "KilledWorker":
+            raise WorkerError(_KILLED) from error
+        if name in ("CancelledError", "FutureCancelledError", "CommClosedError"):
+            raise WorkerError(_LOST) from error
 
 
-def local_engine(workers: int, folder: Path) -> Engine:
-    """Processes of this machine; scripts need no ``if __name__ == "__main__"`` for them."""
-    if workers < 1:
-        raise OptionError(f"workers must be at least 1, got {workers}")
+class DaskEngine(Engine):
+    """Runs tasks on a Dask cluster, which computes results again when a worker dies.
 
-    def make() -> Executor:
-        from joblib.externals.loky import ProcessPoolExecutor
-
-        # If loky replaces a process all the same, it warns; the task only runs again.
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        variables = threads | {"PYTHONPATH": _import_path()}
-        return ProcessPoolExecutor(workers, env=variables, initializer=_init_worker)
-
-    return Engine(make, workers, folder)
-
-
-def _init_worker() -> None:
-    """Let this process grow, and end it when its parent ends.
-
-    loky replaces a process that is 300 MB larger than after its first task, and has no public
-    setting for that. Mapped rows are not a leak, and a new process would take seconds to start and
-    to open them again.
+    Broadcasts are results of tasks whose inputs the scheduler holds, so that they, too, are
+    computed again when the worker that holds them dies. A shard stays on a worker while that lives.
     """
-    from joblib.externals.loky import process_executor
 
-    process_executor._MAX_MEMORY_LEAK_SIZE = 1 << 60
-    Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
+    def __init__(self, client: Any, is_ours: bool) -> None:
+        try:
+            client.wait_for_workers(1, timeout=_WAIT_FOR_WORKERS)
+        except TimeoutError:
+            address = client.scheduler.address
+            raise WorkerError(
+                f"the Dask scheduler at {address} has had no workers for "
+                f"{_WAIT_FOR_WORKERS:.0f} s; start some with 'dask worker {address}'"
+            ) from None
+        for worker, error in client.run(_missing_package()).items():
+            if error:  # it would die of the first task
+                raise WorkerError(_LACKS_PACKAGE.format(worker=worker, error=error))
+        super().__init__(client.get_executor(pure=False), sum(client.nthreads().values()))
+        self.client, self._is_ours = client, is_ours
+        self.dashboard = str(getattr(client, "dashboard_link", "") or "")
+        self._threads: dict[str, int] = {}  # of each worker
+        self._homes: dict[str, str] = {}  # the worker that holds the rows of a part of a file
+
+    def share(self, data: Broadcast) -> Any:
+        """Send a broadcast to the cluster; returns its future."""
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": 1 << 50}):
+            return self.client.submit(_identity, data, key=f"broadcast-{data.name}")
+
+    def release(self, shared: Any) -> None:
+        """Release the future of a broadcast."""
+        with suppress(Exception):  # if the scheduler is gone, so is the broadcast
+            shared.release()
+
+    def close(self) -> None:
+        """Disconnect from the scheduler, unless the client was given by the caller."""
+        if self._is_ours:
+            with suppress(Exception):
+                self.client.close(timeout=2)
+
+    def stream(self, tasks: Sequence[Task], ahead: int | None = None) -> Iterator[Any]:
+        """The results of tasks in their order; at most `ahead` of them are pending or waiting."""
+        try:
+            self._threads = self.client.nthreads()
+        except Exception as error:
+            self._explain(error)
+            raise
+        yield from super().stream(tasks, ahead)
+
+    def _submit(self, task: Task, **options: Any) -> Future[Any]:
+        """Submit a task, to the worker that holds its rows; results do not depend on it."""
+        if task.home is None or not self._threads:
+            return super()._submit(task)
+        home, threads = f"{task.home.file.path}:{task.home.start}", self._threads
+        worker, load = self._homes.pop(home, ""), Counter(self._homes.values())
+        share = (len(self._homes) + 1) / sum(threads.values())
+        if worker not in threads or load[worker] >= share * threads[worker]:
+            # It is gone, or workers were added: take the one with the fewest parts per thread.
+            worker = min(sorted(threads), key=lambda name: load[name] / threads[name])
+        self._homes[home] = worker
+        return super()._submit(task, workers=[worker], allow_other_workers=True)
+
+    def _check(self) -> None:
+        if self.client.status != "running":
+            raise WorkerError(_LOST)
+
+    def _explain(self, error: Exception) -> None:
+        if self.client.status != "running":
+            raise WorkerError(_LOST) from error
+        super()._explain(error)
 
 
-def _exit_with_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        sleep(_PARENT_POLL)
-    os._exit(1)
+def _missing_package() -> Callable[[], str]:
+    """A function that says what a worker lacks; Dask pickles it by value, as it is a local one."""
+
+    def missing() -> str:
+        try:
+            import rosenblatt.cluster.engines  # noqa: F401
+        except ImportError as error:
+            return str(error)
+        return ""
+
+    return missing
 
 
-def _import_path() -> str:
-    """PYTHONPATH for worker processes: the package as it was imported here comes first."""
-    import rosenblatt
-
-    own = str(Path(rosenblatt.__file__).parents[1])
-    known = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
-    return os.pathsep.join(dict.fromkeys([own, *known]))
+def _identity(data: Broadcast) -> Broadcast:
+    return data
 
 
 def engine_for(workers: Any, folder: Path) -> Engine:
@@ -232,15 +335,44 @@ def engine_for(workers: Any, folder: Path) -> Engine:
     if isinstance(workers, bool) or workers is None:
         raise OptionError("workers is a number of processes or the address of a Dask scheduler")
     if isinstance(workers, int):
-        return local_engine(workers, folder)
+        if workers < 1:
+            raise OptionError(f"workers must be at least 1, got {workers}")
+        return Engine(LocalProcesses(workers), workers, folder)
     if isinstance(workers, Executor):
-        count = int(getattr(workers, "_max_workers", 0)) or os.cpu_count() or 1
-        return Engine(lambda: workers, count, None, owned=False)
+        return Engine(workers, int(getattr(workers, "_max_workers", 0)) or os.cpu_count() or 1)
     if isinstance(workers, str) and "://" not in workers:
         raise OptionError(
             f"{workers!r} is neither a number of processes nor the address of a Dask scheduler, "
             "such as tcp://host:8786"
         )
-    from rosenblatt.cluster.dask_engine import dask_engine
+    return _dask_engine(workers)
 
-    return dask_engine(workers)
+
+def _dask_engine(workers: Any) -> DaskEngine:
+    """The engine for a scheduler's address or a client."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("training by the workers of a Dask cluster", "cluster") from None
+    if isinstance(workers, Client):
+        return DaskEngine(workers, is_ours=False)
+    if not isinstance(workers, str):
+        raise WorkerError(
+            f"workers is a number, the address of a Dask scheduler, a client or an executor, not "
+            f"{type(workers).__name__}"
+        )
+    for name in ("distributed", "distributed.client"):  # errors are reported once, by us
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        client = Client(workers, timeout=_CONNECT, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise WorkerError(
+            f"no Dask scheduler answers at {workers} ({said[:120]}); start one with "
+            "'dask scheduler' and workers with 'dask worker ADDRESS'"
+        ) from None
+    try:
+        return DaskEngine(client, is_ours=True)
+    except BaseException:
+        client.close()
+        raise

@@ -98,7 +98,7 @@ def first_pass(
         for block in engine.blocks(shards)
         for shard in block
     ]
-    found: list[ShardSummary] = engine.results(tasks)
+    found: list[ShardSummary] = list(engine.stream(tasks))
     own, other = found[: len(manifest)], found[len(manifest) :]
     bits = reading.features.ngrams.bits
     if start is None:

@@ -149,7 +149,7 @@ class MixedLearner:
     ) -> list[Array]:
         """The scores by `weights`, class codes and weights of held-out rows, or of all rows."""
         with self.tasks(held_out_scores, leaves, weights, whole) as tasks:
-            parts = self.engine.results(tasks)
+            parts = list(self.engine.stream(tasks))
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
     @property

@@ -78,12 +78,11 @@ class Scoring:
             def run(
                 function: Callable[..., Any], arguments: list[tuple[Any, ...]]
             ) -> Iterator[Any]:
-                return engine.stream(
-                    [
-                        Task(function, (shard, reading, shared, *own), shard[0])
-                        for shard, own in zip(manifest.shards, arguments, strict=True)
-                    ]
-                )
+                tasks = [
+                    Task(function, (shard, reading, shared, *own), shard[0])
+                    for shard, own in zip(manifest.shards, arguments, strict=True)
+                ]
+                return engine.stream(tasks, ahead=2 * engine.workers)
 
             yield manifest, run
 

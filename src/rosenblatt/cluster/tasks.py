@@ -118,6 +118,10 @@ class OpenShard:
             yield self.examples, order[is_visited[order]]
             self.learner.settle()
 
+    def everything(self) -> tuple[Examples, np.ndarray]:
+        """The examples, and the rows that an epoch visits."""
+        return self.examples, self.visited
+
     def scored(self, whole: bool) -> np.ndarray:
         """The held-out rows, or all rows."""
         return np.union1d(self.visited, self.held_out) if whole else self.held_out
